@@ -1,0 +1,179 @@
+"""What a codemod is made of: the mistake it names, the findings it reports, the fixes it offers.
+
+A fix is a list of *edits* in terms of the original source, an *effect* on what the
+optimizers consume, and a *claim* that verification tests by running both versions.
+Nothing here imports libcst, torch or anything slow: ``gradfix check`` loads this module.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from gradfix.autograd.training_step import Program
+
+
+class Effect(enum.StrEnum):
+    """What a fix does to the gradients that optimizers consume."""
+
+    PRESERVES = "preserves"
+    """Every gradient that an optimizer consumes stays equal."""
+    REPAIRS = "repairs"
+    """The program cannot work as written: it raises, or a step consumes nothing."""
+    CHANGES = "changes"
+    """The program runs and trains, and the fix changes what it learns (applied only on request)."""
+
+
+class Applicability(enum.StrEnum):
+    """Ruff's vocabulary for when a fix may be applied."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    DISPLAY = "display"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A stretch of source in the terms of :mod:`ast`.
+
+    Lines count from 1, columns from 0 **in UTF-8 bytes**; the end is exclusive.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    @classmethod
+    def of(cls, node: ast.expr | ast.stmt | ast.keyword) -> Span:
+        """The span of an ``ast`` node (decorators are not part of a statement's span)."""
+        assert node.end_lineno is not None and node.end_col_offset is not None
+        return cls(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+
+    def contains(self, other: Span) -> bool:
+        """Whether ``other`` lies within this span."""
+        return (self.line, self.column) <= (other.line, other.column) and (
+            other.end_line,
+            other.end_column,
+        ) <= (self.end_line, self.end_column)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceExpression:
+    """Put ``code`` in the place of the expression at ``span``."""
+
+    span: Span
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveArgument:
+    """Drop one argument of the call at ``span``: a keyword by name, a positional one by index."""
+
+    span: Span
+    argument: str | int
+
+
+@dataclass(frozen=True, slots=True)
+class InsertStatement:
+    """Insert one or more statements beside the statement at ``anchor``.
+
+    ``code`` is dedented source; it takes the anchor's indentation and the file's newline.
+    """
+
+    anchor: Span
+    where: Literal["before", "after"]
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveStatement:
+    """Remove the statement at ``span``; a block that it leaves empty gets ``pass``."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class MoveStatement:
+    """Move the statement at ``span``, with the comments that lead it, beside ``anchor``.
+
+    Other edits of the same fix inside the moved statement travel with it.
+    """
+
+    span: Span
+    anchor: Span
+    where: Literal["before", "after"]
+
+
+Edit = ReplaceExpression | RemoveArgument | InsertStatement | RemoveStatement | MoveStatement
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One step of a finding's why, at its place in the source."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What verification must find when it runs both versions (see :mod:`gradfix.claims`).
+
+    Optimizers are named by the line of their constructor call in the *original* source.
+    """
+
+    raises: Literal["E1", "E2", "E3"] | None = None
+    """The error that the original must raise (``None``: it runs to the end)."""
+    raises_line: int | None = None
+    """The line of the original on which it is raised, seen from the script itself."""
+    unchanged: Literal["all"] | tuple[int, ...] = "all"
+    """Constructor lines of the optimizers whose consumed gradients stay equal, step for step,
+    as far as the original gets (its crash or the end) or, for a fix that changes what is learned,
+    up to the first step of an optimizer that is not listed."""
+    feeds: tuple[tuple[int, str], ...] = ()
+    """``(constructor line, receiver text of a backward call)``: in the fixed program each
+    step of that optimizer consumes gradients of exactly the listed backward calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One way to repair a finding: the edits, applied whole or not at all."""
+
+    message: str
+    effect: Effect
+    edits: tuple[Edit, ...]
+    claim: Claim = Claim()
+
+    @property
+    def applicability(self) -> Applicability:
+        """Safe unless the fix changes what a running program learns."""
+        return Applicability.UNSAFE if self.effect is Effect.CHANGES else Applicability.SAFE
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A mistake at a place, why it is one, and the fixes to choose from, best first."""
+
+    code: str
+    message: str
+    span: Span
+    notes: tuple[Note, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Codemod:
+    """A mistake that gradfix knows: its name, its documentation, and how to find it."""
+
+    name: str
+    """The mistake in kebab case, as in ``# gradfix: ignore[name]``."""
+    summary: str
+    """One line for ``gradfix list``."""
+    documentation: str
+    """The docstring of its module: before and after, preconditions, and why each is needed."""
+    find: Callable[[Program], Iterable[Finding]] = field(repr=False)
