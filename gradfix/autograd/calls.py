@@ -1,0 +1,1593 @@
+"""What calls, attributes, items and operators do to the values of the model.
+
+Functions, methods and classes of the project are followed into their bodies. Operations of torch are
+looked up in the operator table. What is not known stays unknown: it makes what it touches uncertain and
+never leads to a finding.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gradfix.autograd import operators
+from gradfix.autograd.engine import backward, differentiate, poison, step, zero_grad
+from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, OptimizerState, Tri
+from gradfix.autograd.operators import OUT, Operator
+from gradfix.autograd.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Class,
+    Const,
+    Each,
+    External,
+    Frame,
+    Function,
+    GradMode,
+    Instance,
+    Mapping,
+    Method,
+    Module,
+    Opaque,
+    Optimizer,
+    Params,
+    Partial,
+    Scaler,
+    Sequence,
+    Super,
+    Tensor,
+    Value,
+    tensors_in,
+)
+
+if TYPE_CHECKING:
+    from gradfix.autograd.interpreter import Run
+
+Argument = tuple[Value, ast.expr]
+Keywords = dict[str, Argument]
+
+BUILTINS = frozenset(dir(builtins))
+
+
+class Stopped(Exception):
+    """The program raised or ended; unwinds the functions in progress."""
+
+
+ALIASES = {
+    "torch.autograd.variable.Variable": "torch.autograd.Variable",
+    "torch.nn.parameter.Parameter": "torch.nn.Parameter",
+    "torch.nn.modules.module.Module": "torch.nn.Module",
+    "torch.autograd.grad_mode.no_grad": "torch.no_grad",
+    "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",
+    "torch.Tensor": "torch.FloatTensor",
+}
+"""Other import paths of the same thing."""
+
+
+def canonical(name: str) -> str:
+    """The one dotted name under which the model knows something of torch."""
+    return ALIASES.get(name, name)
+
+
+# ---------------------------------------------------------------------- operations of torch
+
+
+class Operand:
+    """A tensor that goes into an operation: where it hangs and which memory it has."""
+
+    __slots__ = ("expression", "leaf", "node", "requires", "storage")
+
+    def __init__(self, value: Tensor | Opaque | Leaf, expression: ast.expr | None) -> None:
+        self.expression = expression
+        self.node: Node | None = None
+        self.leaf: Leaf | None = None
+        if isinstance(value, Tensor):
+            self.leaf = value.leaf
+            self.node = value.node
+            self.requires = value.leaf.requires if value.leaf is not None else value.requires
+            self.storage = value.storage
+        elif isinstance(value, Leaf):
+            self.leaf = value
+            self.requires = value.requires
+            self.storage = value.storage
+        else:
+            self.node = value.node
+            self.requires = value.requires
+            self.storage = None  # type: ignore[assignment]
+
+
+def operands_of(value: Value, expression: ast.expr | None) -> list[Operand]:
+    """The tensors in an argument."""
+    if isinstance(value, Each):
+        return [Operand(leaf, expression) for leaf in value.leaves] if value.view == "" else []
+    if isinstance(value, Params):
+        return [Operand(leaf, expression) for leaf in value.leaves]
+    return [Operand(t, expression) for t in tensors_in(value)]
+
+
+def record(
+    run: Run,
+    op: str,
+    site: ast.AST,
+    slots: list[list[Operand]],
+    table: Operator | None,
+    certain_edges: bool = True,
+) -> tuple[Node | None, Tri, bool]:
+    """Record an operation in the graph.
+
+    Returns its node (None: no graph is recorded), whether the result requires grad, and whether the
+    result itself is saved.
+    """
+    if run.grad_enabled is False:
+        return None, False, False
+    low = high = 0
+    for bit, slot in enumerate(slots):
+        for operand in slot:
+            if operand.requires is not False:
+                high |= 1 << bit
+                if operand.requires is True:
+                    low |= 1 << bit
+    if not high:
+        return None, False, False
+    requires: Tri = True if low else None
+    if run.grad_enabled is None:
+        requires, low = None, 0
+    node = run.node(op, site)
+    if table is None:
+        node.saves = None
+        saved = 0
+    else:
+        if not high & table.gradients:
+            return None, False, False
+        if not low & table.gradients:
+            requires = None
+        saved = table.saves(low) & table.saves(high) if low else 0
+        possible = table.may_save(high)
+        node.saves = True if low and table.saves(low) else (False if not possible else None)
+    for bit, slot in enumerate(slots):
+        differentiable = table is None or (table.gradients >> bit) & 1
+        for operand in slot:
+            if operand.requires is False:
+                pass
+            elif differentiable:
+                sure = certain_edges and operand.requires is True and requires is True
+                if operand.leaf is not None:
+                    node.leaves.append((operand.leaf, sure, operand.expression))
+                elif operand.node is not None:
+                    node.edges.append(Edge(operand.node, sure, operand.expression))
+            if (saved >> bit) & 1 and operand.storage is not None:
+                node.saved.append((operand.storage, operand.storage.version, operand.leaf))
+    return node, requires, bool(saved & OUT)
+
+
+def build(structure: str, make: Callable[[bool], Value]) -> Value:
+    """A value of the shape that an operator's ``outputs`` describes."""
+    value, _ = _build(structure, 0, make)
+    return value
+
+
+def _build(text: str, at: int, make: Callable[[bool], Value]) -> tuple[Value, int]:
+    letter = text[at]
+    if letter in "([":
+        items: list[Value] = []
+        at += 1
+        while text[at] not in ")]":
+            value, at = _build(text, at, make)
+            items.append(value)
+        return Sequence("tuple", items, letter == "["), at + 1
+    if letter == "t":
+        return make(True), at + 1
+    if letter == "i":
+        return make(False), at + 1
+    return Opaque("result"), at + 1
+
+
+def apply(
+    run: Run,
+    table: Operator,
+    args: list[Argument],
+    keywords: Keywords,
+    site: ast.AST,
+    weight: Leaf | None = None,
+) -> Value:
+    """Run an operation of torch on arguments given by position and by keyword."""
+    slots: list[list[Operand]] = []
+    first: Value | None = None
+    positions = table.positions
+    for bit, (name, position) in enumerate(zip(table.operands, positions)):
+        if weight is not None and position is None and bit == len(positions) - 1:
+            slots.append([Operand(weight, None)])
+            continue
+        given: list[Argument] = []
+        if position is not None and position < len(args):
+            given = [args[position]]
+            if (table.sequences >> bit) & 1 and not isinstance(args[position][0], (Sequence, Opaque)):
+                given = args[position:]
+        elif name in keywords:
+            given = [keywords[name]]
+        if bit == 0 and given:
+            first = given[0][0]
+        shared = positions.count(position) if position is not None else 1
+        if shared > 1 and given and isinstance(given[0][0], Sequence):
+            # The elements of one tuple, as (h, c).
+            number = list(positions[:bit]).count(position)
+            held = given[0][0].items
+            given = [(held[number], given[0][1])] if number < len(held) else []
+        slots.append([o for value, expression in given for o in operands_of(value, expression)])
+    node, requires, saves_result = record(run, table.name, site, slots, table)
+    if table.result == "inplace":
+        if isinstance(first, Each):
+            each_changed(run, first, site)
+            return first
+        if not isinstance(first, Tensor):
+            return first if first is not None else Opaque("result")
+        return _changed_in_place(run, first, node, requires, saves_result, table.name, site)
+    storage = first.storage if table.result in ("view", "detached") and isinstance(first, Tensor) else None
+
+    def make(differentiable: bool) -> Value:
+        tensor = Tensor(node if differentiable else None, requires if differentiable else False, storage)
+        if saves_result and differentiable and node is not None and not node.saved_result:
+            node.saved_result = True
+            node.saved.append((tensor.storage, tensor.storage.version, None))
+        return tensor
+
+    return build(table.outputs, make)
+
+
+def _changed_in_place(
+    run: Run, tensor: Tensor, node: Node | None, requires: Tri, saves_result: bool, what: str, site: ast.AST
+) -> Tensor:
+    event = run.change(tensor, site, what)
+    if run.grad_enabled is not False and tensor.leaf is not None and tensor.leaf.requires is True:
+        event.leaf_error = not run.catching
+        return tensor
+    if node is not None:
+        tensor.node, tensor.requires = node, requires
+        if saves_result:
+            node.saved.append((tensor.storage, tensor.storage.version, None))
+    return tensor
+
+
+def simple(run: Run, name: str, args: list[Argument], site: ast.AST) -> Value:
+    """An operation by the name of its tensor method."""
+    table = operators.method(name)
+    if table is not None and any(operands_of(v, e) for v, e in args):
+        return apply(run, table, args, {}, site)
+    return unknown(run, args, {}, site, name)
+
+
+def binary(
+    run: Run, op: ast.operator, left: Value, right: Value, left_node: ast.expr, right_node: ast.expr, site: ast.AST
+) -> Value:
+    """``left op right``."""
+    if isinstance(left, Const) and isinstance(right, Const):
+        from gradfix.autograd.interpreter import fold
+
+        return fold(op, left.value, right.value)
+    if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, ast.Add):
+        return Sequence(left.kind, left.items + right.items, left.open or right.open)
+    if isinstance(left, (Params, Sequence)) and isinstance(right, (Params, Sequence)) and isinstance(op, ast.Add):
+        leaves, complete = leaves_of(left)
+        more, also = leaves_of(right)
+        return Params(leaves + more, complete and also)
+    if isinstance(left, Sequence) and isinstance(op, ast.Mult) and isinstance(right, Const):
+        if isinstance(right.value, int) and len(left.items) * right.value <= 64:
+            return Sequence(left.kind, left.items * right.value, left.open)
+        return Sequence(left.kind, left.items, True)
+    tensors = isinstance(left, Tensor), isinstance(right, Tensor)
+    graph = operands_of(left, left_node) + operands_of(right, right_node)
+    if not any(tensors) and not graph:
+        return Opaque("value")
+    if not any(o.requires is not False for o in graph):
+        return Tensor()
+    scalar: Any = None
+    if isinstance(left, Const):
+        scalar = "left"
+    elif isinstance(right, Const):
+        scalar = "right"
+    table = operators.binary(op.__class__.__name__, scalar)
+    args = [(left, left_node), (right, right_node)]
+    if table is None:
+        return unknown(run, args, {}, site, op.__class__.__name__)
+    if scalar == "left" and len(table.operands) == 1:
+        args = args[1:]
+    return apply(run, table, args, {}, site)
+
+
+def inplace_binary(run: Run, old: Tensor, operand: Value, node: ast.AugAssign) -> Tensor:
+    """``tensor op= operand``: changes the tensor in place."""
+    table = operators.augmented(node.op.__class__.__name__, isinstance(operand, Const))
+    target: ast.expr = node.target
+    if table is None:
+        slots = [operands_of(old, target), operands_of(operand, node.value)]
+        recorded, requires, _ = record(run, "augmented", node, slots, None)
+        return _changed_in_place(run, old, recorded, requires, False, "augmented assignment", node)
+    result = apply(run, table, [(old, target), (operand, node.value)], {}, node)
+    return result if isinstance(result, Tensor) else old
+
+
+def unknown(
+    run: Run,
+    args: list[Argument],
+    keywords: Keywords,
+    site: ast.AST,
+    label: str,
+    base: Node | None = None,
+    certain: bool = True,
+) -> Value:
+    """The result of something that is not known, called on these arguments.
+
+    Where exactly one of them carries a graph, what comes out is taken to depend on it.
+    """
+    operands = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e) if o.requires is not False]
+    carrying = len({id(o.node or o.leaf) for o in operands}) + (base is not None)
+    result = Opaque(label)
+    if not carrying or run.grad_enabled is False:
+        return result
+    node, requires, _ = record(run, label, site, [operands], None, certain and carrying == 1)
+    if base is not None:
+        if node is None:
+            node = run.node(label, site)
+            node.saves = None
+        node.edges.append(Edge(base, certain and carrying == 1, None))
+    result.node = node
+    result.requires = requires if carrying == 1 and certain and base is None else None
+    if base is not None and carrying == 1 and certain:
+        result.requires = None
+    return result
+
+
+# ---------------------------------------------------------------------- parameters
+
+
+def leaves_of(value: Value) -> tuple[list[Leaf], bool]:
+    """The parameters in what was handed to an optimizer or clipped, and whether that is all of them."""
+    if isinstance(value, Params):
+        return value.leaves, value.complete
+    if isinstance(value, Each):
+        return value.leaves, True
+    if isinstance(value, Tensor):
+        return ([value.leaf], True) if value.leaf is not None else ([], value.requires is False)
+    if isinstance(value, Module):
+        return module_leaves(value), True
+    if isinstance(value, Sequence):
+        found: list[Leaf] = []
+        complete = not value.open
+        for item_ in value.items:
+            leaves, known = leaves_of(item_)
+            found += leaves
+            complete = complete and known
+        return found, complete
+    if isinstance(value, Mapping):
+        if "params" in value.items:
+            return leaves_of(value.items["params"])
+        return leaves_of(Sequence("list", list(value.items.values()), value.open))
+    return [], False
+
+
+def module_leaves(module: Module) -> list[Leaf]:
+    """Every parameter block of a network; parts that cannot be seen get a block of their own."""
+    _reserve(module, set())
+    return module.leaves()
+
+
+def _reserve(module: Module, seen: set[int]) -> None:
+    if id(module) in seen:
+        return
+    seen.add(id(module))
+    for value in [*module.items, *module.attributes.values()]:
+        if isinstance(value, Module):
+            _reserve(value, seen)
+        elif isinstance(value, Sequence):
+            for inner in value.items:
+                if isinstance(inner, Module):
+                    _reserve(inner, seen)
+        elif isinstance(value, Opaque) and value.leaf is None and module.rest is None and value.owner is not None:
+            module.rest = Leaf(f"the rest of {module.label}", None)
+
+
+def each_changed(run: Run, each: Each, site: ast.AST) -> None:
+    """An in-place write to every parameter of a set (or to its gradients or data)."""
+    if each.view == "":
+        for leaf in each.leaves:
+            run.change(Tensor.of_leaf(leaf), site, "in-place write")
+
+
+def extend(run: Run, target: Sequence, value: Value) -> None:
+    """``list += value``."""
+    items, _ = iterate(run, value, None)
+    if items is None:
+        target.open = True
+    else:
+        target.items += items
+
+
+# ---------------------------------------------------------------------- iteration and items
+
+
+def iterate(
+    run: Run, value: Value, site: ast.expr | None
+) -> tuple[list[Value] | None, Callable[[int], Value]]:
+    """What iterating over ``value`` gives: all items, or None and a function from pass to item."""
+    if isinstance(value, Sequence):
+        if not value.open:
+            return value.items, lambda k: value.items[k]
+        if value.items:
+            return None, lambda k: value.items[k % len(value.items)]
+        return None, lambda k: Opaque("item")
+    if isinstance(value, Mapping):
+        if not value.open:
+            return [Const(k) for k in value.items], lambda k: NONE
+        return None, lambda k: Opaque("key")
+    if isinstance(value, Iteration):
+        return value.iterate(run, site)
+    if isinstance(value, Params):
+        if value.named:
+            return [Sequence("tuple", [Opaque("name"), Each(value.leaves)])], lambda k: NONE
+        return [Each(value.leaves)], lambda k: NONE
+    if isinstance(value, Module) and value.kind != "user":
+        if value.kind == "torch.nn.ModuleDict":
+            return [Const(k) for k in value.attributes], lambda k: NONE
+        if value.leaf is None:
+            return value.items, lambda k: NONE
+    if isinstance(value, Const) and isinstance(value.value, str) and len(value.value) <= 16:
+        return [Const(c) for c in value.value], lambda k: NONE
+    if isinstance(value, Tensor):
+
+        def select(k: int) -> Value:
+            table = operators.method("getitem.int") or operators.method("getitem") or operators.method("select")
+            if table is None or site is None:
+                return Tensor(value.node, value.requires, value.storage)
+            return apply(run, table, [(value, site)], {}, site)
+
+        return None, select
+    if isinstance(value, Opaque) and value.node is not None:
+        return None, lambda k: part(run, value, f"[{k}]", site)
+    return None, lambda k: Opaque("item")
+
+
+class Iteration(Value):
+    """``zip``, ``enumerate``, ``reversed`` and the like, not yet run."""
+
+    __slots__ = ("kind", "parts", "start")
+
+    def __init__(self, kind: str, parts: list[Value], start: int | None = 0) -> None:
+        self.kind = kind
+        self.parts = parts
+        self.start = start
+
+    def iterate(
+        self, run: Run, site: ast.expr | None
+    ) -> tuple[list[Value] | None, Callable[[int], Value]]:
+        """As :func:`iterate`."""
+        inner = [iterate(run, p, site) for p in self.parts]
+        if self.kind == "enumerate":
+            items, element = inner[0]
+            if items is not None and self.start is not None:
+                start = self.start
+                return [
+                    Sequence("tuple", [Const(start + k), item_]) for k, item_ in enumerate(items)
+                ], lambda k: NONE
+            return None, lambda k: Sequence("tuple", [Opaque("index"), element(k)])
+        if self.kind == "zip":
+            known = [items for items, _ in inner if items is not None]
+            if known:
+                # The shortest known one bounds the whole.
+                count = min(len(items) for items in known)
+                if count <= 64:
+                    return [
+                        Sequence(
+                            "tuple", [items[k] if items is not None else element(k) for items, element in inner]
+                        )
+                        for k in range(count)
+                    ], lambda k: NONE
+            return None, lambda k: Sequence("tuple", [element(k) for _, element in inner])
+        items, element = inner[0]
+        if items is not None and self.kind == "reversed":
+            return items[::-1], lambda k: NONE
+        return items, element
+
+
+class Range(Value):
+    """``range`` with known bounds: a sequence of constants, made on demand."""
+
+    __slots__ = ()
+
+
+def part(run: Run, value: Opaque, name: str, site: ast.AST | None) -> Value:
+    """An item or attribute of an unknown value that carries a graph.
+
+    Whether this part of it depends on everything that went in is not known; that it was computed with the
+    network's parameters, if a network made it, is.
+    """
+    known = value.attributes.get(name)
+    if known is not None:
+        return known
+    child = Opaque(name, None, value)
+    if value.node is not None:
+        node = run.node(name, site or value.node.site)
+        node.saves = None
+        node.edges.append(Edge(value.node, False, None))
+        node.leaves += [(leaf, sure, None) for leaf, sure, _ in value.node.leaves]
+        child.node, child.requires = node, None
+    value.attributes[name] = child
+    return child
+
+
+def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.AST | None = None) -> Value:
+    """``value[index]`` for an index that is not a slice."""
+    if isinstance(value, Sequence):
+        if isinstance(index, Const) and isinstance(index.value, int):
+            if -len(value.items) <= index.value < len(value.items):
+                return value.items[index.value]
+            return value.items[-1] if value.items and value.open else Opaque("item")
+        if len(value.items) == 1:
+            return value.items[0]
+        return Opaque("item")
+    if isinstance(value, Mapping):
+        if isinstance(index, Const):
+            try:
+                held = value.items.get(index.value)
+            except TypeError:
+                held = None
+            if held is not None:
+                return held
+            fresh = Opaque(str(index.value))
+            if isinstance(index.value, (str, int)):
+                value.items[index.value] = fresh
+            return fresh
+        return Opaque("item")
+    if isinstance(value, Tensor):
+        name = "getitem.int"
+        if isinstance(index, Tensor) or (isinstance(index, Opaque) and index.node is not None):
+            name = "getitem.tensor"
+        elif isinstance(index, (Opaque, Sequence)):
+            # A mask or an index tensor would save the index; an integer or a slice saves nothing.
+            slot = operands_of(value, expression)
+            node, requires, _ = record(run, "getitem", site or expression, [slot], None)
+            return Tensor(node, requires)
+        table = operators.method(name) or operators.method("getitem.slice") or operators.method("select")
+        if table is not None:
+            return apply(run, table, [(value, expression)], {}, site or expression)
+        return unknown(run, [(value, expression)], {}, site or expression, "getitem")
+    if isinstance(value, Module):
+        if isinstance(index, Const):
+            if isinstance(index.value, int) and -len(value.items) <= index.value < len(value.items):
+                return value.items[index.value]
+            if isinstance(index.value, str) and index.value in value.attributes:
+                return value.attributes[index.value]
+        return Opaque("item")
+    if isinstance(value, Opaque):
+        if isinstance(index, Const) and isinstance(index.value, (int, str)):
+            if value.node is not None:
+                return part(run, value, f"[{index.value!r}]", site or expression)
+            name = f"[{index.value!r}]"
+            known = value.attributes.get(name)
+            if known is None:
+                known = value.attributes[name] = Opaque(value.label + name, None, value)
+            return known
+        if value.node is not None:
+            fresh = Opaque("item")
+            child = part(run, value, "[]", site or expression)
+            if isinstance(child, Opaque):
+                fresh.node, fresh.requires = child.node, None
+            return fresh
+        return Opaque("item")
+    return Opaque("item")
+
+
+def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value:
+    """``value[a:b:c]``."""
+    bounds = node.slice
+    assert isinstance(bounds, ast.Slice)
+    parts: list[int | None] = []
+    for bound in (bounds.lower, bounds.upper, bounds.step):
+        if bound is None:
+            parts.append(None)
+            continue
+        held = run.evaluate(bound, frame)
+        parts.append(held.value if isinstance(held, Const) and isinstance(held.value, int) else -(1 << 60))
+    unknown_bound = any(p == -(1 << 60) for p in parts)
+    if isinstance(value, Sequence):
+        if unknown_bound:
+            return Sequence(value.kind, list(value.items), True)
+        return Sequence(value.kind, value.items[slice(*parts)], value.open)
+    if isinstance(value, Tensor):
+        table = operators.method("getitem.slice") or operators.method("narrow")
+        if table is not None:
+            return apply(run, table, [(value, node.value)], {}, node)
+    if isinstance(value, Module) and value.kind == "torch.nn.Sequential" and not unknown_bound:
+        cut = Module(value.kind, value.label)
+        cut.items = value.items[slice(*parts)]
+        return cut
+    if isinstance(value, Opaque) and value.node is not None:
+        return part(run, value, "[:]", node)
+    if isinstance(value, Const) and isinstance(value.value, str):
+        return Const(value.value[slice(*parts)]) if not unknown_bound else Opaque()
+    return Opaque("slice")
+
+
+def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> None:
+    """``container[index] = value``."""
+    holder = run.evaluate(target.value, frame)
+    if isinstance(holder, Tensor):
+        args = [(holder, target.value), (value, target)]
+        slots = [operands_of(v, e) for v, e in args]
+        table = operators.method("setitem.slice") or operators.method("setitem") or operators.method("copy_")
+        node, requires, saves = record(run, "setitem", target, slots, table)
+        if not (node is None and holder is value):
+            _changed_in_place(run, holder, node, requires, saves, "item assignment", target)
+        return
+    if isinstance(target.slice, ast.Slice):
+        if isinstance(holder, Sequence):
+            holder.open = True
+        return
+    index = run.evaluate(target.slice, frame)
+    if isinstance(holder, Sequence):
+        if isinstance(index, Const) and isinstance(index.value, int):
+            if -len(holder.items) <= index.value < len(holder.items):
+                holder.items[index.value] = value
+                return
+        # Some item changes: each may be the old or the new one.
+        holder.items = [Opaque("item") if tensors_in(i) or tensors_in(value) else i for i in holder.items]
+        holder.open = True
+    elif isinstance(holder, Mapping):
+        if isinstance(index, Const) and isinstance(index.value, (str, int, float, bool, type(None))):
+            holder.items[index.value] = value
+        else:
+            holder.open = True
+    elif isinstance(holder, Module) and isinstance(index, Const):
+        if isinstance(index.value, str):
+            holder.attributes[index.value] = value
+        elif isinstance(index.value, int) and -len(holder.items) <= index.value < len(holder.items):
+            holder.items[index.value] = value
+    elif isinstance(holder, Opaque) and isinstance(index, Const):
+        holder.attributes[f"[{index.value!r}]"] = value
+
+
+# ---------------------------------------------------------------------- attributes
+
+TENSOR_DATA = frozenset(
+    "shape dtype device is_leaf grad_fn ndim is_cuda layout names itemsize nbytes output_nr _version".split()
+)
+
+
+def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
+    """``value.name``."""
+    if isinstance(value, External):
+        return External(canonical(f"{value.name}.{name}"))
+    if isinstance(value, Tensor):
+        if name == "grad":
+            return Each([value.leaf], "grad") if value.leaf is not None else Opaque("grad")
+        if name == "data":
+            # Writes through .data do not move the version counter: memory of its own to the model.
+            return Each([value.leaf], "data") if value.leaf is not None else Tensor()
+        if name == "requires_grad":
+            return Opaque("requires_grad") if value.requires is None else Const(value.requires)
+        if name in TENSOR_DATA:
+            return Opaque(name)
+        table = operators.attribute(name)
+        if table is not None and isinstance(node, ast.Attribute):
+            return apply(run, table, [(value, node.value)], {}, node)
+        return Method(value, name)
+    if isinstance(value, Each):
+        if name in ("grad", "data"):
+            return Each(value.leaves, "grad" if "grad" in (name, value.view) else "data")
+        if name in TENSOR_DATA or name == "requires_grad":
+            return Opaque(name)
+        return Method(value, name)
+    if isinstance(value, (Module, Instance)):
+        return _object_attribute(run, value, name, node)
+    if isinstance(value, Optimizer):
+        if name == "param_groups":
+            group = Mapping({"params": Params(list(value.state.leaves), value.state.groups_known)}, True)
+            return Sequence("list", [group])
+        return Method(value, name)
+    if isinstance(value, Class):
+        found = value.lookup(name)
+        if isinstance(found, Property):
+            return Opaque(name)
+        return found if found is not None else Method(value, name)
+    if isinstance(value, Super):
+        return Method(value, name)
+    if isinstance(value, Opaque):
+        known = value.attributes.get(name)
+        if known is not None:
+            return known
+        if value.node is not None:
+            if name in TENSOR_DATA:
+                return Opaque(name)
+            if name == "data":
+                return Tensor()
+            return part(run, value, name, node)
+        child = Opaque(name, None, value)
+        value.attributes[name] = child
+        return child
+    if isinstance(value, (Sequence, Mapping, Params, Scaler, Const, Iteration)):
+        return Method(value, name)
+    if isinstance(value, Partial):
+        return Opaque(name)
+    return Opaque(name)
+
+
+class Property(Value):
+    """A ``@property`` of a class of the project."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+
+
+class Static(Value):
+    """A ``@staticmethod`` or ``@classmethod``."""
+
+    __slots__ = ("function", "of_class")
+
+    def __init__(self, function: Function, of_class: bool) -> None:
+        self.function = function
+        self.of_class = of_class
+
+
+def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.AST) -> Value:
+    held = value.attributes.get(name)
+    if held is not None:
+        if isinstance(held, Opaque) and held.owner is None and isinstance(value, Module):
+            held.owner = value
+        return held
+    if value.cls is not None:
+        found = value.cls.lookup(name)
+        if isinstance(found, Function):
+            return found.bind(value)
+        if isinstance(found, Property):
+            return call_function(run, found.function.bind(value), [], {}, node)
+        if isinstance(found, Static):
+            return found.function.bind(value.cls) if found.of_class else found.function
+        if found is not None:
+            return found
+    if isinstance(value, Module):
+        if name == "module" and value.kind != "user":
+            return value
+        if name in MODULE_METHODS or name in ("forward", "__call__"):
+            return Method(value, name)
+        if name == "weight" and value.leaf is not None:
+            return Tensor.of_leaf(value.leaf)
+        if name == "training":
+            return Opaque("training")
+    fresh = Opaque(name)
+    if isinstance(value, Module):
+        fresh.owner = value
+    value.attributes[name] = fresh
+    return fresh
+
+
+def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.expr) -> None:
+    """``holder.name = value``."""
+    if isinstance(holder, (Module, Instance, Opaque)):
+        if name == "grad" and isinstance(holder, Opaque):
+            return
+        if isinstance(holder, Module) and isinstance(value, Tensor) and value.leaf is not None:
+            known = value.leaf.label
+            if known == "parameter":
+                value.leaf.label = f"parameter {name}"
+        if isinstance(holder, Module) and isinstance(value, Opaque) and value.owner is None:
+            value.owner = holder
+        if isinstance(value, Module) and value.label == value.kind.rsplit(".", 1)[-1]:
+            value.label = name
+        holder.attributes[name] = value
+        if isinstance(holder, Module) and name == "requires_grad":
+            pass
+    elif isinstance(holder, (Tensor, Each)):
+        leaves = [holder.leaf] if isinstance(holder, Tensor) and holder.leaf else []
+        if isinstance(holder, Each):
+            leaves = holder.leaves
+        if name == "grad":
+            if isinstance(value, Const) and value.value is None:
+                zero_grad(run, holder, leaves, target)
+            else:
+                for leaf in leaves:
+                    leaf.unknown_grad = True
+        elif name == "requires_grad":
+            set_requires(run, holder, leaves, value, target)
+        elif name == "data" and isinstance(holder, Tensor) and not leaves:
+            pass
+
+
+def set_requires(run: Run, holder: Value, leaves: list[Leaf], value: Value, site: ast.AST) -> None:
+    """``requires_grad = value`` on parameters or on a tensor."""
+    wanted: Tri = bool(value.value) if isinstance(value, Const) else None
+    if isinstance(holder, Tensor) and holder.leaf is None:
+        if wanted is not False and holder.node is None:
+            leaf = Leaf("tensor", wanted, site)
+            leaf.storage = holder.storage
+            holder.leaf = leaf
+            holder.requires = wanted
+        return
+    for top in leaves:
+        for leaf in top.family():
+            leaf.requires = wanted
+    if isinstance(holder, Tensor):
+        holder.requires = wanted
+
+
+# ---------------------------------------------------------------------- calls
+
+NEVER = Const("never")
+"""What a call that does not come back evaluates to."""
+
+
+def arguments(run: Run, node: ast.Call, frame: Frame) -> tuple[list[Argument], Keywords]:
+    """Evaluate the arguments of a call."""
+    args: list[Argument] = []
+    for argument in node.args:
+        if isinstance(argument, ast.Starred):
+            value = run.evaluate(argument.value, frame)
+            if isinstance(value, Params):
+                args.append((value, argument.value))
+                continue
+            items, _ = iterate(run, value, argument.value)
+            if items is None:
+                args.append((Sequence("list", _some(value), True), argument.value))
+            else:
+                args += [(i, argument.value) for i in items]
+        else:
+            args.append((run.evaluate(argument, frame), argument))
+    keywords: Keywords = {}
+    for keyword in node.keywords:
+        value = run.evaluate(keyword.value, frame)
+        if keyword.arg is not None:
+            keywords[keyword.arg] = (value, keyword.value)
+        elif isinstance(value, Mapping):
+            keywords.update({k: (v, keyword.value) for k, v in value.items.items() if isinstance(k, str)})
+        else:
+            keywords["**"] = (value, keyword.value)
+    return args, keywords
+
+
+def _some(value: Value) -> list[Value]:
+    return value.items if isinstance(value, Sequence) else ([value] if isinstance(value, Opaque) else [])
+
+
+def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = False) -> Value:
+    """The value of a call expression; ``discarded`` if it stands as a statement of its own."""
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        base = run.evaluate(function.value, frame)
+        args, keywords = arguments(run, node, frame)
+        return call_method(run, base, function.attr, args, keywords, node, discarded)
+    if isinstance(function, ast.Name) and function.id == "super" and not node.args:
+        bound = frame.variables.get("self")
+        at: Frame | None = frame
+        while at is not None and at.function is None:
+            at = at.parent
+        owner = at.function.owner if at is not None and at.function is not None else None
+        if at is not None and at.function is not None and at.function.bound is not None:
+            bound = at.function.bound
+        return Super(bound, owner) if bound is not None else Opaque("super")
+    value = run.evaluate(function, frame)
+    args, keywords = arguments(run, node, frame)
+    return call(run, value, args, keywords, node, discarded)
+
+
+def call(
+    run: Run, value: Value, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool = False
+) -> Value:
+    """Call any value."""
+    if isinstance(value, Function):
+        return call_function(run, value, args, keywords, node)
+    if isinstance(value, Module):
+        return call_module(run, value, args, keywords, node)
+    if isinstance(value, External):
+        from gradfix.autograd.library import call_external
+
+        return call_external(run, value.name, args, keywords, node, discarded)
+    if isinstance(value, Class):
+        return instantiate(run, value, args, keywords, node)
+    if isinstance(value, Method):
+        return call_method(run, value.of, value.name, args, keywords, node, discarded)
+    if isinstance(value, Partial):
+        merged = {k: (v, _nowhere(node)) for k, v in value.keywords.items()}
+        return call(run, value.function, value.args + args, {**merged, **keywords}, node, discarded)
+    if isinstance(value, Instance):
+        method = value.cls.lookup("__call__")
+        if isinstance(method, Function):
+            return call_function(run, method.bind(value), args, keywords, node)
+        if value.cls.lookup("forward") is not None and value.cls.unknown_bases():
+            forward = value.cls.lookup("forward")
+            if isinstance(forward, Function):
+                return call_function(run, forward.bind(value), args, keywords, node)
+        return call_opaque(run, Opaque(value.cls.name), args, keywords, node, discarded)
+    if isinstance(value, Static):
+        return call_function(run, value.function, args, keywords, node)
+    if isinstance(value, Opaque):
+        return call_opaque(run, value, args, keywords, node, discarded)
+    return call_opaque(run, Opaque("unknown"), args, keywords, node, discarded)
+
+
+def _nowhere(node: ast.AST) -> ast.expr:
+    return node if isinstance(node, ast.expr) else ast.Constant(None)
+
+
+def call_opaque(
+    run: Run, value: Opaque, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
+) -> Value:
+    """Call something unknown: a network if it is known to be one, else a function that may do anything."""
+    if value.leaf is not None:
+        return _call_opaque_module(run, value, value.leaf, args, keywords, node)
+    if value.owner is not None and any(operands_of(v, e) or isinstance(v, (Tensor, Opaque)) for v, e in args):
+        # A part of a network that could not be followed: it may have parameters of its own.
+        owner = value.owner
+        if owner.rest is None:
+            owner.rest = Leaf(f"the rest of {owner.label}", None)
+        return _call_opaque_module(run, value, owner.rest, args, keywords, node)
+    if discarded or suspicious(value.label):
+        poison(run, [v for v, _ in args] + [v for v, _ in keywords.values()], node)
+    else:
+        _poison_owners(run, args, keywords, node)
+    result = unknown(run, args, keywords, node, value.label or "call")
+    if isinstance(result, Opaque):
+        result.called_by = value.label
+    return result
+
+
+def _poison_owners(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> None:
+    """An unknown function that is handed an optimizer may step it, whatever it returns."""
+    given = [v for v, _ in args] + [v for v, _ in keywords.values()]
+    if any(isinstance(v, Optimizer) for v in given):
+        poison(run, given, node)
+
+
+SUSPICIOUS = ("backward", "step", "optim", "update", "train", "fit", "grad", "freeze", "scal")
+
+
+def suspicious(name: str) -> bool:
+    """Whether an unknown function's name says that it may run or steer the training itself."""
+    name = name.lower()
+    return any(word in name for word in SUSPICIOUS)
+
+
+def _call_opaque_module(
+    run: Run, value: Opaque, leaf: Leaf, args: list[Argument], keywords: Keywords, node: ast.AST
+) -> Value:
+    operands = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e)]
+    entered = _enter_call(run, value, [leaf], args, keywords, node)
+    recorded, requires, _ = record(run, value.label or "network", node, [operands, [Operand(leaf, None)]], None)
+    result = Opaque(value.label)
+    if recorded is not None:
+        # A network of unknown make: taken to be deep enough to save its own weights.
+        recorded.saves = True if requires else None
+        if leaf.requires is True or any(o.requires is True for o in operands):
+            recorded.saved += [(part_.storage, part_.storage.version, part_) for part_ in leaf.family()]
+        result.node, result.requires = recorded, requires
+    if entered is not None:
+        run.current_call = None
+    return result
+
+
+def _enter_call(
+    run: Run,
+    module: Value,
+    leaves: list[Leaf],
+    args: list[Argument],
+    keywords: Keywords,
+    node: ast.AST,
+) -> ModuleCall | None:
+    if run.current_call is not None or not isinstance(node, ast.Call):
+        return None
+    operands = [(e, v) for v, e in [*args, *keywords.values()]]
+    entered = ModuleCall(module, node, operands, run.path, run.tick(), set(leaves))  # type: ignore[arg-type]
+    run.current_call = entered
+    run.module_calls.append(entered)
+    return entered
+
+
+def call_function(run: Run, function: Function, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """Follow a call into a function of the project."""
+    definition = function.node
+    if run.depth >= run.max_depth or run.active.count(definition) >= 2:
+        return call_opaque(run, Opaque(function.name), args, keywords, node, True)
+    frame = Frame(function.frame, function)
+    if function.bound is not None:
+        args = [(function.bound, _nowhere(node)), *args]
+    bind(run, definition.args, frame, args, keywords, function.frame)
+    run.entered.add(definition)
+    if isinstance(definition, ast.Lambda):
+        return run.evaluate(definition.body, frame)
+    if run.relevance.generator(definition):
+        return Opaque("generator")
+    enabled = run.grad_enabled
+    if function.graph_free:
+        run.grad_enabled = False
+    run.depth += 1
+    run.active.append(definition)
+    statement = run.statement
+    try:
+        flow = run.block(definition.body, frame)
+    finally:
+        run.depth -= 1
+        run.active.pop()
+        run.grad_enabled = enabled
+        run.statement = statement
+    if flow is None:
+        return NONE
+    value = getattr(flow, "value", None)
+    if value is None:
+        raise Stopped
+    assert isinstance(value, Value)
+    return value
+
+
+def bind(
+    run: Run,
+    spec: ast.arguments,
+    frame: Frame,
+    args: list[Argument],
+    keywords: Keywords,
+    outer: Frame,
+) -> None:
+    """Bind arguments to parameters as Python does; what is missing is unknown."""
+    names = [a.arg for a in [*spec.posonlyargs, *spec.args]]
+    given = dict(zip(names, (v for v, _ in args)))
+    variables = frame.variables
+    defaults = dict(zip(names[len(names) - len(spec.defaults) :], spec.defaults))
+    defaults.update({a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults) if d is not None})
+    for name in [*names, *(a.arg for a in spec.kwonlyargs)]:
+        if name in given:
+            variables[name] = given[name]
+        elif name in keywords:
+            variables[name] = keywords[name][0]
+        elif name in defaults:
+            variables[name] = run.evaluate(defaults[name], outer)
+        else:
+            variables[name] = Opaque(name)
+    if spec.vararg is not None:
+        variables[spec.vararg.arg] = Sequence("tuple", [v for v, _ in args[len(names) :]])
+    if spec.kwarg is not None:
+        known = set(names) | {a.arg for a in spec.kwonlyargs}
+        variables[spec.kwarg.arg] = Mapping(
+            {k: v for k, (v, _) in keywords.items() if k not in known and k != "**"}, "**" in keywords
+        )
+
+
+def instantiate(run: Run, cls: Class, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """Make an instance of a class of the project and run its ``__init__``."""
+    value: Module | Instance = Module("user", cls.name, cls) if cls.is_module else Instance(cls)
+    if not cls.is_module and cls.unknown_bases() and isinstance(cls.lookup("forward"), Function):
+        value = Module("user", cls.name, cls)
+    if isinstance(value, Module) and cls.unknown_bases():
+        value.rest = Leaf(f"the rest of {cls.name}", None)
+    initialiser = cls.lookup("__init__")
+    if isinstance(initialiser, Function):
+        outer = run.current_call
+        run.current_call = None
+        call_function(run, initialiser.bind(value), args, keywords, node)
+        run.current_call = outer
+    elif isinstance(value, Instance):
+        # A dataclass or a namedtuple: fields by position and keyword.
+        fields = [
+            s.target.id
+            for s in cls.node.body
+            if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+        ]
+        value.attributes.update(zip(fields, (v for v, _ in args)))
+        value.attributes.update({k: v for k, (v, _) in keywords.items()})
+    return value
+
+
+def call_module(run: Run, module: Module, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """Run a network's forward."""
+    entered = _enter_call(run, module, module_leaves(module), args, keywords, node)
+    try:
+        return _forward(run, module, args, keywords, node)
+    finally:
+        if entered is not None:
+            run.current_call = None
+
+
+def _forward(run: Run, module: Module, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    if module.kind == "user":
+        assert module.cls is not None
+        forward = module.cls.lookup("forward")
+        if isinstance(forward, Function):
+            return call_function(run, forward.bind(module), args, keywords, node)
+        if module.items:
+            return _chain(run, module, args, node)
+        if module.rest is None:
+            module.rest = Leaf(f"the rest of {module.label}", None)
+        return _block_forward(run, module, module.rest, args, keywords, node)
+    if module.kind == "torch.nn.Sequential" and module.leaf is None:
+        return _chain(run, module, args, node)
+    table = operators.module(module.kind + "".join(f"#{m}" for m in module_modes(module)))
+    if table is None:
+        table = operators.module(module.kind)
+    if table is None:
+        return _block_forward(run, module, module.leaf, args, keywords, node)
+    return apply(run, table, args, keywords, node, module.leaf)
+
+
+def module_modes(module: Module) -> list[str]:
+    """The modes of the operator table that a layer's options select."""
+    inplace = module.options.get("inplace")
+    return ["inplace"] if isinstance(inplace, Const) and inplace.value else []
+
+
+def _chain(run: Run, module: Module, args: list[Argument], node: ast.AST) -> Value:
+    value: Value = args[0][0] if args else Opaque("input")
+    expression = args[0][1] if args else _nowhere(node)
+    for child in module.items:
+        value = call(run, child, [(value, expression)], {}, node)
+    return value
+
+
+def _block_forward(
+    run: Run, module: Module, leaf: Leaf | None, args: list[Argument], keywords: Keywords, node: ast.AST
+) -> Value:
+    operands = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e)]
+    slots = [operands, [Operand(leaf, None)] if leaf is not None else []]
+    recorded, requires, _ = record(run, module.label, node, slots, None)
+    result = Opaque(module.label)
+    if recorded is not None:
+        recorded.saves = True if requires and leaf is not None and leaf.requires else None
+        if leaf is not None and leaf.requires is True:
+            recorded.saved.append((leaf.storage, leaf.storage.version, leaf))
+        result.node, result.requires = recorded, requires
+    return result
+
+
+def decorate(run: Run, function: Value, decorator: ast.expr, frame: Frame) -> Value:
+    """Apply a decorator; one that is not known is taken to keep the function's meaning."""
+    value = run.evaluate(decorator, frame)
+    if isinstance(value, GradMode) and isinstance(function, Function):
+        function.graph_free = value.enabled is False
+    elif isinstance(value, External) and isinstance(function, Function):
+        if value.name == "builtins.property" or value.name.endswith("cached_property"):
+            return Property(function)
+        if value.name in ("builtins.staticmethod", "builtins.classmethod"):
+            return Static(function, value.name.endswith("classmethod"))
+        if value.name in ("torch.no_grad", "torch.inference_mode"):
+            function.graph_free = True
+    return function
+
+
+# ---------------------------------------------------------------------- methods
+
+MODULE_METHODS = frozenset(
+    """parameters named_parameters zero_grad train eval to cuda cpu float double half bfloat16 type apply
+    share_memory requires_grad_ state_dict load_state_dict named_modules modules children named_children
+    register_buffer register_parameter add_module register_module buffers named_buffers append extend insert
+    items values keys get_submodule get_parameter register_forward_hook register_full_backward_hook
+    register_backward_hook register_forward_pre_hook set_extra_state compile to_empty pop update
+    _get_name extra_repr manual_backward optimizers""".split()
+)
+
+SAME = frozenset(
+    """to cuda cpu float double half bfloat16 type contiguous type_as pin_memory share_memory
+    train eval apply share_memory_ compile to_empty""".split()
+)
+"""Methods whose result is, to autograd, the value itself."""
+
+PLAIN = frozenset(
+    """item tolist numpy size dim numel nelement element_size stride data_ptr is_contiguous get_device
+    is_floating_point __len__ new_zeros new_ones new_empty new_tensor new_full new argmax argmin argsort""".split()
+)
+"""Methods of a tensor whose result carries no graph."""
+
+
+def call_method(
+    run: Run,
+    base: Value,
+    name: str,
+    args: list[Argument],
+    keywords: Keywords,
+    node: ast.AST,
+    discarded: bool = False,
+) -> Value:
+    """``base.name(...)``."""
+    if isinstance(base, External):
+        from gradfix.autograd.library import call_external
+
+        return call_external(run, canonical(f"{base.name}.{name}"), args, keywords, node, discarded)
+    if isinstance(base, Tensor):
+        return _tensor_method(run, base, name, args, keywords, node)
+    if isinstance(base, Opaque):
+        return _opaque_method(run, base, name, args, keywords, node, discarded)
+    if isinstance(base, (Module, Instance)):
+        held = base.attributes.get(name)
+        if held is None and base.cls is not None and base.cls.lookup(name) is not None:
+            held = _object_attribute(run, base, name, node)
+        if held is not None:
+            if isinstance(held, Opaque) and held.owner is None and isinstance(base, Module):
+                held.owner = base
+            return call(run, held, args, keywords, node, discarded)
+        if isinstance(base, Module):
+            return _module_method(run, base, name, args, keywords, node, discarded)
+        return call_opaque(run, _inherited(base, name), args, keywords, node, discarded)
+    if isinstance(base, Optimizer):
+        return _optimizer_method(run, base, name, args, keywords, node)
+    if isinstance(base, Each):
+        return _each_method(run, base, name, args, keywords, node)
+    if isinstance(base, Sequence):
+        return _sequence_method(run, base, name, args)
+    if isinstance(base, Mapping):
+        return _mapping_method(run, base, name, args, keywords)
+    if isinstance(base, Scaler):
+        return _scaler_method(run, base, name, args, keywords, node)
+    if isinstance(base, Super):
+        return _super_method(run, base, name, args, keywords, node)
+    if isinstance(base, Class):
+        found = base.lookup(name)
+        if isinstance(found, Function):
+            return call_function(run, found, args, keywords, node)
+        if isinstance(found, Static):
+            target = found.function.bind(base) if found.of_class else found.function
+            return call_function(run, target, args, keywords, node)
+        return call_opaque(run, Opaque(name), args, keywords, node, discarded)
+    if isinstance(base, Const) and isinstance(base.value, str):
+        return _text_method(base.value, name, args)
+    return call_opaque(run, Opaque(name), args, keywords, node, discarded)
+
+
+def _text_method(text: str, name: str, args: list[Argument]) -> Value:
+    constants = [v.value for v, _ in args if isinstance(v, Const)]
+    if name in ("lower", "upper", "strip", "startswith", "endswith") and len(constants) == len(args):
+        try:
+            return Const(getattr(text, name)(*constants))
+        except Exception:
+            return Opaque("text")
+    return Opaque("text")
+
+
+def _inherited(instance: Instance, name: str) -> Opaque:
+    value = Opaque(name)
+    instance.attributes[name] = value
+    return value
+
+
+def _tensor_method(
+    run: Run, base: Tensor, name: str, args: list[Argument], keywords: Keywords, node: ast.AST
+) -> Value:
+    receiver = _receiver(node)
+    if name == "backward":
+        backward(run, [(base, receiver)], args[0:], keywords, node)
+        return NONE
+    if name in SAME:
+        return base
+    if name in PLAIN:
+        return Opaque(name)
+    if name == "requires_grad_":
+        set_requires(run, base, [base.leaf] if base.leaf else [], args[0][0] if args else TRUE, node)
+        return base
+    if name == "detach_":
+        base.node, base.leaf, base.requires = None, None, False
+        return base
+    if name in ("register_hook", "retain_grad"):
+        if name == "register_hook" and base.node is not None:
+            base.node.maybe_freed = True
+        return NONE
+    if name == "unbind" or name == "split" or name == "chunk":
+        table = operators.method(name)
+        if table is not None:
+            count = args[0][0] if args else NONE
+            result = apply(run, table, [(base, receiver), *args], keywords, node)
+            if name == "chunk" and isinstance(count, Const) and isinstance(result, Sequence) and result.items:
+                number = count.value if isinstance(count.value, int) else 0
+                if 0 < number <= 16:
+                    return Sequence("tuple", result.items * number)
+            return result
+    table = _overload(name, args, keywords)
+    if table is not None:
+        return apply(run, table, [(base, receiver), *args], keywords, node)
+    return unknown(run, [(base, receiver), *args], keywords, node, name)
+
+
+def _overload(name: str, args: list[Argument], keywords: Keywords) -> Operator | None:
+    """The row of a tensor method for these arguments."""
+    if args and isinstance(args[0][0], Const) and isinstance(args[0][0].value, (int, float)):
+        found = operators.method(f"{name}.scalar") or (
+            operators.method(f"{name}.dim") if isinstance(args[0][0].value, int) else None
+        )
+        if found is not None:
+            return found
+    if "dim" in keywords:
+        found = operators.method(f"{name}.dim")
+        if found is not None:
+            return found
+    return operators.method(name)
+
+
+def _receiver(node: ast.AST) -> ast.expr:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.value
+    return _nowhere(node)
+
+
+def _opaque_method(
+    run: Run, base: Opaque, name: str, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
+) -> Value:
+    receiver = _receiver(node)
+    held = base.attributes.get(name)
+    if held is not None and not (isinstance(held, Opaque) and held.label == name):
+        return call(run, held, args, keywords, node, discarded)
+    if name in ("backward", "manual_backward"):
+        tensors = [(v, e) for v, e in args[:1] if isinstance(v, Tensor) or (isinstance(v, Opaque) and v.node)]
+        if tensors and base.node is None:
+            backward(run, tensors, [], keywords, node)
+        else:
+            backward(run, [(base, receiver)], args, keywords, node)
+        return NONE
+    if name in ("parameters", "named_parameters"):
+        return Params([base.block(node)], True, name == "named_parameters")
+    if name == "zero_grad":
+        if base.leaf is not None:
+            zero_grad(run, base, [base.leaf], node)
+        else:
+            _unknown_zero(run, base, node)
+        return NONE
+    if name == "step":
+        for value, _ in args[:1]:
+            if isinstance(value, Optimizer):
+                step(run, value, node)
+                return Opaque("step")
+            if isinstance(value, Function):
+                call_function(run, value, [], {}, node)
+        if not args:
+            return Opaque("step")
+    if name == "detach":
+        return Tensor()
+    if name in SAME and not discarded:
+        return base
+    if name in ("train", "eval", "apply", "cuda", "to", "float", "half", "double"):
+        return base
+    if name == "requires_grad_" and base.leaf is not None:
+        set_requires(run, base, [base.leaf], args[0][0] if args else TRUE, node)
+        return base
+    if name == "load_state_dict" and base.leaf is not None:
+        run.change(Tensor.of_leaf(base.leaf), node, "load_state_dict")
+        return NONE
+    if name in PLAIN or name in ("sample", "state_dict", "no_sync", "accumulate"):
+        return Opaque(name)
+    if name == "scale" and len(args) == 1 and base.node is None:
+        value, expression = args[0]
+        if isinstance(value, (Tensor, Opaque)):
+            return simple(run, "mul", [(value, expression), (Tensor(), expression)], node)
+    if base.node is not None:
+        table = _overload(name, args, keywords)
+        if table is not None and table.result in ("new", "view", "either", "detached"):
+            if table.result == "detached" or not table.differentiable:
+                return Tensor()
+            return apply(run, table, [(base, receiver), *args], keywords, node)
+        if table is not None and table.result == "inplace":
+            return base
+        return unknown(run, args, keywords, node, name, base.node)
+    child = base.attributes.get(name)
+    function = child if isinstance(child, Opaque) else Opaque(name, None, base)
+    base.attributes[name] = function
+    if function.owner is None and base.owner is not None:
+        function.owner = base.owner
+    return call_opaque(run, function, args, keywords, node, discarded)
+
+
+def _unknown_zero(run: Run, base: Opaque, node: ast.AST) -> None:
+    """``zero_grad`` on something unknown: it may clear any gradient that is in the run."""
+    for optimizer in run.optimizers:
+        zero_grad(run, base, optimizer.state.leaves, node, certain=False)
+
+
+def _module_method(
+    run: Run, base: Module, name: str, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
+) -> Value:
+    if name in ("parameters", "named_parameters"):
+        return Params(module_leaves(base), True, name == "named_parameters")
+    if name in SAME or name in ("share_memory",):
+        if name == "apply":
+            poison_versions(run, base)
+        return base
+    if name == "zero_grad":
+        zero_grad(run, base, module_leaves(base), node)
+        return NONE
+    if name == "requires_grad_":
+        wanted = args[0][0] if args else keywords.get("requires_grad", (TRUE, node))[0]
+        set_requires(run, base, module_leaves(base), wanted, node)
+        return base
+    if name in ("forward", "__call__"):
+        return call_module(run, base, args, keywords, node)
+    if name == "load_state_dict":
+        for leaf in module_leaves(base):
+            run.change(Tensor.of_leaf(leaf), node, "load_state_dict")
+        return NONE
+    if name in ("register_buffer", "register_parameter", "add_module", "register_module") and len(args) >= 2:
+        key = args[0][0]
+        if isinstance(key, Const) and isinstance(key.value, str):
+            set_attribute(run, base, key.value, args[1][0], args[1][1])
+            if isinstance(args[1][0], Module) and base.kind != "user":
+                base.items.append(args[1][0])
+        elif isinstance(args[1][0], Module):
+            base.items.append(args[1][0])
+        return NONE
+    if name == "append" and args:
+        base.items.append(args[0][0])
+        return base
+    if name == "extend" and args:
+        items, _ = iterate(run, args[0][0], None)
+        base.items += items or []
+        return base
+    if name in ("children", "modules", "values"):
+        direct = [v for v in [*base.items, *base.attributes.values()] if isinstance(v, (Module, Opaque))]
+        return Sequence("list", direct, name == "modules")
+    if name in ("named_children", "items", "named_modules"):
+        pairs: list[Value] = [
+            Sequence("tuple", [Const(k), v]) for k, v in base.attributes.items() if isinstance(v, Module)
+        ]
+        return Sequence("list", pairs, name == "named_modules")
+    if name == "keys":
+        return Sequence("list", [Const(k) for k in base.attributes])
+    if name == "manual_backward" and args:
+        backward(run, [args[0]], [], keywords, node)
+        return NONE
+    if name in MODULE_METHODS:
+        return Opaque(name)
+    fresh = Opaque(name)
+    fresh.owner = base if not discarded else None
+    base.attributes[name] = fresh
+    if discarded:
+        poison(run, [base, *(v for v, _ in args), *(v for v, _ in keywords.values())], node)
+        return NONE
+    return call_opaque(run, fresh, args, keywords, node, discarded)
+
+
+def poison_versions(run: Run, module: Module) -> None:
+    """Weights may have been written in place by something unknown (weight initialisation)."""
+    for leaf in module_leaves(module):
+        leaf.storage.maybe += 1
+
+
+def _optimizer_method(
+    run: Run, base: Optimizer, name: str, args: list[Argument], keywords: Keywords, node: ast.AST
+) -> Value:
+    if name == "zero_grad":
+        flag = args[0][0] if args else keywords.get("set_to_none", (TRUE, node))[0]
+        to_none = not (isinstance(flag, Const) and flag.value is False)
+        zero_grad(run, base, list(base.state.leaves), node, to_none)
+        return NONE
+    if name == "step":
+        closure = args[0][0] if args else keywords.get("closure", (NONE, node))[0]
+        result: Value = NONE
+        if isinstance(closure, (Function, Partial)):
+            result = call(run, closure, [], {}, node)
+        step(run, base, node)
+        return result
+    if name == "add_param_group" and args:
+        leaves, known = leaves_of(args[0][0])
+        base.state.leaves += leaves
+        base.state.groups_known = base.state.groups_known and known
+        return NONE
+    return Opaque(name)
+
+
+def _each_method(
+    run: Run, base: Each, name: str, args: list[Argument], keywords: Keywords, node: ast.AST
+) -> Value:
+    if name == "requires_grad_":
+        set_requires(run, base, base.leaves, args[0][0] if args else TRUE, node)
+        return base
+    if base.view == "grad":
+        if name == "zero_" or (
+            name in ("fill_", "mul_") and args and isinstance(args[0][0], Const) and args[0][0].value == 0
+        ):
+            zero_grad(run, base, base.leaves, node, to_none=False)
+        return base
+    if name in ("detach_", "detach", "clone"):
+        return base if base.view else Each(base.leaves, "data")
+    if name in ("zero_grad",):
+        zero_grad(run, base, base.leaves, node)
+        return NONE
+    if base.view == "" and name.endswith("_") and not name.endswith("__"):
+        each_changed(run, base, node)
+        return base
+    if base.view == "":
+        table = _overload(name, args, keywords)
+        if table is not None and table.differentiable:
+            return apply(run, table, [(base, _receiver(node)), *args], keywords, node)
+    return Opaque(name)
+
+
+def _sequence_method(run: Run, base: Sequence, name: str, args: list[Argument]) -> Value:
+    if name in ("append", "appendleft", "add") and args:
+        base.items.append(args[0][0])
+        return NONE
+    if name in ("extend", "update") and args:
+        extend(run, base, args[0][0])
+        return NONE
+    if name == "insert" and len(args) == 2:
+        at = args[0][0]
+        base.items.insert(at.value if isinstance(at, Const) and isinstance(at.value, int) else 0, args[1][0])
+        return NONE
+    if name in ("pop", "popleft"):
+        at = args[0][0] if args else Const(-1 if name == "pop" else 0)
+        if isinstance(at, Const) and isinstance(at.value, int) and -len(base.items) <= at.value < len(base.items):
+            return base.items.pop(at.value)
+        return Opaque("item")
+    if name == "clear":
+        base.items.clear()
+        base.open = False
+        return NONE
+    if name in ("copy", "__iter__"):
+        return Sequence(base.kind, list(base.items), base.open)
+    if name in ("reverse", "sort"):
+        base.items.reverse() if name == "reverse" else None
+        return NONE
+    return Opaque(name)
+
+
+def _mapping_method(run: Run, base: Mapping, name: str, args: list[Argument], keywords: Keywords) -> Value:
+    if name in ("values", "items", "keys"):
+        items: list[Value] = list(base.items.values())
+        if name == "keys":
+            items = [Const(k) for k in base.items]
+        elif name == "items":
+            items = [Sequence("tuple", [Const(k), v]) for k, v in base.items.items()]
+        return Sequence("list", items, base.open)
+    if name in ("get", "pop", "setdefault") and args:
+        key = args[0][0]
+        if isinstance(key, Const) and isinstance(key.value, (str, int, float, bool, type(None))):
+            if key.value in base.items:
+                return base.items.pop(key.value) if name == "pop" else base.items[key.value]
+            default = args[1][0] if len(args) > 1 else NONE
+            if name == "setdefault":
+                base.items[key.value] = default
+            return Opaque("item") if base.open else default
+        return Opaque("item")
+    if name == "update":
+        for value, _ in args:
+            if isinstance(value, Mapping):
+                base.items.update(value.items)
+                base.open = base.open or value.open
+            else:
+                base.open = True
+        base.items.update({k: v for k, (v, _) in keywords.items()})
+        return NONE
+    if name == "copy":
+        return Mapping(dict(base.items), base.open)
+    if name == "clear":
+        base.items.clear()
+        return NONE
+    return Opaque(name)
+
+
+def _scaler_method(
+    run: Run, base: Scaler, name: str, args: list[Argument], keywords: Keywords, node: ast.AST
+) -> Value:
+    if name == "scale" and args:
+        value, expression = args[0]
+        if isinstance(value, (Tensor, Opaque)):
+            return simple(run, "mul", [(value, expression), (Tensor(), expression)], node)
+        return value
+    if name == "step" and args and isinstance(args[0][0], Optimizer):
+        step(run, args[0][0], node)
+        return NONE
+    return Opaque(name)
+
+
+def _super_method(
+    run: Run, base: Super, name: str, args: list[Argument], keywords: Keywords, node: ast.AST
+) -> Value:
+    of = base.of
+    cls = of.cls if isinstance(of, (Module, Instance)) else None
+    if cls is not None:
+        found = cls.lookup(name, base.after or cls)
+        if isinstance(found, Function):
+            return call_function(run, found.bind(of), args, keywords, node)
+    if name == "__init__":
+        if isinstance(of, Module) and args and cls is not None:
+            # nn.Sequential.__init__(*layers) by a subclass.
+            of.items += [v for v, _ in args if isinstance(v, Module)]
+        return NONE
+    if isinstance(of, Module) and name in MODULE_METHODS:
+        return _module_method(run, of, name, args, keywords, node, False)
+    return call_opaque(run, Opaque(name), args, keywords, node, True)
+
+
+__all__ = ["FALSE", "OptimizerState", "differentiate"]

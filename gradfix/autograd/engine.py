@@ -1,0 +1,213 @@
+"""The events of a run: backward, step, zero_grad, and what something unknown may have done instead."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from gradfix.autograd.graph import (
+    Backward,
+    Edge,
+    Failure,
+    Leaf,
+    Node,
+    Step,
+    Tri,
+    ZeroGrad,
+    reach,
+    run_backward,
+    run_step,
+    run_zero,
+)
+from gradfix.autograd.values import (
+    Class,
+    Const,
+    Each,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    Module,
+    Opaque,
+    Optimizer,
+    Params,
+    Sequence,
+    Tensor,
+    Value,
+    tensors_in,
+)
+
+if TYPE_CHECKING:
+    from gradfix.autograd.calls import Argument, Keywords
+    from gradfix.autograd.interpreter import Run
+
+
+def flag(value: Value | None, default: Tri) -> Tri:
+    """A boolean option: its constant value, the default where it is not given, None if unknown."""
+    if value is None:
+        return default
+    if isinstance(value, Const):
+        return default if value.value is None else bool(value.value)
+    return None
+
+
+def option(args: list[Argument], keywords: Keywords, name: str, position: int) -> Value | None:
+    """An argument given by keyword or by position."""
+    if name in keywords:
+        return keywords[name][0]
+    return args[position][0] if len(args) > position else None
+
+
+def backward(
+    run: Run, roots: list[tuple[Value, ast.expr]], args: list[Argument], keywords: Keywords, node: ast.AST
+) -> None:
+    """``tensor.backward(gradient, retain_graph, create_graph, inputs)``."""
+    create = flag(option(args, keywords, "create_graph", 2), False)
+    retain = flag(option(args, keywords, "retain_graph", 1), create)
+    event = Backward(node, run.path, run.tick(), [e for _, e in roots], retain)
+    event.certain = not run.catching and "**" not in keywords
+    run.events.append(event)
+    nodes: list[tuple[Node, bool]] = []
+    for value, _ in roots:
+        for tensor in tensors_in(value):
+            if tensor.node is not None:
+                nodes.append((tensor.node, True))
+            elif isinstance(tensor, Tensor) and tensor.leaf is not None and tensor.leaf.requires is not False:
+                event.reached[tensor.leaf] = tensor.leaf.requires is True
+            elif isinstance(tensor, Tensor) and tensor.requires is False and len(roots) == 1 and event.certain:
+                event.failure = Failure("E3", None, None)
+        if isinstance(value, Opaque) and value.node is None:
+            event.certain = False
+    only: set[Node] | None = None
+    inputs = keywords.get("inputs")
+    if inputs is not None:
+        only = _between([n for n, _ in nodes], inputs[0])
+    run_backward(event, nodes, only)
+    if inputs is not None:
+        # Only the listed leaves accumulate; what a list of unknown things holds cannot be known.
+        from gradfix.autograd.calls import leaves_of
+
+        wanted, known = leaves_of(inputs[0])
+        for leaf in list(event.reached):
+            if known and leaf not in wanted and leaf.grad is not None:
+                leaf.grad.pop(event, None)
+                if not leaf.grad:
+                    leaf.grad = None
+                del event.reached[leaf]
+
+
+def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``torch.autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, ...)``."""
+    outputs = option(args, keywords, "outputs", 0)
+    inputs = option(args, keywords, "inputs", 1)
+    create = flag(option(args, keywords, "create_graph", 4), False)
+    retain = flag(option(args, keywords, "retain_graph", 3), create)
+    expression = args[0][1] if args else keywords["outputs"][1] if "outputs" in keywords else None
+    event = Backward(node, run.path, run.tick(), [expression] if expression else [], retain)
+    event.accumulates = False
+    event.certain = not run.catching and "**" not in keywords
+    run.events.append(event)
+    nodes: list[tuple[Node, bool]] = []
+    if outputs is not None:
+        nodes = [(t.node, True) for t in tensors_in(outputs) if t.node is not None]
+    known = inputs is not None and not isinstance(inputs, Opaque)
+    if not known:
+        event.certain = False
+    run_backward(event, nodes, _between([n for n, _ in nodes], inputs) if inputs is not None and known else None)
+    count = 1
+    if isinstance(inputs, (Sequence, Params)):
+        count = len(inputs.items) if isinstance(inputs, Sequence) else 1
+    items: list[Value] = []
+    for _ in range(max(count, 1)):
+        result = Tensor()
+        if create is not False and nodes:
+            # The second derivative runs through the operands of what was differentiated.
+            made = run.node("autograd.grad", node)
+            made.saves = None
+            made.edges = [Edge(n, False, expression) for n, _ in nodes]
+            leaves: dict[Leaf, None] = {}
+            for visited in event.visited:
+                leaves.update(dict.fromkeys(leaf for leaf, _, _ in visited.leaves))
+            made.leaves = [(leaf, create is True, None) for leaf in leaves]
+            result.node, result.requires = made, True if create else None
+        items.append(result)
+    return Sequence("tuple", items, isinstance(inputs, (Params, Opaque)))
+
+
+def _between(roots: list[Node], inputs: Value) -> set[Node]:
+    """The nodes on a way from the roots to the inputs: all that a restricted backward runs."""
+    from gradfix.autograd.calls import leaves_of
+
+    leaves = set(leaves_of(inputs)[0])
+    targets = {t.node for t in tensors_in(inputs) if t.node is not None}
+    seen = reach([(r, True) for r in roots])
+    found: set[Node] = set()
+    # Children are always older than their parents, so one sweep from old to young settles everything.
+    for node in sorted(seen, key=lambda n: n.serial):
+        if any(leaf in leaves for leaf, _, _ in node.leaves) or any(
+            e.node in found or e.node in targets for e in node.edges
+        ):
+            found.add(node)
+    return found
+
+
+def step(run: Run, optimizer: Optimizer, node: ast.AST) -> None:
+    """``optimizer.step()``."""
+    event = Step(node, run.path, run.tick(), optimizer.state)
+    run.events.append(event)
+    run_step(event)
+
+
+def zero_grad(
+    run: Run, target: Value, leaves: list[Leaf], node: ast.AST, to_none: bool = True, certain: bool = True
+) -> None:
+    """Gradients cleared, by whatever writing."""
+    event = ZeroGrad(node, run.path, run.tick(), target)
+    run_zero(event, leaves, to_none, certain)
+    if certain:
+        run.events.append(event)
+
+
+def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
+    """Something unknown was handed these values: whatever it could do to them may have happened.
+
+    It could run a backward through a graph, step an optimizer, clear gradients, freeze parameters.
+    """
+    for value in values:
+        if isinstance(value, Optimizer):
+            for leaf in value.state.owned():
+                _forget(leaf)
+            value.state.groups_known = False
+        elif isinstance(value, Module):
+            for top in value.leaves():
+                for leaf in top.family():
+                    _forget(leaf)
+        elif isinstance(value, Opaque) and value.leaf is not None:
+            for leaf in value.leaf.family():
+                _forget(leaf)
+        elif isinstance(value, (Params, Each)):
+            for top in value.leaves:
+                for leaf in top.family():
+                    _forget(leaf)
+        elif isinstance(value, (Tensor, Opaque)):
+            if value.node is not None:
+                for reached in reach([(value.node, True)]):
+                    reached.maybe_freed = True
+                    for leaf, _, _ in reached.leaves:
+                        leaf.unknown_grad = True
+        elif isinstance(value, Sequence) and depth:
+            poison(run, value.items, node, depth - 1)
+            if value.kind == "list":
+                value.open = True
+        elif isinstance(value, Mapping) and depth:
+            poison(run, list(value.items.values()), node, depth - 1)
+        elif isinstance(value, Instance) and depth:
+            poison(run, list(value.attributes.values()), node, depth - 1)
+        elif isinstance(value, Function) and depth and isinstance(value.bound, (Instance, Module)):
+            poison(run, [value.bound], node, depth - 1)
+        elif isinstance(value, (Class, External)):
+            continue
+
+
+def _forget(leaf: Leaf) -> None:
+    leaf.forget()

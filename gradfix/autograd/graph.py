@@ -1,0 +1,368 @@
+"""The graph that autograd would record, and what backward, step and zero_grad do to it.
+
+This module knows nothing of source code beyond carrying the ``ast`` nodes where things happened.
+It is PyTorch's engine in small: nodes that keep what they saved and at which version, leaves that
+accumulate gradients, a backward pass that runs nodes in the reverse order of their creation and
+frees what they saved. Everything comes in two degrees of certainty: what holds for sure, and what
+may hold because something unknown was involved. Only certain facts become findings.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Literal
+
+Tri = bool | None
+"""True, False, or None for "cannot know"."""
+
+Path = tuple[tuple[ast.AST, int], ...]
+"""The loops that were running, outermost first, each with the number of its pass (from 0)."""
+
+Kind = Literal["E1", "E2", "E3", "E4"]
+
+
+class Storage:
+    """The memory of a tensor, shared by its views, and the version counter that autograd checks."""
+
+    __slots__ = ("history", "maybe", "version")
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.maybe = 0
+        self.history: list[Event] = []
+
+    def move(self, event: Event, certain: Tri = True) -> None:
+        """Record an in-place change; an uncertain one moves only the ``maybe`` counter."""
+        if certain:
+            self.version += 1
+            self.history.append(event)
+        else:
+            self.maybe += 1
+
+
+class Leaf:
+    """A tensor that accumulates gradient: a layer's parameters as one block, or a single leaf tensor.
+
+    An unknown network is one block whose ``children`` are the blocks of its attributes.
+    """
+
+    __slots__ = ("children", "created", "grad", "label", "requires", "storage", "unknown_grad")
+
+    def __init__(self, label: str, requires: Tri = True, created: ast.AST | None = None) -> None:
+        self.label = label
+        self.requires: Tri = requires
+        self.storage = Storage()
+        self.grad: dict[Backward, Contribution] | None = None
+        """None: no gradient. Empty: a gradient that is zero."""
+        self.unknown_grad = False
+        """Something unknown may have written the gradient."""
+        self.children: list[Leaf] = []
+        self.created = created
+
+    def family(self) -> list[Leaf]:
+        """This block and the blocks of everything below it."""
+        if not self.children:
+            return [self]
+        found = [self]
+        for child in self.children:
+            found += child.family()
+        return found
+
+    def forget(self) -> None:
+        """Something unknown had this leaf in hand: what was certain of it no longer is."""
+        self.requires = None if self.requires is not None else None
+        self.storage.maybe += 1
+        self.unknown_grad = True
+        if self.grad:
+            self.grad = {b: Contribution(False, c.consumed) for b, c in self.grad.items()}
+
+
+@dataclass(slots=True)
+class Contribution:
+    """What one backward put into a leaf's gradient, and the steps that have consumed it since."""
+
+    certain: bool
+    consumed: list[Step] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Edge:
+    """From a node to the node that computed one of its operands."""
+
+    node: Node
+    certain: bool
+    operand: ast.expr | None
+    """The expression that named the operand, where one did."""
+
+
+@dataclass(slots=True, eq=False)
+class ModuleCall:
+    """One call of a network from the training code (not from inside another network)."""
+
+    module: object
+    site: ast.Call
+    operands: list[tuple[ast.expr, object]]
+    path: Path
+    serial: int
+    leaves: set[Leaf] = field(default_factory=set)
+
+
+class Node:
+    """One recorded operation."""
+
+    __slots__ = (
+        "call",
+        "edges",
+        "freed_by",
+        "leaves",
+        "maybe_freed",
+        "op",
+        "path",
+        "saved",
+        "saved_result",
+        "saves",
+        "serial",
+        "site",
+    )
+
+    def __init__(self, op: str, site: ast.AST, serial: int, path: Path, call: ModuleCall | None) -> None:
+        self.op = op
+        self.site = site
+        self.serial = serial
+        self.path = path
+        self.call = call
+        self.edges: list[Edge] = []
+        self.leaves: list[tuple[Leaf, bool, ast.expr | None]] = []
+        self.saved: list[tuple[Storage, int, Leaf | None]] = []
+        """Storage, the version at which it was saved, and the leaf it belongs to if it is one's."""
+        self.saves: Tri = False
+        """Whether a second backward through this node raises."""
+        self.saved_result = False
+        self.freed_by: Backward | None = None
+        self.maybe_freed = False
+
+    def __repr__(self) -> str:
+        return f"<{self.op} #{self.serial} line {getattr(self.site, 'lineno', '?')}>"
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """Something that happened in the run, in order."""
+
+    site: ast.AST
+    path: Path
+    serial: int
+
+
+@dataclass(slots=True, eq=False)
+class Failure:
+    """An error that autograd would raise."""
+
+    kind: Kind
+    node: Node | None
+    """The node at which the engine stops: freed (E1) or holding a changed tensor (E2)."""
+    culprit: Event | None
+    """The backward that freed it (E1), or the event that changed the saved tensor (E2)."""
+    leaf: Leaf | None = None
+    """The changed leaf (E2), if what changed is a parameter."""
+    route: tuple[tuple[Node, Edge | None], ...] = ()
+    """From the root to ``node``: each node with the edge by which it was left."""
+
+
+@dataclass(slots=True, eq=False)
+class Backward(Event):
+    """A ``backward()`` or ``autograd.grad`` and what it met."""
+
+    receivers: list[ast.expr] = field(default_factory=list)
+    retain: Tri = False
+    roots: list[Node] = field(default_factory=list)
+    visited: dict[Node, bool] = field(default_factory=dict)
+    """Every node that it ran, with whether that is certain."""
+    reached: dict[Leaf, bool] = field(default_factory=dict)
+    accumulates: bool = True
+    certain: bool = True
+    failure: Failure | None = None
+    scaled: bool = False
+    depends: list[tuple[Node, ast.expr | None]] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Step(Event):
+    """An optimizer's ``step()`` and what it consumed."""
+
+    optimizer: OptimizerState
+    consumed: dict[Leaf, dict[Backward, tuple[bool, tuple[Step, ...]]]] = field(default_factory=dict)
+    """For every owned leaf with a gradient: the backwards in it, each with whether that is certain and
+    the earlier steps of this optimizer that had consumed it already."""
+    empty: list[Leaf] = field(default_factory=list)
+    """Owned leaves without any gradient."""
+    doubtful: bool = False
+    """Something unknown may have touched the gradients."""
+    cleared_since: list[ZeroGrad] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class ZeroGrad(Event):
+    """Gradients cleared, by whatever writing."""
+
+    target: object
+    leaves: list[Leaf] = field(default_factory=list)
+    dropped: dict[Leaf, dict[Backward, Contribution]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Change(Event):
+    """An in-place change of a tensor other than by an optimizer."""
+
+    what: str
+    leaf_error: bool = False
+    """Autograd refuses it: a leaf that requires grad, changed while graphs are recorded (E4)."""
+
+
+class OptimizerState:
+    """An optimizer: the blocks it owns, and how its step treats versions."""
+
+    __slots__ = ("created", "fused", "groups_known", "label", "leaves", "path", "steps")
+
+    def __init__(self, label: str, created: ast.AST, path: Path) -> None:
+        self.label = label
+        self.created = created
+        self.leaves: list[Leaf] = []
+        self.groups_known = True
+        """False: it may own parameters that the model does not see."""
+        self.fused = False
+        self.path = path
+        self.steps: list[Step] = []
+
+    def owned(self) -> list[Leaf]:
+        """Every block that it moves."""
+        found: list[Leaf] = []
+        for leaf in self.leaves:
+            found += leaf.family()
+        return found
+
+
+def reach(roots: list[tuple[Node, bool]]) -> dict[Node, bool]:
+    """Every node that a backward from ``roots`` would run, with whether that is certain.
+
+    An operation of unknown nature with exactly one differentiable operand passes certainty on: a
+    backward through it raised nothing, so the gradient must flow there.
+    """
+    seen: dict[Node, bool] = {}
+    work = list(roots)
+    while work:
+        node, certain = work.pop()
+        known = seen.get(node)
+        if known is True or known is certain:
+            continue
+        seen[node] = certain
+        for edge in node.edges:
+            work.append((edge.node, certain and edge.certain))
+    return seen
+
+
+def route(roots: list[Node], target: Node) -> tuple[tuple[Node, Edge | None], ...]:
+    """A way from a root to ``target`` over certain edges, preferring the shortest."""
+    came: dict[Node, tuple[Node, Edge] | None] = {root: None for root in roots}
+    queue = list(roots)
+    for node in queue:
+        if node is target:
+            break
+        for edge in node.edges:
+            if edge.certain and edge.node not in came:
+                came[edge.node] = (node, edge)
+                queue.append(edge.node)
+    if target not in came:
+        return ((target, None),)
+    steps: list[tuple[Node, Edge | None]] = [(target, None)]
+    at = came[target]
+    while at is not None:
+        steps.append(at)
+        at = came[at[0]]
+    return tuple(reversed(steps))
+
+
+def run_backward(event: Backward, roots: list[tuple[Node, bool]], only: set[Node] | None = None) -> None:
+    """Run ``event`` over the graph below ``roots`` as the engine would.
+
+    Fills what it visited and reached and the first failure, and frees what it ran. ``only`` restricts
+    the run to those nodes (``inputs=`` or ``autograd.grad``).
+    """
+    seen = reach(roots)
+    if only is not None:
+        seen = {node: certain for node, certain in seen.items() if node in only}
+    event.roots = [node for node, _ in roots]
+    event.visited = seen
+    # The engine takes ready nodes by sequence number, the youngest first.
+    for node in sorted(seen, key=lambda n: n.serial, reverse=True):
+        certain = seen[node] and event.certain
+        if certain and event.failure is None:
+            event.failure = _fault(node)
+        for leaf, sure, _ in node.leaves:
+            if leaf.requires is False:
+                continue
+            sure = sure and certain and leaf.requires is True
+            event.reached[leaf] = event.reached.get(leaf, False) or sure
+    if event.failure is not None and event.failure.node is not None:
+        event.failure.route = route(event.roots, event.failure.node)
+    for node, sure in seen.items():
+        if event.retain is True:
+            break
+        if sure and event.certain and event.retain is False:
+            if node.freed_by is None:
+                node.freed_by = event
+        else:
+            node.maybe_freed = True
+    if event.accumulates:
+        for leaf, sure in event.reached.items():
+            if leaf.grad is None:
+                leaf.grad = {}
+            before = leaf.grad.get(event)
+            leaf.grad[event] = Contribution(sure or (before is not None and before.certain))
+
+
+def _fault(node: Node) -> Failure | None:
+    if node.freed_by is not None:
+        return Failure("E1", node, node.freed_by) if node.saves is True else None
+    if node.maybe_freed:
+        return None
+    for storage, version, leaf in node.saved:
+        if storage.version > version:
+            return Failure("E2", node, storage.history[version], leaf)
+    return None
+
+
+def run_step(event: Step) -> None:
+    """Consume gradients, and move the versions of the parameters that have one."""
+    optimizer = event.optimizer
+    optimizer.steps.append(event)
+    for leaf in optimizer.owned():
+        if leaf.unknown_grad:
+            event.doubtful = True
+        if leaf.grad is None:
+            event.empty.append(leaf)
+            continue
+        event.consumed[leaf] = {
+            b: (c.certain, tuple(s for s in c.consumed if s.optimizer is optimizer))
+            for b, c in leaf.grad.items()
+        }
+        sure = not leaf.grad or any(c.certain for c in leaf.grad.values())
+        if not optimizer.fused:
+            leaf.storage.move(event, sure and not leaf.unknown_grad)
+        for contribution in leaf.grad.values():
+            contribution.consumed.append(event)
+
+
+def run_zero(event: ZeroGrad, leaves: list[Leaf], to_none: bool = True, certain: bool = True) -> None:
+    """Clear gradients; where it is uncertain whether they are cleared, what they hold becomes so."""
+    for top in leaves:
+        for leaf in top.family():
+            if leaf.grad:
+                event.dropped[leaf] = leaf.grad
+            event.leaves.append(leaf)
+            if certain:
+                leaf.unknown_grad = False
+                leaf.grad = None if to_none or leaf.grad is None else {}
+            elif leaf.grad:
+                leaf.grad = {b: Contribution(False, c.consumed) for b, c in leaf.grad.items()}

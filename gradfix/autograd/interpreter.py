@@ -1,0 +1,959 @@
+"""Runs training code symbolically: statements and expressions in, events of the graph out.
+
+One :class:`Run` is one way through the program. It executes statements in order on the values of
+:mod:`gradfix.autograd.values`, so names, aliases, closures, containers and attributes mean what they
+mean in Python. A condition that the values do not decide is decided by the run's *scenario*, the same
+way each time the same question is asked of the same values. Statements return how control leaves them
+(a *flow*), loops over unknown data run a few passes.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from gradfix.autograd import calls
+from gradfix.autograd.graph import Change, Event, Leaf, ModuleCall, Node, Path, Tri
+from gradfix.autograd.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Class,
+    Const,
+    Each,
+    External,
+    Frame,
+    Function,
+    GradMode,
+    Instance,
+    Mapping,
+    Method,
+    Module,
+    Opaque,
+    Optimizer,
+    Params,
+    Sequence,
+    Super,
+    Tensor,
+    Value,
+    tensors_in,
+)
+
+if TYPE_CHECKING:
+    from gradfix.autograd.relevance import Relevance
+
+
+class OutOfFuel(Exception):
+    """The run took more steps than its budget."""
+
+
+class Break:
+    """Flow: leave the loop."""
+
+
+class Continue:
+    """Flow: next pass."""
+
+
+class Return:
+    """Flow: leave the function with a value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+class Stop:
+    """Flow: an exception or the end of the program."""
+
+
+Flow = Break | Continue | Return | Stop | None
+
+BREAK, CONTINUE, STOP = Break(), Continue(), Stop()
+
+EXACT = 8
+"""A loop over this many known items is run item by item; longer ones run a few passes."""
+EXACT_TOTAL = 36
+"""... as long as no more than this many passes come of the nest of loops."""
+INNER_PASSES = 3
+"""A recurrent step is first stale in the third pass (autograd_facts: RNN)."""
+OUTER_PASSES = 2
+DEPTH = 40
+"""How deep calls are followed."""
+
+
+class Scenario:
+    """How conditions that nothing decides come out: the main way, the other way, or one flipped."""
+
+    __slots__ = ("flipped", "main")
+
+    def __init__(self, main: bool = True, flipped: ast.AST | None = None) -> None:
+        self.main = main
+        self.flipped = flipped
+
+
+class Run:
+    """One symbolic execution, with the events and calls it met."""
+
+    def __init__(self, relevance: Relevance, scenario: Scenario, fuel: int) -> None:
+        self.relevance = relevance
+        self.scenario = scenario
+        self.fuel = fuel
+        self.serial = 0
+        self.path: Path = ()
+        self.events: list[Event] = []
+        self.module_calls: list[ModuleCall] = []
+        self.current_call: ModuleCall | None = None
+        self.grad_enabled: Tri = True
+        self.symbolic = 0
+        self.weight = 1
+        self.depth = 0
+        self.max_depth = DEPTH
+        self.catching = 0
+        self.active: list[ast.AST] = []
+        self.entered: set[ast.AST] = set()
+        self.undecided: dict[ast.AST, list[Any]] = {}
+        self.decisions: dict[Any, bool] = {}
+        self.equals: dict[Any, Any] = {}
+        self.kept: list[Value] = []
+        self.carried: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
+        self.frames: dict[ast.AST, Frame] = {}
+        self.optimizers: list[Optimizer] = []
+        self.escaped: set[Node] = set()
+        self.globals = Frame(None, None)
+        self.globals.variables["__name__"] = Const("__main__")
+        self.assigned_from: dict[int, ast.stmt] = {}
+        self.statement: ast.stmt | None = None
+
+    # ------------------------------------------------------------------ bookkeeping
+
+    def tick(self) -> int:
+        """The next serial number: the order of nodes and events."""
+        self.serial += 1
+        return self.serial
+
+    def burn(self) -> None:
+        """One statement's worth of the budget.
+
+        Raises:
+            OutOfFuel: the budget is spent.
+        """
+        self.fuel -= 1
+        if self.fuel <= 0:
+            raise OutOfFuel
+
+    # ------------------------------------------------------------------ statements
+
+    def block(self, statements: list[ast.stmt], frame: Frame) -> Flow:
+        """Execute statements in order until one of them diverts control."""
+        for statement in statements:
+            self.burn()
+            self.statement = statement
+            handler = STATEMENTS.get(statement.__class__)
+            if handler is not None:
+                flow = handler(self, statement, frame)
+                if flow is not None:
+                    return flow
+        return None
+
+    def evaluate(self, node: ast.expr, frame: Frame) -> Value:
+        """The value of an expression."""
+        handler = EXPRESSIONS.get(node.__class__)
+        return handler(self, node, frame) if handler is not None else Opaque()
+
+    # ------------------------------------------------------------------ conditions
+
+    def decide(self, test: ast.expr, frame: Frame, default: bool = True, site: ast.AST | None = None) -> bool:
+        """Whether ``test`` holds: by its value, by an earlier answer, or by the scenario."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return not self.decide(test.operand, frame, not default, site)
+        if isinstance(test, ast.BoolOp):
+            stop = isinstance(test.op, ast.Or)
+            for part in test.values:
+                if self.decide(part, frame, default, site) is stop:
+                    return stop
+            return not stop
+        value = self.evaluate(test, frame)
+        known = truth(value)
+        if known is not None:
+            return known
+        key, negated = self.key(test, frame)
+        if key is not None and key in self.decisions:
+            return self.decisions[key] is not negated
+        if key is not None and key[0] == "Eq" and key[1] in self.equals:
+            return (self.equals[key[1]] == key[2]) is not negated
+        answer = default if self.scenario.main else not default
+        if site is not None:
+            self.undecided.setdefault(site, []).append(key)
+            if self.scenario.flipped is site:
+                answer = not answer
+        if key is not None:
+            self.decisions[key] = answer is not negated
+            if key[0] == "Eq" and answer is not negated and isinstance(key[2], (str, int, float, bool)):
+                self.equals[key[1]] = key[2]
+        return answer
+
+    def key(self, test: ast.expr, frame: Frame) -> tuple[Any, bool]:
+        """What is asked, so that the same question about the same values gets the same answer.
+
+        Returns the key (None where the question cannot be recognised) and whether ``test`` negates it.
+        """
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            name = test.ops[0].__class__.__name__
+            negated = name in ("NotEq", "IsNot", "NotIn")
+            name = {"NotEq": "Eq", "IsNot": "Is", "NotIn": "In"}.get(name, name)
+            left, right = self.atom(test.left, frame), self.atom(test.comparators[0], frame)
+            if left is None or right is None:
+                return None, negated
+            return (name, left, right[1] if right[0] == "const" else right), negated
+        atom = self.atom(test, frame)
+        return (None if atom is None else ("truth", atom)), False
+
+    def atom(self, node: ast.expr, frame: Frame) -> tuple[Any, ...] | None:
+        """A comparable stand-in for a value that is looked up or computed without a call."""
+        if isinstance(node, ast.Constant):
+            return ("const", node.value)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            value = self.evaluate(node, frame)
+            if isinstance(value, Const):
+                try:
+                    hash(value.value)
+                except TypeError:
+                    return None
+                return ("const", value.value)
+            if isinstance(value, External):
+                return ("external", value.name)
+            self.kept.append(value)
+            return ("value", id(value))
+        if isinstance(node, ast.BinOp):
+            left, right = self.atom(node.left, frame), self.atom(node.right, frame)
+            if left is None or right is None:
+                return None
+            return (node.op.__class__.__name__, left, right)
+        if isinstance(node, ast.Subscript):
+            left, right = self.atom(node.value, frame), self.atom(node.slice, frame)
+            if left is None or right is None:
+                return None
+            return ("item", left, right)
+        if isinstance(node, ast.Call):
+            parts = [self.atom(a, frame) for a in [node.func, *node.args]]
+            if not node.keywords and all(p is not None for p in parts) and parts[0][0] == "external":  # type: ignore[index]
+                if "rand" in parts[0][1]:  # type: ignore[index]
+                    return None
+                return ("call", *parts)
+        return None
+
+    # ------------------------------------------------------------------ tensors
+
+    def node(self, op: str, site: ast.AST) -> Node:
+        """A new node of the graph, recorded here and now."""
+        self.serial += 1
+        return Node(op, site, self.serial, self.path, self.current_call)
+
+    def change(self, tensor: Tensor, site: ast.AST, what: str) -> Change:
+        """An in-place change of a tensor's memory."""
+        event = Change(site, self.path, self.tick(), what)
+        self.events.append(event)
+        tensor.storage.move(event)
+        return event
+
+    # ------------------------------------------------------------------ loops
+
+    def passes(self, node: ast.For | ast.While | ast.AsyncFor) -> int:
+        """How many passes to run of a loop whose length is unknown."""
+        if not self.relevance.touches(node):
+            return 2
+        if self.relevance.nests(node):
+            return OUTER_PASSES
+        return INNER_PASSES if all(k == 0 for _, k in self.path) else 2
+
+    def loop(
+        self,
+        node: ast.For | ast.While | ast.AsyncFor,
+        frame: Frame,
+        items: Iterator[Value | None],
+        symbolic: bool,
+        count: int,
+    ) -> Flow:
+        """Run the passes of a loop; ``items`` gives what each pass binds (None: nothing)."""
+        outer, weight = self.path, self.weight
+        self.weight *= max(count, 1)
+        self.symbolic += symbolic
+        watched = self.relevance.touches(node)
+        flow: Flow = None
+        broken = False
+        try:
+            for number, item in enumerate(items):
+                if watched:
+                    self.path = (*outer, (node, number))
+                    if number:
+                        self.carried[node, self.path] = carried(frame)
+                        self.frames[node] = frame
+                if item is not None and not isinstance(node, ast.While):
+                    assign(self, node.target, item, frame, None)
+                flow = self.block(node.body, frame)
+                if isinstance(flow, Continue):
+                    flow = None
+                if isinstance(flow, Break):
+                    broken, flow = True, None
+                    break
+                if flow is not None:
+                    return flow
+        finally:
+            self.path, self.weight = outer, weight
+            self.symbolic -= symbolic
+        if node.orelse and not broken:
+            flow = self.block(node.orelse, frame)
+        return flow
+
+
+def carried(frame: Frame) -> dict[str, Value]:
+    """What a new pass inherits that carries a graph: access path as source text -> value."""
+    found: dict[str, Value] = {}
+    for name, value in frame.variables.items():
+        _carried(name, value, found, 2)
+    return found
+
+
+def _carried(name: str, value: Value, found: dict[str, Value], depth: int) -> None:
+    if isinstance(value, (Tensor, Opaque)):
+        if value.node is not None:
+            found[name] = value
+    elif isinstance(value, (Sequence, Mapping)):
+        if any(t.node is not None for t in tensors_in(value)):
+            found[name] = value
+    elif isinstance(value, (Module, Instance)) and depth:
+        for attribute, held in value.attributes.items():
+            _carried(f"{name}.{attribute}", held, found, depth - 1)
+
+
+def truth(value: Value) -> bool | None:
+    """Python's truth of a value, or None where it cannot be known."""
+    if isinstance(value, Const):
+        return bool(value.value)
+    if isinstance(value, Sequence):
+        return True if value.items else (None if value.open else False)
+    if isinstance(value, Mapping):
+        return True if value.items else (None if value.open else False)
+    if isinstance(value, (Function, Class, Optimizer, Instance)):
+        return True
+    if isinstance(value, Module):
+        return True
+    return None
+
+
+# ---------------------------------------------------------------------- statement handlers
+
+
+def _assign(run: Run, node: ast.Assign, frame: Frame) -> Flow:
+    value = run.evaluate(node.value, frame)
+    for target in node.targets:
+        assign(run, target, value, frame, node.value)
+    return None
+
+
+def _annotated(run: Run, node: ast.AnnAssign, frame: Frame) -> Flow:
+    if node.value is not None:
+        assign(run, node.target, run.evaluate(node.value, frame), frame, node.value)
+    return None
+
+
+def assign(run: Run, target: ast.expr, value: Value, frame: Frame, source: ast.expr | None) -> None:
+    """Bind ``value`` to a target of any form."""
+    kind = target.__class__
+    if kind is ast.Name:
+        name = target.id  # type: ignore[attr-defined]
+        holder = frame.nonlocals.get(name, frame) if frame.nonlocals else frame
+        holder.variables[name] = value
+    elif kind is ast.Attribute:
+        calls.set_attribute(run, run.evaluate(target.value, frame), target.attr, value, target)  # type: ignore[attr-defined]
+    elif kind is ast.Subscript:
+        calls.set_item(run, target, value, frame)  # type: ignore[arg-type]
+    elif kind in (ast.Tuple, ast.List):
+        _unpack(run, target.elts, value, frame, source)  # type: ignore[attr-defined]
+    elif kind is ast.Starred:
+        assign(run, target.value, value, frame, None)  # type: ignore[attr-defined]
+
+
+def _unpack(run: Run, targets: list[ast.expr], value: Value, frame: Frame, source: ast.expr | None) -> None:
+    starred = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
+    if isinstance(value, Sequence) and not value.open:
+        items = value.items
+        if starred is None and len(items) == len(targets):
+            for target, item in zip(targets, items):
+                assign(run, target, item, frame, None)
+            return
+        if starred is not None and len(items) >= len(targets) - 1:
+            tail = len(targets) - starred - 1
+            middle = items[starred : len(items) - tail]
+            parts = [*items[:starred], Sequence("list", middle), *items[len(items) - tail :]]
+            for target, item in zip(targets, parts):
+                assign(run, target, item, frame, None)
+            return
+    for number, target in enumerate(targets):
+        assign(run, target, calls.item(run, value, Const(number), source or target), frame, None)
+
+
+def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
+    target = node.target
+    old = run.evaluate(_load(target), frame)
+    operand = run.evaluate(node.value, frame)
+    if isinstance(old, Tensor):
+        result = calls.inplace_binary(run, old, operand, node)
+        if not isinstance(target, ast.Name):
+            # x[i] += y writes back through the container; the tensor itself has changed in place.
+            if isinstance(target, ast.Subscript):
+                calls.set_item(run, target, result, frame)
+            else:
+                assign(run, target, result, frame, None)
+            return None
+        assign(run, target, result, frame, None)
+        return None
+    if isinstance(old, Each):
+        calls.each_changed(run, old, node)
+        return None
+    if isinstance(old, Sequence) and old.kind == "list" and isinstance(node.op, ast.Add):
+        calls.extend(run, old, operand)
+        return None
+    if isinstance(old, Const) and isinstance(operand, Const) and run.symbolic:
+        assign(run, target, Opaque("counter"), frame, None)
+        return None
+    result = calls.binary(run, node.op, old, operand, node.target, node.value, node)
+    assign(run, target, result, frame, None)
+    return None
+
+
+def _load(target: ast.expr) -> ast.expr:
+    return target
+
+
+def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
+    value = node.value
+    if isinstance(value, ast.Call):
+        result = calls.call_expression(run, value, frame, discarded=True)
+        if result is calls.NEVER:
+            return STOP
+    elif not isinstance(value, ast.Constant):
+        run.evaluate(value, frame)
+    return None
+
+
+def _bails_out(body: list[ast.stmt]) -> bool:
+    return isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break)) or (
+        isinstance(body[-1], ast.Expr)
+        and isinstance(body[-1].value, ast.Call)
+        and isinstance(body[-1].value.func, (ast.Attribute, ast.Name))
+        and (getattr(body[-1].value.func, "attr", None) or getattr(body[-1].value.func, "id", None))
+        in ("exit", "quit", "_exit")
+    )
+
+
+def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
+    default = not (_bails_out(node.body) and not node.orelse)
+    if run.decide(node.test, frame, default, node):
+        return run.block(node.body, frame)
+    return run.block(node.orelse, frame)
+
+
+def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
+    iterable = run.evaluate(node.iter, frame)
+    items, element = calls.iterate(run, iterable, node.iter)
+    if items is not None:
+        limit = EXACT if run.relevance.touches(node) else 64
+        if len(items) <= limit and run.weight * len(items) <= EXACT_TOTAL * (1 if limit == EXACT else 8):
+            return run.loop(node, frame, iter(items), False, len(items))
+        if not isinstance(items[0], Const):
+            return run.loop(node, frame, iter(items[:3]), True, 3)
+    count = run.passes(node)
+    return run.loop(node, frame, (element(k) for k in range(count)), True, count)
+
+
+def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
+    def items() -> Iterator[None]:
+        limit = run.passes(node)
+        number = 0
+        while True:
+            known = truth(run.evaluate(node.test, frame))
+            if known is False:
+                return
+            if number >= (EXACT if known and not isinstance(node.test, ast.Constant) else limit):
+                return
+            number += 1
+            yield None
+
+    symbolic = isinstance(node.test, ast.Constant) or truth(run.evaluate(node.test, frame)) is None
+    return run.loop(node, frame, items(), symbolic, run.passes(node))
+
+
+def _with(run: Run, node: ast.With | ast.AsyncWith, frame: Frame) -> Flow:
+    enabled = run.grad_enabled
+    for entry in node.items:
+        context = run.evaluate(entry.context_expr, frame)
+        if isinstance(context, GradMode):
+            run.grad_enabled = context.enabled
+        if entry.optional_vars is not None:
+            held = context if isinstance(context, (Module, Optimizer, Instance)) else Opaque("context")
+            assign(run, entry.optional_vars, held, frame, None)
+    flow = run.block(node.body, frame)
+    run.grad_enabled = enabled
+    return flow
+
+
+def _try(run: Run, node: ast.Try, frame: Frame) -> Flow:
+    catches = any(_catches_runtime_error(h) for h in node.handlers)
+    run.catching += catches
+    flow = run.block(node.body, frame)
+    run.catching -= catches
+    if isinstance(flow, Stop) and node.handlers:
+        flow = run.block(node.handlers[0].body, frame)
+    elif flow is None:
+        flow = run.block(node.orelse, frame)
+    final = run.block(node.finalbody, frame)
+    return final if final is not None else flow
+
+
+def _catches_runtime_error(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(isinstance(t, ast.Name) and t.id in ("RuntimeError", "Exception", "BaseException") for t in types)
+
+
+def _return(run: Run, node: ast.Return, frame: Frame) -> Flow:
+    return Return(NONE if node.value is None else run.evaluate(node.value, frame))
+
+
+def _raise(run: Run, node: ast.Raise, frame: Frame) -> Flow:
+    return STOP
+
+
+def _function(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> Flow:
+    function: Value = Function(node, frame)
+    for decorator in reversed(node.decorator_list):
+        function = calls.decorate(run, function, decorator, frame)
+    frame.nonlocals.get(node.name, frame).variables[node.name] = function
+    return None
+
+
+def _class(run: Run, node: ast.ClassDef, frame: Frame) -> Flow:
+    bases = [run.evaluate(b, frame) for b in node.bases]
+    cls = Class(node, bases, frame)
+    body = Frame(frame, None)
+    run.block(node.body, body)
+    cls.attributes = body.variables
+    for value in cls.attributes.values():
+        for function in (value, getattr(value, "function", None)):
+            if isinstance(function, Function):
+                function.owner = cls
+                function.frame = frame
+    frame.variables[node.name] = cls
+    return None
+
+
+def _import(run: Run, node: ast.Import, frame: Frame) -> Flow:
+    for alias in node.names:
+        if alias.asname:
+            frame.variables[alias.asname] = External(alias.name)
+        else:
+            top = alias.name.split(".", 1)[0]
+            frame.variables[top] = External(top)
+    return None
+
+
+def _import_from(run: Run, node: ast.ImportFrom, frame: Frame) -> Flow:
+    module = "." * node.level + (node.module or "")
+    for alias in node.names:
+        frame.variables[alias.asname or alias.name] = External(calls.canonical(f"{module}.{alias.name}"))
+    return None
+
+
+def _global(run: Run, node: ast.Global, frame: Frame) -> Flow:
+    for name in node.names:
+        frame.nonlocals[name] = run.globals
+    return None
+
+
+def _nonlocal(run: Run, node: ast.Nonlocal, frame: Frame) -> Flow:
+    for name in node.names:
+        at = frame.parent
+        while at is not None:
+            if name in at.variables:
+                frame.nonlocals[name] = at
+                break
+            at = at.parent
+    return None
+
+
+def _delete(run: Run, node: ast.Delete, frame: Frame) -> Flow:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            frame.variables.pop(target.id, None)
+    return None
+
+
+def _match(run: Run, node: ast.Match, frame: Frame) -> Flow:
+    run.evaluate(node.subject, frame)
+    for number, case in enumerate(node.cases):
+        last = number == len(node.cases) - 1
+        test = ast.copy_location(ast.Compare(node.subject, [ast.Eq()], [_pattern(case.pattern)]), node.subject)
+        if last or (isinstance(case.pattern, ast.MatchValue) and run.decide(test, frame, True, case)):
+            return run.block(case.body, frame)
+    return None
+
+
+def _pattern(pattern: ast.pattern) -> ast.expr:
+    return pattern.value if isinstance(pattern, ast.MatchValue) else ast.Constant(None)
+
+
+def _break(run: Run, node: ast.Break, frame: Frame) -> Flow:
+    return BREAK
+
+
+def _continue(run: Run, node: ast.Continue, frame: Frame) -> Flow:
+    return CONTINUE
+
+
+STATEMENTS: dict[type[ast.stmt], Callable[[Run, Any, Frame], Flow]] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Expr: _expression,
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.Global: _global,
+    ast.Nonlocal: _nonlocal,
+    ast.Delete: _delete,
+    ast.Match: _match,
+    ast.Break: _break,
+    ast.Continue: _continue,
+}
+
+
+# ---------------------------------------------------------------------- expression handlers
+
+
+def _constant(run: Run, node: ast.Constant, frame: Frame) -> Value:
+    value = node.value
+    if value is None:
+        return NONE
+    if value is True:
+        return TRUE
+    if value is False:
+        return FALSE
+    return Const(value)
+
+
+def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
+    name = node.id
+    at: Frame | None = frame.nonlocals.get(name, frame) if frame.nonlocals else frame
+    while at is not None:
+        value = at.variables.get(name)
+        if value is not None:
+            return value
+        at = at.parent
+    value = External(f"builtins.{name}") if name in calls.BUILTINS else Opaque(name)
+    if isinstance(value, Opaque):
+        # The same unknown name is the same unknown value wherever it is read.
+        run.globals.variables[name] = value
+    return value
+
+
+def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Value:
+    return calls.attribute(run, run.evaluate(node.value, frame), node.attr, node)
+
+
+def _call(run: Run, node: ast.Call, frame: Frame) -> Value:
+    return calls.call_expression(run, node, frame)
+
+
+FOLD: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+}
+
+COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+
+
+def fold(op: ast.operator, left: Any, right: Any) -> Value:
+    """Python's arithmetic on constants, within bounds (no huge strings or numbers)."""
+    function = FOLD.get(op.__class__)
+    if function is None:
+        return Opaque()
+    if isinstance(left, (str, bytes, tuple)) or isinstance(right, (str, bytes, tuple)):
+        if not isinstance(op, ast.Add):
+            return Opaque()
+    elif isinstance(left, int) and isinstance(right, int) and max(abs(left), abs(right)) > 1 << 64:
+        return Opaque()
+    try:
+        return Const(function(left, right))
+    except Exception:
+        return Opaque()
+
+
+def _binary(run: Run, node: ast.BinOp, frame: Frame) -> Value:
+    left, right = run.evaluate(node.left, frame), run.evaluate(node.right, frame)
+    return calls.binary(run, node.op, left, right, node.left, node.right, node)
+
+
+def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Value:
+    value = run.evaluate(node.operand, frame)
+    if isinstance(node.op, ast.Not):
+        known = truth(value)
+        return Opaque("condition") if known is None else Const(not known)
+    if isinstance(value, Const):
+        try:
+            return Const(-value.value if isinstance(node.op, ast.USub) else value.value)
+        except TypeError:
+            return Opaque()
+    if isinstance(value, (Tensor, Opaque)) and isinstance(node.op, ast.USub):
+        return calls.simple(run, "neg", [(value, node.operand)], node)
+    return value if isinstance(value, Tensor) else Opaque()
+
+
+def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> Value:
+    is_or = isinstance(node.op, ast.Or)
+    value: Value = NONE
+    for part in node.values:
+        value = run.evaluate(part, frame)
+        known = truth(value)
+        if known is None:
+            if is_or:
+                return value
+            continue
+        if known is is_or:
+            return value
+    return value if truth(value) is not None else Opaque("condition")
+
+
+def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
+    left = run.evaluate(node.left, frame)
+    rights = [run.evaluate(c, frame) for c in node.comparators]
+    if len(rights) == 1:
+        op, right = node.ops[0], rights[0]
+        if isinstance(left, Const) and isinstance(right, Const):
+            try:
+                return Const(bool(COMPARE[op.__class__](left.value, right.value)))
+            except Exception:
+                return Opaque("condition")
+        if isinstance(op, (ast.Is, ast.IsNot)):
+            same = None
+            if isinstance(right, Const) and right.value is None and not isinstance(left, (Opaque, Const)):
+                same = False
+            elif isinstance(left, (Module, Optimizer, Instance)) and isinstance(
+                right, (Module, Optimizer, Instance)
+            ):
+                same = left is right
+            if same is not None:
+                return Const(same is isinstance(op, ast.Is))
+        if isinstance(op, (ast.In, ast.NotIn)) and isinstance(left, Const):
+            holds = None
+            if isinstance(right, Mapping) and not right.open:
+                holds = left.value in right.items
+            elif isinstance(right, Sequence) and not right.open and all(isinstance(i, Const) for i in right.items):
+                holds = any(i.value == left.value for i in right.items if isinstance(i, Const))
+            if holds is not None:
+                return Const(holds is isinstance(op, ast.In))
+    if isinstance(left, Tensor) and not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
+        return Tensor()
+    return Opaque("condition")
+
+
+def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> Value:
+    if run.decide(node.test, frame, True, node):
+        return run.evaluate(node.body, frame)
+    return run.evaluate(node.orelse, frame)
+
+
+def _sequence(kind: str) -> Callable[[Run, Any, Frame], Value]:
+    def build(run: Run, node: ast.Tuple | ast.List | ast.Set, frame: Frame) -> Value:
+        items: list[Value] = []
+        unknown = False
+        for element in node.elts:
+            if isinstance(element, ast.Starred):
+                inner, _ = calls.iterate(run, run.evaluate(element.value, frame), element)
+                unknown = unknown or inner is None
+                items += inner or []
+            else:
+                items.append(run.evaluate(element, frame))
+        return Sequence(kind, items, unknown)
+
+    return build
+
+
+def _dict(run: Run, node: ast.Dict, frame: Frame) -> Value:
+    items: dict[Any, Value] = {}
+    unknown = False
+    for key, value in zip(node.keys, node.values):
+        held = run.evaluate(value, frame)
+        if key is None:
+            if isinstance(held, Mapping):
+                items.update(held.items)
+                unknown = unknown or held.open
+            else:
+                unknown = True
+            continue
+        name = run.evaluate(key, frame)
+        if isinstance(name, Const) and isinstance(name.value, (str, int, float, bool, bytes, type(None))):
+            items[name.value] = held
+        else:
+            unknown = True
+    return Mapping(items, unknown)
+
+
+def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, frame: Frame) -> Value:
+    inner = Frame(frame, frame.function)
+    out: list[Value] = []
+    complete = _generate(run, node.generators, 0, inner, lambda: out.append(run.evaluate(node.elt, inner)))
+    kind = "tuple" if isinstance(node, ast.GeneratorExp) else "list"
+    if len(out) == 1 and isinstance(out[0], Each) and out[0].view == "":
+        return Params(out[0].leaves, complete)
+    if any(isinstance(v, Each) for v in out):
+        leaves = [leaf for v in out if isinstance(v, Each) for leaf in v.leaves]
+        return Params(leaves, complete)
+    return Sequence(kind, out, not complete)
+
+
+def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> Value:
+    inner = Frame(frame, frame.function)
+    out: dict[Any, Value] = {}
+    unknown = False
+
+    def add() -> None:
+        nonlocal unknown
+        key, value = run.evaluate(node.key, inner), run.evaluate(node.value, inner)
+        if isinstance(key, Const) and isinstance(key.value, (str, int)):
+            out[key.value] = value
+        else:
+            unknown = True
+
+    complete = _generate(run, node.generators, 0, inner, add)
+    return Mapping(out, unknown or not complete)
+
+
+def _generate(
+    run: Run, generators: list[ast.comprehension], level: int, frame: Frame, emit: Callable[[], None]
+) -> bool:
+    """Run a comprehension's loops; returns whether every item was known."""
+    if level == len(generators):
+        emit()
+        return True
+    generator = generators[level]
+    items, element = calls.iterate(run, run.evaluate(generator.iter, frame), generator.iter)
+    complete = items is not None and len(items) <= 64
+    if isinstance(items, list) and len(items) > 64:
+        items = items[:2]
+    for item in items if items is not None else [element(0)]:
+        run.burn()
+        assign(run, generator.target, item, frame, None)
+        keep = True
+        for test in generator.ifs:
+            known = truth(run.evaluate(test, frame))
+            if known is None:
+                complete = False
+            keep = keep and known is not False
+        if keep:
+            complete = _generate(run, generators, level + 1, frame, emit) and complete
+    return complete
+
+
+def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Value:
+    value = run.evaluate(node.value, frame)
+    if isinstance(node.slice, ast.Slice):
+        return calls.slice_of(run, value, node, frame)
+    return calls.item(run, value, run.evaluate(node.slice, frame), node.value, node)
+
+
+def _lambda(run: Run, node: ast.Lambda, frame: Frame) -> Value:
+    return Function(node, frame)
+
+
+def _walrus(run: Run, node: ast.NamedExpr, frame: Frame) -> Value:
+    value = run.evaluate(node.value, frame)
+    assign(run, node.target, value, frame, node.value)
+    return value
+
+
+def _await(run: Run, node: ast.Await, frame: Frame) -> Value:
+    return run.evaluate(node.value, frame)
+
+
+def _formatted(run: Run, node: ast.JoinedStr, frame: Frame) -> Value:
+    parts: list[str] = []
+    for value in node.values:
+        if isinstance(value, ast.Constant):
+            parts.append(str(value.value))
+            continue
+        assert isinstance(value, ast.FormattedValue)
+        held = run.evaluate(value.value, frame)
+        if not isinstance(held, Const) or value.format_spec is not None:
+            return Opaque("text")
+        parts.append(str(held.value))
+    return Const("".join(parts))
+
+
+def _yield(run: Run, node: ast.Yield | ast.YieldFrom, frame: Frame) -> Value:
+    if node.value is not None:
+        run.evaluate(node.value, frame)
+    return Opaque("sent")
+
+
+EXPRESSIONS: dict[type[ast.expr], Callable[[Run, Any, Frame], Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Call: _call,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolean,
+    ast.Compare: _compare,
+    ast.IfExp: _conditional,
+    ast.Tuple: _sequence("tuple"),
+    ast.List: _sequence("list"),
+    ast.Set: _sequence("set"),
+    ast.Dict: _dict,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _dict_comprehension,
+    ast.Subscript: _subscript,
+    ast.Lambda: _lambda,
+    ast.NamedExpr: _walrus,
+    ast.Await: _await,
+    ast.JoinedStr: _formatted,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield,
+}
+
+__all__ = ["Leaf", "Method", "OutOfFuel", "Run", "Scenario", "Super"]

@@ -1,0 +1,648 @@
+"""What the model knows of functions and classes from outside the project, by dotted name."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from gradfix.autograd import operators
+from gradfix.autograd.calls import (
+    Argument,
+    Iteration,
+    Keywords,
+    Method,
+    Stopped,
+    apply,
+    attribute,
+    call,
+    call_opaque,
+    canonical,
+    iterate,
+    leaves_of,
+    operands_of,
+    set_attribute,
+    unknown,
+)
+from gradfix.autograd.engine import backward, differentiate, flag, option, poison
+from gradfix.autograd.graph import Leaf, OptimizerState, Tri
+from gradfix.autograd.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Class,
+    Const,
+    Each,
+    External,
+    Function,
+    GradMode,
+    Instance,
+    Mapping,
+    Module,
+    Opaque,
+    Optimizer,
+    Params,
+    Partial,
+    Scaler,
+    Sequence,
+    Tensor,
+    Value,
+    tensors_in,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gradfix.autograd.interpreter import Run
+
+    Handler = Callable[[Run, list[Argument], Keywords, ast.AST], Value]
+
+HARMLESS = frozenset(
+    """numpy os sys time math random json pickle csv logging warnings datetime pathlib shutil glob re string
+    torchvision matplotlib PIL cv2 wandb tensorboardX tensorboard tqdm pandas scipy sklearn skimage imageio
+    gym gymnasium visdom pprint collections itertools argparse yaml h5py copy typing dataclasses abc io
+    torchaudio torchtext datasets soundfile librosa seaborn termcolor colorama tabulate""".split()
+)
+"""Libraries that neither run backward nor touch parameters."""
+
+CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
+
+WRAPPERS = frozenset(
+    """torch.nn.DataParallel torch.nn.parallel.DistributedDataParallel torch.compile torch.jit.script
+    torch.nn.utils.spectral_norm torch.nn.utils.weight_norm torch.nn.utils.parametrizations.spectral_norm
+    torch.nn.utils.parametrizations.weight_norm torch.nn.SyncBatchNorm.convert_sync_batchnorm
+    torch.nn.utils.remove_weight_norm torch.jit.trace tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm
+    tqdm.trange typing.cast torch.as_tensor torch.nn.utils.remove_spectral_norm""".split()
+)
+"""Calls whose result is, to autograd, their first argument."""
+
+OPTIMIZERS = frozenset(
+    """Adadelta Adagrad Adam AdamW Adamax ASGD LBFGS NAdam RAdam RMSprop Rprop SGD SparseAdam Adafactor Muon
+    Lion Lamb LAMB RangerLars Ranger AdaBound AdaBelief FusedAdam""".split()
+)
+
+
+def call_external(
+    run: Run, name: str, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool = False
+) -> Value:
+    """Call something imported, or a builtin."""
+    handler = HANDLERS.get(name)
+    if handler is not None:
+        return handler(run, args, keywords, node)
+    last = name.rsplit(".", 1)[-1]
+    root = name.split(".", 1)[0]
+    if root == "torch":
+        value = _torch(run, name, last, args, keywords, node)
+        if value is not None:
+            return value
+    first = args[0][0] if args else None
+    if name in WRAPPERS and first is not None:
+        return first
+    if isinstance(first, (Params, Each)) and last[:1].isupper() or last in OPTIMIZERS:
+        return make_optimizer(run, last, args, keywords, node)
+    if root == "builtins":
+        return _builtin(run, last, args, keywords, node)
+    if last == "deepcopy" and first is not None:
+        return deep_copy(first)
+    if root in HARMLESS or name.startswith(("torch.utils.", "torch.distributed.", "torch.nn.utils.clip")):
+        if any(isinstance(v, Module) for v, _ in args) and root not in HARMLESS:
+            poison(run, [v for v, _ in args], node)
+        return _result_of_harmless(run, root, args, keywords, node, last)
+    return call_opaque(run, Opaque(last), args, keywords, node, discarded)
+
+
+def _result_of_harmless(
+    run: Run, root: str, args: list[Argument], keywords: Keywords, node: ast.AST, last: str
+) -> Value:
+    if root in ("torchvision", "torchaudio", "collections", "copy", "typing"):
+        return unknown(run, args, keywords, node, last)
+    return Opaque(last)
+
+
+# ---------------------------------------------------------------------- torch
+
+
+def _torch(
+    run: Run, name: str, last: str, args: list[Argument], keywords: Keywords, node: ast.AST
+) -> Value | None:
+    if name.startswith("torch.optim.") and ".lr_scheduler." not in name and last[:1].isupper():
+        if name.startswith("torch.optim.swa_utils"):
+            return Opaque(last)
+        return make_optimizer(run, last, args, keywords, node)
+    if name.startswith("torch.nn.") and last[:1].isupper():
+        return make_module(run, canonical_module(name), last, args, keywords)
+    if name.startswith("torch.nn.init."):
+        for value, _ in args[:1]:
+            for leaf in leaves_of(value)[0]:
+                leaf.storage.maybe += 1
+        return args[0][0] if args else NONE
+    if name.startswith(("torch.nn.utils.clip_grad", "torch.cuda.", "torch.manual_seed", "torch.backends.")):
+        return Opaque(last)
+    lookup = name
+    inplace = keywords.get("inplace")
+    if inplace is not None and isinstance(inplace[0], Const) and inplace[0].value is True:
+        lookup = f"{name}#inplace"
+    table = _function_row(lookup, name, args, keywords)
+    if table is None:
+        return None
+    if not table.operands or not any(table.saved):
+        if "requires_grad" in keywords or last == "tensor":
+            return _created(run, keywords, node)
+        if not table.operands:
+            return _created(run, keywords, node)
+    return apply(run, table, args, keywords, node)
+
+
+def _function_row(lookup: str, name: str, args: list[Argument], keywords: Keywords) -> operators.Operator | None:
+    scalar = (
+        len(args) > 1 and isinstance(args[1][0], Const) and isinstance(args[1][0].value, (int, float))
+    )
+    if scalar:
+        found = operators.function(f"{lookup}.scalar") or operators.function(f"{lookup}.dim")
+        if found is not None:
+            return found
+    if "dim" in keywords:
+        found = operators.function(f"{lookup}.dim")
+        if found is not None:
+            return found
+    return operators.function(lookup) or operators.function(name)
+
+
+def _created(run: Run, keywords: Keywords, node: ast.AST) -> Tensor:
+    """A new tensor: a leaf if ``requires_grad`` was asked for."""
+    wanted: Tri = flag(keywords["requires_grad"][0], False) if "requires_grad" in keywords else False
+    tensor = Tensor()
+    if wanted is not False:
+        leaf = Leaf("tensor", wanted, node)
+        leaf.storage = tensor.storage
+        tensor.leaf = leaf
+        tensor.requires = wanted
+    return tensor
+
+
+def canonical_module(name: str) -> str:
+    """``torch.nn.modules.linear.Linear`` -> ``torch.nn.Linear``."""
+    if name.startswith("torch.nn.modules."):
+        return "torch.nn." + name.rsplit(".", 1)[-1]
+    return name
+
+
+def make_module(run: Run, name: str, last: str, args: list[Argument], keywords: Keywords) -> Value:
+    """An instance of one of torch's own modules."""
+    module = Module(name)
+    if last in CONTAINERS:
+        for value, _ in args:
+            if isinstance(value, Mapping):
+                module.items += list(value.items.values())
+                module.attributes.update({k: v for k, v in value.items.items() if isinstance(k, str)})
+                unknown_items = value.open
+            elif isinstance(value, (Sequence, Params)) or not isinstance(value, (Module, Opaque, Function, Class)):
+                items, element = iterate(run, value, None)
+                pairs = items if items is not None else [element(0)]
+                module.items += [_second(v) for v in pairs]
+                unknown_items = items is None and last == "Sequential"
+                for pair in pairs:
+                    if isinstance(pair, Sequence) and len(pair.items) == 2 and isinstance(pair.items[0], Const):
+                        module.attributes[str(pair.items[0].value)] = pair.items[1]
+            else:
+                module.items.append(value)
+                unknown_items = isinstance(value, Opaque)
+            if unknown_items and last == "Sequential":
+                # Layers that cannot be seen: one block that is taken to be deep.
+                module.leaf = Leaf(module.label)
+        return module
+    if last in ("DataParallel", "DistributedDataParallel"):
+        return args[0][0] if args else module
+    for keyword in ("inplace",):
+        if keyword in keywords:
+            module.options[keyword] = keywords[keyword][0]
+    if last in ("ReLU", "ReLU6", "SiLU", "Mish", "Hardswish", "SELU", "CELU", "ELU", "Threshold") and args:
+        module.options.setdefault("inplace", args[0][0] if last in ("ReLU", "ReLU6", "SiLU") else FALSE)
+    if last in ("LeakyReLU", "Dropout") and len(args) > 1:
+        module.options.setdefault("inplace", args[1][0])
+    table = operators.module(name)
+    if table is None or "weight" in table.operands:
+        module.leaf = Leaf(module.label)
+    return module
+
+
+def _second(value: Value) -> Value:
+    if isinstance(value, Sequence) and len(value.items) == 2:
+        return value.items[1]
+    return value
+
+
+def make_optimizer(run: Run, last: str, args: list[Argument], keywords: Keywords, node: ast.AST) -> Optimizer:
+    """An optimizer and the parameters it owns."""
+    state = OptimizerState(last, node, run.path)
+    given = args[0][0] if args else keywords.get("params", (None, node))[0]
+    if given is None:
+        state.groups_known = False
+    else:
+        state.leaves, state.groups_known = leaves_of(given)
+        if isinstance(given, Opaque):
+            state.groups_known = False
+    fused = keywords.get("fused")
+    state.fused = fused is not None and flag(fused[0], False) is not False
+    optimizer = Optimizer(state)
+    run.optimizers.append(optimizer)
+    return optimizer
+
+
+def deep_copy(value: Value) -> Value:
+    """``copy.deepcopy``: a network of the same make with parameters of its own."""
+    if isinstance(value, Module):
+        copy = Module(value.kind, value.label, value.cls)
+        copy.options = dict(value.options)
+        copy.items = [deep_copy(v) for v in value.items]
+        copy.attributes = {k: deep_copy(v) for k, v in value.attributes.items()}
+        for slot in ("leaf", "rest"):
+            leaf = getattr(value, slot)
+            if leaf is not None:
+                setattr(copy, slot, Leaf(leaf.label, leaf.requires))
+        return copy
+    if isinstance(value, Sequence):
+        return Sequence(value.kind, [deep_copy(v) for v in value.items], value.open)
+    if isinstance(value, Mapping):
+        return Mapping({k: deep_copy(v) for k, v in value.items.items()}, value.open)
+    if isinstance(value, Opaque) and value.leaf is not None:
+        made = Opaque(value.label)
+        made.block().requires = value.leaf.requires
+        return made
+    if isinstance(value, (Instance, Opaque)):
+        return Opaque("copy")
+    return value
+
+
+# ---------------------------------------------------------------------- particular names
+
+
+def _grad_mode(enabled: bool) -> Handler:
+    def handler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+        if args and isinstance(args[0][0], Function):
+            args[0][0].graph_free = not enabled
+            return args[0][0]
+        return GradMode(enabled)
+
+    return handler
+
+
+def _set_grad_enabled(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    mode = GradMode(flag(option(args, keywords, "mode", 0), None))
+    return mode
+
+
+def _variable(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    value = args[0][0] if args else NONE
+    wanted = flag(option(args, keywords, "requires_grad", 1), False)
+    if wanted is not False:
+        return _created(run, {"requires_grad": (Const(wanted) if wanted else Opaque(), ast.Constant(None))}, node)
+    return value if isinstance(value, (Tensor, Opaque)) else Tensor()
+
+
+def _parameter(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    wanted = flag(option(args, keywords, "requires_grad", 1), True)
+    tensor = Tensor()
+    leaf = Leaf("parameter", wanted, node)
+    leaf.storage = tensor.storage
+    tensor.leaf, tensor.requires = leaf, wanted
+    return tensor
+
+
+def _backward_function(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``torch.autograd.backward(tensors, grad_tensors, retain_graph, create_graph)``."""
+    given = args[0] if args else keywords.get("tensors")
+    if given is not None:
+        backward(run, [given], args, keywords, node)
+    return NONE
+
+
+def _grad_scaler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    return Scaler()
+
+
+def _partial(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    if not args:
+        return Opaque("partial")
+    return Partial(args[0][0], args[1:], {k: v for k, (v, _) in keywords.items()})
+
+
+def _chain(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    values = [v for v, _ in args]
+    if any(isinstance(v, (Params, Each)) for v in values):
+        leaves, complete = leaves_of(Sequence("list", values))
+        return Params(leaves, complete)
+    items: list[Value] = []
+    for value in values:
+        part, _ = iterate(run, value, None)
+        if part is None:
+            return Opaque("chain")
+        items += part
+    return Sequence("list", items)
+
+
+def _chain_from_iterable(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    items, _ = iterate(run, args[0][0], None) if args else (None, None)
+    if items is None:
+        return Opaque("chain")
+    return _chain(run, [(v, args[0][1]) for v in items], {}, node)
+
+
+def _range(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    bounds = [v.value for v, _ in args if isinstance(v, Const) and isinstance(v.value, int)]
+    if len(bounds) == len(args) and 1 <= len(args) <= 3:
+        try:
+            numbers = range(*bounds)
+        except ValueError:
+            return Opaque("range")
+        if len(numbers) <= 64:
+            return Sequence("list", [Const(k) for k in numbers])
+    return Opaque("range")
+
+
+def _iteration(kind: str) -> Handler:
+    def handler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+        start: int | None = 0
+        parts = [v for v, _ in args]
+        if kind == "enumerate":
+            given = option(args, keywords, "start", 1)
+            parts = parts[:1]
+            if given is not None:
+                start = given.value if isinstance(given, Const) and isinstance(given.value, int) else None
+        return Iteration(kind, parts, start) if parts else Opaque(kind)
+
+    return handler
+
+
+def _list(kind: str) -> Handler:
+    def handler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+        if not args:
+            return Sequence(kind, [])
+        value = args[0][0]
+        if isinstance(value, Params):
+            return value
+        items, element = iterate(run, value, args[0][1])
+        if items is None:
+            if isinstance(value, Sequence):
+                return Sequence(kind, list(value.items), True)
+            return value if isinstance(value, Opaque) else Sequence(kind, [element(0)], True)
+        if any(isinstance(i, Each) for i in items):
+            return Params(leaves_of(Sequence("list", items))[0])
+        return Sequence(kind, list(items))
+
+    return handler
+
+
+def _dict(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    result = Mapping({})
+    for value, _ in args:
+        if isinstance(value, Mapping):
+            result.items.update(value.items)
+            result.open = result.open or value.open
+            continue
+        items, _ = iterate(run, value, None)
+        for pair in items or []:
+            if isinstance(pair, Sequence) and len(pair.items) == 2 and isinstance(pair.items[0], Const):
+                result.items[pair.items[0].value] = pair.items[1]
+            else:
+                result.open = True
+        result.open = result.open or items is None
+    result.items.update({k: v for k, (v, _) in keywords.items() if k != "**"})
+    return result
+
+
+def _defaultdict(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    return Mapping({}, True)
+
+
+def _deque(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    size = option(args, keywords, "maxlen", 1)
+    result = _list("list")(run, args[:1], {}, node)
+    if isinstance(result, Sequence) and size is not None:
+        result.open = True
+    return result
+
+
+def _getattr(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    if len(args) >= 2 and isinstance(args[1][0], Const) and isinstance(args[1][0].value, str):
+        return attribute(run, args[0][0], args[1][0].value, node)
+    return Opaque("attribute")
+
+
+def _setattr(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    if len(args) == 3:
+        name = args[1][0]
+        if isinstance(name, Const) and isinstance(name.value, str):
+            set_attribute(run, args[0][0], name.value, args[2][0], args[2][1])
+        elif isinstance(args[0][0], (Module, Instance)) and isinstance(args[2][0], (Module, Opaque)):
+            args[0][0].attributes[f"<{len(args[0][0].attributes)}>"] = args[2][0]
+    return NONE
+
+
+def _exit(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    raise Stopped
+
+
+def _len(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    value = args[0][0] if args else NONE
+    if isinstance(value, Sequence) and not value.open:
+        return Const(len(value.items))
+    if isinstance(value, Module) and value.items and value.leaf is None:
+        return Const(len(value.items))
+    return Opaque("length")
+
+
+def _isinstance(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    if len(args) != 2:
+        return Opaque("condition")
+    value, kind = args[0][0], args[1][0]
+    kinds = kind.items if isinstance(kind, Sequence) else [kind]
+    if isinstance(value, Opaque) or isinstance(value, Tensor) and value.requires is None:
+        return Opaque("condition")
+    answer = False
+    for one in kinds:
+        name = one.name if isinstance(one, External) else ""
+        if isinstance(one, Class):
+            answer |= isinstance(value, (Module, Instance)) and value.cls is not None and one in value.cls.order()
+        elif name in ("torch.Tensor", "torch.FloatTensor", "torch.autograd.Variable"):
+            answer |= isinstance(value, Tensor)
+        elif name == "builtins.tuple":
+            answer |= isinstance(value, Sequence) and value.kind == "tuple"
+        elif name == "builtins.list":
+            answer |= isinstance(value, Sequence) and value.kind == "list"
+        elif name == "builtins.dict":
+            answer |= isinstance(value, Mapping)
+        elif name.startswith("torch.nn.") and isinstance(value, Module) and value.kind != "user":
+            answer |= canonical_module(name) in (value.kind, "torch.nn.Module")
+        elif name == "torch.nn.Module":
+            answer |= isinstance(value, Module)
+        elif name in ("builtins.int", "builtins.float", "builtins.str", "builtins.bool"):
+            answer |= isinstance(value, Const) and type(value.value).__name__ == name[9:]
+        else:
+            return Opaque("condition")
+    return Const(answer)
+
+
+def _hasattr(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    if len(args) == 2 and isinstance(args[1][0], Const) and isinstance(args[0][0], (Module, Instance)):
+        name = args[1][0].value
+        cls = args[0][0].cls
+        if name in args[0][0].attributes or (cls is not None and cls.lookup(name) is not None):
+            return TRUE
+    return Opaque("condition")
+
+
+def _sum(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``sum(losses)``: additions, which save nothing."""
+    from gradfix.autograd.calls import binary
+
+    items, element = iterate(run, args[0][0], args[0][1]) if args else ([], None)
+    if items is None:
+        assert element is not None
+        items = [element(0)]
+    if not any(operands_of(i, None) for i in items):
+        return Opaque("sum")
+    total: Value = args[1][0] if len(args) > 1 else Const(0)
+    for value in items:
+        total = binary(run, ast.Add(), total, value, args[0][1], args[0][1], node)
+    return total
+
+
+def _next(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    if not args:
+        return Opaque("next")
+    value = args[0][0]
+    if isinstance(value, Params):
+        return Opaque("parameter")
+    items, element = iterate(run, value, args[0][1])
+    if items is None:
+        return element(0)
+    return items[0] if items else Opaque("next")
+
+
+def _map(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    if len(args) < 2:
+        return Opaque("map")
+    items, element = iterate(run, args[1][0], args[1][1])
+    known = items is not None
+    results = [
+        call(run, args[0][0], [(v, args[1][1])], {}, node) for v in (items if items is not None else [element(0)])
+    ]
+    return Sequence("list", results, not known)
+
+
+def _filter(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``filter(lambda p: p.requires_grad, net.parameters())``: those that require grad now."""
+    if len(args) == 2 and isinstance(args[1][0], Params):
+        params = args[1][0]
+        wanted = [leaf for leaf in params.leaves if leaf.requires is not False]
+        return Params(wanted, params.complete)
+    return Opaque("filter")
+
+
+def _first(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    return args[0][0] if args else NONE
+
+
+def _checkpoint(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """Activation checkpointing recomputes with the weights of the moment: nothing certain is said of it."""
+    result = unknown(run, args[1:], keywords, node, "checkpoint", certain=False)
+    return result
+
+
+def _distribution(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    operands = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e)]
+    from gradfix.autograd.calls import record
+
+    made, requires, _ = record(run, "distribution", node, [operands], None)
+    result = Opaque("distribution", made)
+    result.requires = requires if made is not None else False
+    return result
+
+
+def _functional_call(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    return unknown(run, args[1:], keywords, node, "functional_call", certain=False)
+
+
+def _builtin(run: Run, name: str, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    if name in ("print", "input", "open", "repr", "str", "id", "hash", "format", "type", "callable", "vars"):
+        return Opaque(name)
+    if name in ("float", "int", "bool", "round", "abs") and args:
+        value = args[0][0]
+        if name == "abs" and isinstance(value, (Tensor, Opaque)) and tensors_in(value):
+            return unknown(run, args, keywords, node, name)
+        if isinstance(value, Const) and isinstance(value.value, (int, float)) and name in ("float", "int", "bool"):
+            return Const({"float": float, "int": int, "bool": bool}[name](value.value))
+        return Opaque(name)
+    if name in ("max", "min") and args:
+        return unknown(run, args, keywords, node, name) if any(tensors_in(v) for v, _ in args) else Opaque(name)
+    if name in ("eval", "exec"):
+        return Opaque(name)
+    return Opaque(name)
+
+
+def _getitem_method(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    return Method(args[0][0], "__getitem__") if args else NONE
+
+
+HANDLERS: dict[str, Handler] = {
+    "torch.no_grad": _grad_mode(False),
+    "torch.inference_mode": _grad_mode(False),
+    "torch.autograd.no_grad": _grad_mode(False),
+    "torch.enable_grad": _grad_mode(True),
+    "torch.autograd.enable_grad": _grad_mode(True),
+    "torch.set_grad_enabled": _set_grad_enabled,
+    "torch.autograd.set_grad_enabled": _set_grad_enabled,
+    "torch.autograd.Variable": _variable,
+    "torch.nn.Parameter": _parameter,
+    "torch.nn.parameter.UninitializedParameter": _parameter,
+    "torch.autograd.grad": differentiate,
+    "torch.autograd.backward": _backward_function,
+    "torch.cuda.amp.GradScaler": _grad_scaler,
+    "torch.amp.GradScaler": _grad_scaler,
+    "torch.cuda.amp.grad_scaler.GradScaler": _grad_scaler,
+    "functools.partial": _partial,
+    "itertools.chain": _chain,
+    "itertools.chain.from_iterable": _chain_from_iterable,
+    "itertools.islice": _first,
+    "itertools.cycle": _first,
+    "builtins.range": _range,
+    "builtins.zip": _iteration("zip"),
+    "builtins.enumerate": _iteration("enumerate"),
+    "builtins.reversed": _iteration("reversed"),
+    "builtins.iter": _first,
+    "builtins.list": _list("list"),
+    "builtins.tuple": _list("tuple"),
+    "builtins.set": _list("set"),
+    "builtins.sorted": _list("list"),
+    "builtins.dict": _dict,
+    "collections.OrderedDict": _dict,
+    "collections.defaultdict": _defaultdict,
+    "collections.deque": _deque,
+    "argparse.Namespace": lambda run, args, keywords, node: Opaque("namespace"),
+    "builtins.getattr": _getattr,
+    "builtins.setattr": _setattr,
+    "builtins.hasattr": _hasattr,
+    "builtins.isinstance": _isinstance,
+    "builtins.len": _len,
+    "builtins.sum": _sum,
+    "builtins.next": _next,
+    "builtins.map": _map,
+    "builtins.filter": _filter,
+    "builtins.exit": _exit,
+    "builtins.quit": _exit,
+    "sys.exit": _exit,
+    "os._exit": _exit,
+    "torch.utils.checkpoint.checkpoint": _checkpoint,
+    "torch.utils.checkpoint.checkpoint_sequential": _checkpoint,
+    "torch.func.functional_call": _functional_call,
+    "torch.nn.utils.stateless.functional_call": _functional_call,
+    "torch.distributions.Normal": _distribution,
+    "torch.distributions.Categorical": _distribution,
+    "torch.distributions.Bernoulli": _distribution,
+    "torch.distributions.MultivariateNormal": _distribution,
+    "torch.distributions.Independent": _distribution,
+    "torch.distributions.TransformedDistribution": _distribution,
+    "torch.distributions.Beta": _distribution,
+    "torch.distributions.normal.Normal": _distribution,
+    "torch.distributions.categorical.Categorical": _distribution,
+}

@@ -1,0 +1,128 @@
+"""Which lines of a file can matter: found by searching its text, before anything is interpreted.
+
+Interpretation asks these questions at every loop and every function, so they must cost nothing: the
+lines with a relevant call are found once by a regular expression, and a statement is relevant if one of
+them lies within it. Calls of functions that hold relevant lines are relevant in turn.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left
+
+DIRECT = re.compile(r"\b(?:backward|manual_backward|step|zero_grad|autograd\s*\.\s*grad)\b\s*\(|\.grad\s*=|\.grad\.")
+"""Calls that move gradients or parameters."""
+GRAPH = re.compile(r"\b(?:detach_?|no_grad|requires_grad_?|retain_graph|inference_mode|set_grad_enabled|clone)\b")
+"""What shapes the graph: a condition around it is worth both outcomes."""
+BACKWARD = re.compile(r"\b(?:backward|manual_backward|autograd\s*\.\s*grad)\b\s*\(")
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Relevance:
+    """The relevant lines of one file."""
+
+    def __init__(self, tree: ast.Module, text: str) -> None:
+        self.functions: list[Definition] = []
+        self.classes: dict[Definition, ast.ClassDef] = {}
+        self._generators: dict[ast.AST, bool] = {}
+        self._collect(tree.body, None)
+        lines = re.split(r"\r\n|\r|\n", text)
+        self.direct = sorted(i for i, line in enumerate(lines, 1) if DIRECT.search(line))
+        self.backwards = sorted(i for i, line in enumerate(lines, 1) if BACKWARD.search(line))
+        self.graph = sorted(i for i, line in enumerate(lines, 1) if GRAPH.search(line))
+        self.used: set[str] = set()
+        """Names of relevant functions that are mentioned outside their definition."""
+        self._spread(lines)
+
+    def _collect(self, body: list[ast.stmt], cls: ast.ClassDef | None) -> None:
+        for statement in body:
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                self.functions.append(statement)
+                if cls is not None:
+                    self.classes[statement] = cls
+                self._collect(statement.body, None)
+            elif isinstance(statement, ast.ClassDef):
+                self._collect(statement.body, statement)
+            else:
+                for field in ("body", "orelse", "finalbody"):
+                    inner = getattr(statement, field, None)
+                    if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
+                        self._collect(inner, cls)
+                for handler in getattr(statement, "handlers", ()):
+                    self._collect(handler.body, cls)
+
+    def _spread(self, lines: list[str]) -> None:
+        """Calls of a function that holds relevant lines are relevant, and so on upwards."""
+        known: set[str] = set()
+        relevant = set(self.direct)
+        backwards = set(self.backwards)
+        while True:
+            names = {
+                f.name for f in self.functions if f.name not in known and self.touches(f) and f.name != "__init__"
+            }
+            if not names:
+                break
+            known |= names
+            pattern = re.compile(r"(?<!def )\b(" + "|".join(map(re.escape, names)) + r")\b")
+            with_backward = {f.name for f in self.functions if f.name in names and _within(f, self.backwards)}
+            for number, line in enumerate(lines, 1):
+                for found in pattern.findall(line):
+                    relevant.add(number)
+                    self.used.add(found)
+                    if found in with_backward:
+                        backwards.add(number)
+            self.direct = sorted(relevant)
+            self.backwards = sorted(backwards)
+
+    def touches(self, node: ast.AST) -> bool:
+        """Whether a statement holds a call that moves gradients, directly or through the project."""
+        return _within(node, self.direct)
+
+    def differentiates(self, node: ast.AST) -> bool:
+        """Whether a statement holds a backward, directly or through the project."""
+        return _within(node, self.backwards)
+
+    def shapes(self, node: ast.AST) -> bool:
+        """Whether a statement holds something that cuts or keeps graphs."""
+        return _within(node, self.graph)
+
+    def nests(self, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
+        """Whether a loop holds another relevant loop."""
+        work: list[ast.stmt] = list(loop.body)
+        while work:
+            statement = work.pop()
+            if isinstance(statement, (ast.For, ast.While, ast.AsyncFor)) and self.touches(statement):
+                return True
+            for field in ("body", "orelse", "finalbody"):
+                work += getattr(statement, field, ())
+        return False
+
+    def mentioned(self, names: list[str]) -> set[str]:
+        """Those names that occur in the file other than in their own definition."""
+        return {name for name in names if name in self.used}
+
+    def generator(self, definition: ast.AST) -> bool:
+        """Whether a function yields."""
+        known = self._generators.get(definition)
+        if known is None:
+            known = self._generators[definition] = _yields(getattr(definition, "body", []))
+        return known
+
+
+def _within(node: ast.AST, lines: list[int]) -> bool:
+    at = bisect_left(lines, node.lineno)  # type: ignore[attr-defined]
+    return at < len(lines) and lines[at] <= node.end_lineno  # type: ignore[attr-defined]
+
+
+def _yields(body: list[ast.stmt]) -> bool:
+    work: list[ast.AST] = list(body)
+    while work:
+        node = work.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            continue
+        work.extend(ast.iter_child_nodes(node))
+    return False

@@ -1,0 +1,328 @@
+"""A whole program as the model saw it, and the questions that codemods ask of it.
+
+A file is run from its top, then every function and method that differentiates something and that nothing
+in the file called, with unknown arguments. Where a condition could not be decided, the run is repeated
+with the other outcome. A mistake is reported only if it does not depend on such a choice: see
+:meth:`Entry.certain`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from gradfix.autograd import calls
+from gradfix.autograd.graph import Backward, Step, ZeroGrad
+from gradfix.autograd.interpreter import Flow, OutOfFuel, Run, Scenario, carried
+from gradfix.autograd.relevance import Definition, Relevance
+from gradfix.autograd.values import Class, Function, Instance, Module, Opaque, Value
+from gradfix.codemod import Span
+from gradfix.segments import Lines
+
+FUEL = 40_000
+"""Statements that one run may execute; far beyond what a training script takes (a few thousand)."""
+FLIPS = 6
+"""How many undecided conditions are tried the other way."""
+CALLS = 3
+"""How often a method is called in a row that a caller outside the file calls for each batch."""
+
+Found = TypeVar("Found")
+
+
+@dataclass(eq=False)
+class Entry:
+    """One way into the file, with the runs that were made from it; the first is the main one."""
+
+    name: str
+    node: ast.AST
+    runs: list[Run] = field(default_factory=list)
+    varying: dict[ast.AST, bool] = field(default_factory=dict)
+    """Undecided conditions, with whether their answer may differ from pass to pass."""
+
+    def certain(
+        self,
+        observe: Callable[[Run], Mapping[Hashable, Found]],
+        anchor: Callable[[Found], ast.AST],
+        *,
+        raises: bool,
+    ) -> Iterator[Found]:
+        """What ``observe`` finds whichever way undecided conditions go.
+
+        An observation counts where every run that reaches its anchor makes it. A mistake that raises
+        is allowed to depend on conditions that vary from pass to pass: the pass comes in which they
+        hold. A mistake that is silent is not.
+        """
+        seen = [(run, observe(run)) for run in self.runs]
+        reached = [{e.site for e in run.events} for run in self.runs]
+        keys = {key: found for _, observations in reversed(seen) for key, found in observations.items()}
+        for key, found in keys.items():
+            at = anchor(found)
+            holds = True
+            for (run, observations), sites in zip(seen, reached):
+                if key in observations or at not in sites:
+                    continue
+                flipped = run.scenario.flipped
+                if raises and (
+                    (flipped is not None and self.varying.get(flipped, False))
+                    or (flipped is None and not run.scenario.main and all(self.varying.values()))
+                ):
+                    continue
+                holds = False
+                break
+            if holds:
+                first = next(o[key] for _, o in seen if key in o)
+                yield first
+
+
+class Program:
+    """One file: its tree, and everything that happened when the model ran it."""
+
+    def __init__(self, tree: ast.Module, text: str, path: Path) -> None:
+        self.tree = tree
+        self.text = text
+        self.path = path
+        self.entries: list[Entry] = []
+        self.messages: tuple[str, ...] = ()
+        self._lines: Lines | None = None
+        self._parents: dict[ast.AST, ast.AST] = {}
+
+    # ------------------------------------------------------------------ source
+
+    def segment(self, node: ast.expr | ast.stmt) -> str:
+        """The source text of a node, as written."""
+        if self._lines is None:
+            self._lines = Lines(self.text)
+        return self._lines.segment(Span.of(node))
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node that holds ``node`` (computed for the whole file at the first question)."""
+        if not self._parents:
+            for outer in ast.walk(self.tree):
+                for inner in ast.iter_child_nodes(outer):
+                    self._parents[inner] = outer
+        return self._parents.get(node)
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The innermost statement that holds ``node``."""
+        at: ast.AST | None = node
+        while at is not None and not isinstance(at, ast.stmt):
+            at = self.parent(at)
+        assert isinstance(at, ast.stmt)
+        return at
+
+    def block(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The suite that ``statement`` stands in."""
+        outer = self.parent(statement)
+        for name in ("body", "orelse", "finalbody"):
+            suite = getattr(outer, name, None)
+            if isinstance(suite, list) and statement in suite:
+                return suite
+        return [statement]
+
+    def ancestors(self, node: ast.AST) -> list[ast.AST]:
+        """Everything that holds ``node``, innermost first."""
+        found = []
+        at = self.parent(node)
+        while at is not None:
+            found.append(at)
+            at = self.parent(at)
+        return found
+
+    def function(self, node: ast.AST) -> ast.AST:
+        """The function (or lambda, or the module) whose code ``node`` is."""
+        for outer in self.ancestors(node):
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                return outer
+        return self.tree
+
+
+def analyze(tree: ast.Module, text: str, path: Path) -> Program:
+    """Run the model on one file."""
+    program = Program(tree, text, path)
+    relevance = Relevance(tree, text)
+    if not relevance.backwards:
+        return program
+    messages: list[str] = []
+    entered: set[ast.AST] = set()
+    if any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
+        entry = explore("<module>", tree, relevance, lambda run: run_module(run, tree, True), messages)
+        program.entries.append(entry)
+        for run in entry.runs:
+            entered |= run.entered
+    for definition in entry_points(tree, relevance):
+        if definition in entered:
+            continue
+        entry = explore(
+            definition.name, definition, relevance, lambda run, d=definition: run_entry(run, tree, d), messages
+        )
+        program.entries.append(entry)
+        for run in entry.runs:
+            entered |= run.entered
+    program.messages = tuple(dict.fromkeys(messages))
+    return program
+
+
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def entry_points(tree: ast.Module, relevance: Relevance) -> list[Definition]:
+    """Functions and methods that differentiate, those first that nothing in the file mentions."""
+    found: list[Definition] = []
+    for statement in tree.body:
+        body = statement.body if isinstance(statement, ast.ClassDef) else [statement]
+        found += [
+            s
+            for s in body
+            if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)) and relevance.differentiates(s)
+        ]
+    mentioned = relevance.mentioned([f.name for f in found])
+    return sorted(found, key=lambda f: (f.name in mentioned, f.lineno))
+
+
+def explore(
+    name: str, node: ast.AST, relevance: Relevance, start: Callable[[Run], None], messages: list[str]
+) -> Entry:
+    """Make the main run, and the runs that answer undecided conditions the other way."""
+    entry = Entry(name, node)
+
+    def make(scenario: Scenario) -> Run:
+        run = Run(relevance, scenario, FUEL)
+        try:
+            start(run)
+        except calls.Stopped:
+            pass
+        except OutOfFuel:
+            messages.append(f"analysis of {name} stopped: more than {FUEL} steps")
+            run.events.clear()
+        except RecursionError:
+            messages.append(f"analysis of {name} stopped: calls or expressions nested too deeply")
+            run.events.clear()
+        entry.runs.append(run)
+        return run
+
+    main = make(Scenario())
+    worth = [site for site in main.undecided if _worth(site, relevance)]
+    for site in worth:
+        keys = main.undecided[site]
+        entry.varying[site] = None in keys or len(set(keys)) > 1
+    worth.sort(key=lambda s: not relevance.touches(s))
+    for site in worth[:FLIPS]:
+        make(Scenario(True, site))
+    if len(worth) > 1:
+        make(Scenario(False))
+    return entry
+
+
+def _worth(site: ast.AST, relevance: Relevance) -> bool:
+    """Whether the other outcome of a condition could change what autograd does."""
+    if relevance.touches(site) or relevance.shapes(site):
+        return True
+    if not isinstance(site, ast.If):
+        return False
+    return any(
+        not (isinstance(s, (ast.Expr, ast.Pass)) or (isinstance(s, ast.If) and not _worth(s, relevance)))
+        for s in [*site.body, *site.orelse]
+    )
+
+
+def run_module(run: Run, tree: ast.Module, everything: bool) -> None:
+    """Execute the file from its top; without ``everything``, only what does not train."""
+    body = tree.body
+    if not everything:
+        body = [s for s in body if isinstance(s, DEFINITIONS) or not run.relevance.touches(s)]
+    run.block(body, run.globals)
+
+
+def run_entry(run: Run, tree: ast.Module, definition: Definition) -> None:
+    """Call a function or method of the file as somebody outside would, with unknown arguments."""
+    try:
+        run_module(run, tree, False)
+    except calls.Stopped:
+        pass
+    owner = run.relevance.classes.get(definition)
+    if owner is None:
+        value = run.globals.variables.get(definition.name)
+        if isinstance(value, Function):
+            calls.call_function(run, value, [], {}, definition)
+        return
+    cls = run.globals.variables.get(owner.name)
+    if not isinstance(cls, Class):
+        return
+    instance = calls.instantiate(run, cls, [], {}, definition)
+    method = cls.attributes.get(definition.name)
+    if isinstance(method, calls.Static):
+        calls.call_function(run, method.function, [], {}, definition)
+    if not isinstance(method, Function) or not isinstance(instance, (Module, Instance)):
+        return
+    run.events.clear()
+    once = (cls.unknown_bases() and not cls.is_module) or _has_relevant_loop(definition, run)
+    for number in range(1 if once else CALLS):
+        if number:
+            _between_calls(run, cls, instance, definition)
+        run.path = ((definition, number),)
+        if number:
+            names = {f"self.{k}": v for k, v in carried_attributes(instance).items()}
+            run.carried[definition, run.path] = names
+        calls.call_function(run, method.bind(instance), [], {}, definition)
+    run.path = ()
+
+
+def carried_attributes(instance: Module | Instance) -> dict[str, Value]:
+    """What an instance holds between two calls that carries a graph."""
+    from gradfix.autograd.values import Frame
+
+    frame = Frame(None, None)
+    frame.variables = dict(instance.attributes)
+    return carried(frame)
+
+
+def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
+    """Between two calls somebody outside may clear gradients, or reset what another method resets."""
+    for optimizer in run.optimizers:
+        for leaf in optimizer.state.owned():
+            leaf.unknown_grad = True
+    for name in carried_attributes(instance):
+        top = name.split(".", 1)[0]
+        for function in (f for c in cls.order() for f in c.attributes.values() if isinstance(f, Function)):
+            if function.node in run.entered or function.name == "__init__":
+                continue
+            if _assigns(function.node, top):
+                instance.attributes[top] = Opaque(top)
+
+
+def _assigns(node: ast.AST, attribute: str) -> bool:
+    return any(
+        isinstance(n, ast.Attribute) and n.attr == attribute and isinstance(n.ctx, ast.Store)
+        for n in ast.walk(node)
+    )
+
+
+def _has_relevant_loop(definition: Definition, run: Run) -> bool:
+    return any(
+        isinstance(n, (ast.For, ast.While, ast.AsyncFor)) and run.relevance.differentiates(n)
+        for n in ast.walk(definition)
+    )
+
+
+# ---------------------------------------------------------------------- questions
+
+
+def backwards(run: Run) -> list[Backward]:
+    """The backwards of a run, in order."""
+    return [e for e in run.events if isinstance(e, Backward)]
+
+
+def steps(run: Run) -> list[Step]:
+    """The optimizer steps of a run, in order."""
+    return [e for e in run.events if isinstance(e, Step)]
+
+
+def zeros(run: Run) -> list[ZeroGrad]:
+    """The places where gradients were certainly cleared, in order."""
+    return [e for e in run.events if isinstance(e, ZeroGrad)]
+
+
+__all__ = ["CALLS", "FUEL", "Entry", "Flow", "Program", "analyze"]

@@ -1,0 +1,368 @@
+"""What the model knows of a Python value: the domain in which training code is interpreted.
+
+A value is either known in full (a constant, a container of known length, a function of the same file),
+known as far as autograd is concerned (a tensor, a network, an optimizer), or :class:`Opaque`. An opaque
+value learns its role from how it is used: what hands its ``parameters()`` to an optimizer is a network.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from gradfix.autograd.graph import Leaf, Node, OptimizerState, Storage, Tri
+
+
+class Value:
+    """Anything a Python expression can evaluate to."""
+
+    __slots__ = ()
+
+
+class Const(Value):
+    """A Python constant: number, string, bool, None, Ellipsis."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"Const({self.value!r})"
+
+
+NONE = Const(None)
+TRUE = Const(True)
+FALSE = Const(False)
+
+
+class Opaque(Value):
+    """A value the model does not know.
+
+    ``node`` is set where tensors with a graph went into it. ``leaf`` is set once it is known to be a
+    network: the block of all its parameters.
+    """
+
+    __slots__ = ("attributes", "called_by", "label", "leaf", "node", "owner", "parent", "requires")
+
+    def __init__(self, label: str = "", node: Node | None = None, parent: Opaque | None = None) -> None:
+        self.label = label
+        self.node = node
+        self.requires: Tri = None if node is not None else False
+        self.leaf: Leaf | None = None
+        self.parent = parent
+        self.attributes: dict[str, Value] = {}
+        self.called_by = ""
+        """The name of the unknown function that returned it."""
+        self.owner: Module | None = None
+        """The network whose attribute it is."""
+
+    def block(self, created: ast.AST | None = None) -> Leaf:
+        """Its parameters as one block; asking for it says that this is a network."""
+        if self.leaf is None:
+            self.leaf = Leaf(self.label, True, created)
+            root = self.parent
+            while root is not None and root.leaf is None:
+                root = root.parent
+            if root is not None and root.leaf is not None:
+                root.leaf.children.append(self.leaf)
+                self.leaf.requires = root.leaf.requires
+            # Attributes that were known as networks before belong to this one.
+            self._adopt(self)
+        return self.leaf
+
+    def _adopt(self, value: Opaque) -> None:
+        assert self.leaf is not None
+        for child in value.attributes.values():
+            if isinstance(child, Opaque):
+                if child.leaf is not None:
+                    if child.leaf not in self.leaf.family():
+                        self.leaf.children.append(child.leaf)
+                else:
+                    self._adopt(child)
+
+
+class Tensor(Value):
+    """A tensor: where it hangs in the graph, whether it requires grad, which memory it has."""
+
+    __slots__ = ("leaf", "node", "requires", "storage")
+
+    def __init__(
+        self, node: Node | None = None, requires: Tri = False, storage: Storage | None = None
+    ) -> None:
+        self.node = node
+        self.requires: Tri = requires
+        self.storage = storage if storage is not None else Storage()
+        self.leaf: Leaf | None = None
+
+    @classmethod
+    def of_leaf(cls, leaf: Leaf) -> Tensor:
+        """The leaf tensor itself (or a whole block of parameters seen as one)."""
+        tensor = cls(None, leaf.requires, leaf.storage)
+        tensor.leaf = leaf
+        return tensor
+
+
+class Each(Value):
+    """"Every parameter of this set": what a loop variable over ``parameters()`` stands for."""
+
+    __slots__ = ("leaves", "view")
+
+    def __init__(self, leaves: list[Leaf], view: str = "") -> None:
+        self.leaves = leaves
+        self.view = view
+        """"" for the parameters, "grad" for their gradients, "data" for their data."""
+
+
+class Params(Value):
+    """An iterable of parameters, as ``parameters()`` gives it."""
+
+    __slots__ = ("complete", "leaves", "named")
+
+    def __init__(self, leaves: list[Leaf], complete: bool = True, named: bool = False) -> None:
+        self.leaves = leaves
+        self.complete = complete
+        self.named = named
+
+
+class Module(Value):
+    """A ``torch.nn.Module``: a layer of torch, a container, or an instance of a class in the project."""
+
+    __slots__ = ("attributes", "cls", "items", "kind", "label", "leaf", "options", "rest")
+
+    def __init__(self, kind: str, label: str = "", cls: Class | None = None) -> None:
+        self.kind = kind
+        """The canonical name of torch's class ("torch.nn.Linear"), or "user"."""
+        self.cls = cls
+        self.label = label or kind.rsplit(".", 1)[-1]
+        self.attributes: dict[str, Value] = {}
+        self.items: list[Value] = []
+        """Children of Sequential, ModuleList and ModuleDict, in order."""
+        self.leaf: Leaf | None = None
+        """The layer's own parameters, if it has any."""
+        self.rest: Leaf | None = None
+        """Parameters that may exist in parts of the class that the model could not follow."""
+        self.options: dict[str, Value] = {}
+
+    def leaves(self, seen: set[int] | None = None) -> list[Leaf]:
+        """Every block of parameters in it, its own first, each once."""
+        seen = set() if seen is None else seen
+        if id(self) in seen:
+            return []
+        seen.add(id(self))
+        found = [self.leaf] if self.leaf is not None else []
+        for value in [*self.items, *self.attributes.values()]:
+            found += _leaves_below(value, seen)
+        if self.rest is not None:
+            found.append(self.rest)
+        return list(dict.fromkeys(found))
+
+
+def _leaves_below(value: Value, seen: set[int]) -> list[Leaf]:
+    if isinstance(value, Module):
+        return value.leaves(seen)
+    if isinstance(value, Tensor) and value.leaf is not None and value.leaf.label.startswith("parameter"):
+        return [value.leaf]
+    if isinstance(value, Opaque) and value.leaf is not None:
+        return [value.leaf]
+    return []
+
+
+class Optimizer(Value):
+    """A ``torch.optim.Optimizer``."""
+
+    __slots__ = ("state",)
+
+    def __init__(self, state: OptimizerState) -> None:
+        self.state = state
+
+
+class Sequence(Value):
+    """A list, tuple or set. ``open`` says that it may hold more than ``items``."""
+
+    __slots__ = ("items", "kind", "open")
+
+    def __init__(self, kind: str, items: list[Value], open: bool = False) -> None:
+        self.kind = kind
+        self.items = items
+        self.open = open
+
+
+class Mapping(Value):
+    """A dict with constant keys. ``open`` says that it may hold more."""
+
+    __slots__ = ("items", "open")
+
+    def __init__(self, items: dict[Any, Value], open: bool = False) -> None:
+        self.items = items
+        self.open = open
+
+
+class Frame:
+    """The variables of one running function (or of the module)."""
+
+    __slots__ = ("function", "globals_", "locals_", "nonlocals", "parent", "variables")
+
+    def __init__(self, parent: Frame | None, function: Function | None) -> None:
+        self.parent = parent
+        self.function = function
+        self.variables: dict[str, Value] = {}
+        self.nonlocals: dict[str, Frame] = {}
+
+
+class Function(Value):
+    """A function or lambda of the project, with the frame it closes over."""
+
+    __slots__ = ("bound", "frame", "graph_free", "name", "node", "owner")
+
+    def __init__(
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        frame: Frame,
+        bound: Value | None = None,
+        owner: Class | None = None,
+    ) -> None:
+        self.node = node
+        self.frame = frame
+        self.bound = bound
+        self.owner = owner
+        self.name = getattr(node, "name", "<lambda>")
+        self.graph_free = False
+        """Decorated with ``no_grad`` or ``inference_mode``."""
+
+    def bind(self, value: Value) -> Function:
+        """The method of ``value`` that this function is."""
+        bound = Function(self.node, self.frame, value, self.owner)
+        bound.graph_free = self.graph_free
+        return bound
+
+
+class Class(Value):
+    """A class of the project."""
+
+    __slots__ = ("attributes", "bases", "frame", "is_module", "name", "node")
+
+    def __init__(self, node: ast.ClassDef, bases: list[Value], frame: Frame) -> None:
+        self.node = node
+        self.name = node.name
+        self.bases = bases
+        self.frame = frame
+        self.attributes: dict[str, Value] = {}
+        self.is_module = any(
+            (isinstance(b, Class) and b.is_module)
+            or (isinstance(b, External) and b.name.rsplit(".", 1)[-1] in MODULE_BASES)
+            for b in bases
+        )
+
+    def lookup(self, name: str, after: Class | None = None) -> Value | None:
+        """The class attribute ``name`` by a depth-first search of the bases; ``after`` for ``super()``."""
+        order = self.order()
+        if after is not None and after in order:
+            order = order[order.index(after) + 1 :]
+        for cls in order:
+            if name in cls.attributes:
+                return cls.attributes[name]
+        return None
+
+    def order(self) -> list[Class]:
+        """This class and its known bases, nearest first."""
+        found = [self]
+        for base in self.bases:
+            if isinstance(base, Class):
+                found += [c for c in base.order() if c not in found]
+        return found
+
+    def unknown_bases(self) -> bool:
+        """Whether something that the model cannot see is inherited."""
+        for cls in self.order():
+            for base in cls.bases:
+                if isinstance(base, Class):
+                    continue
+                if isinstance(base, External) and base.name in KNOWN_BASES:
+                    continue
+                return True
+        return False
+
+
+MODULE_BASES = frozenset({"Module", "LightningModule", "Sequential", "ModuleList", "PreTrainedModel"})
+KNOWN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "object", "abc.ABC"})
+
+
+class Instance(Value):
+    """An instance of a class of the project that is not a network."""
+
+    __slots__ = ("attributes", "cls")
+
+    def __init__(self, cls: Class) -> None:
+        self.cls = cls
+        self.attributes: dict[str, Value] = {}
+
+
+class External(Value):
+    """Something imported from outside, by its dotted name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class Method(Value):
+    """A method of a value of the model, not yet called."""
+
+    __slots__ = ("name", "of")
+
+    def __init__(self, of: Value, name: str) -> None:
+        self.of = of
+        self.name = name
+
+
+class Super(Value):
+    """``super()`` inside a method."""
+
+    __slots__ = ("after", "of")
+
+    def __init__(self, of: Value, after: Class | None) -> None:
+        self.of = of
+        self.after = after
+
+
+class Partial(Value):
+    """``functools.partial``."""
+
+    __slots__ = ("args", "function", "keywords")
+
+    def __init__(self, function: Value, args: list[tuple[Value, ast.expr]], keywords: dict[str, Value]) -> None:
+        self.function = function
+        self.args = args
+        self.keywords = keywords
+
+
+class GradMode(Value):
+    """A context that sets whether graphs are recorded; ``enabled`` None: cannot know."""
+
+    __slots__ = ("enabled",)
+
+    def __init__(self, enabled: Tri) -> None:
+        self.enabled = enabled
+
+
+class Scaler(Value):
+    """A ``GradScaler``."""
+
+    __slots__ = ()
+
+
+def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Opaque]:
+    """The tensors in a value or in the containers it is made of (opaque ones only if they carry a graph)."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, Opaque):
+        return [value] if value.node is not None else []
+    if depth == 0:
+        return []
+    if isinstance(value, Sequence):
+        return [t for item in value.items for t in tensors_in(item, depth - 1)]
+    if isinstance(value, Mapping):
+        return [t for item in value.items.values() for t in tensors_in(item, depth - 1)]
+    return []
