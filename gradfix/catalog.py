@@ -1,0 +1,172 @@
+"""Finds the codemods: those that come with gradfix, those of ``--codemods DIR``, those of installed packages.
+
+A codemod is a module with a docstring, which is its documentation, and a function
+``find(program) -> Iterable[Finding]``. Its name is the name of its file, in kebab case. Modules from
+folders are loaded as ``gradfix.codemods.<stem>``, whatever folder that is, so that an installation
+claims no name but its own. A package offers its codemods in the entry point group
+``gradfix.codemods``: the name is the codemod's, the value such a module.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from gradfix.codemod import Codemod
+from gradfix.project import near_miss
+from gradfix.source import Problem
+
+PACKAGE = "gradfix.codemods"
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The codemods that there are, by name, and those that could not be loaded."""
+
+    codemods: tuple[Codemod, ...]
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all codemods."""
+        return frozenset(codemod.name for codemod in self.codemods)
+
+    def get(self, name: str) -> Codemod | str:
+        """The codemod called ``name``, or the sentence that says that there is none."""
+        wanted = normal(name)
+        return next((codemod for codemod in self.codemods if codemod.name == wanted), None) or (
+            f"there is no codemod {name!r}{near_miss(wanted, self.names)} (`gradfix list` names them all)"
+        )
+
+    def select(self, select: Iterable[str], ignore: Iterable[str]) -> frozenset[str] | str:
+        """The names of ``select`` (empty: all) without those of ``ignore``, or what is wrong with them."""
+        chosen = self._known(select)
+        if isinstance(chosen, str):
+            return chosen
+        dropped = self._known(ignore)
+        if isinstance(dropped, str):
+            return dropped
+        return (chosen or self.names) - dropped
+
+    def _known(self, names: Iterable[str]) -> frozenset[str] | str:
+        found = set()
+        for name in names:
+            codemod = self.get(name)
+            if isinstance(codemod, str):
+                return codemod
+            found.add(codemod.name)
+        return frozenset(found)
+
+
+def normal(name: str) -> str:
+    """A codemod's name in kebab case, also if it is written like its file."""
+    return name.strip().replace("_", "-")
+
+
+def load(folders: Sequence[str] = ()) -> Catalog:
+    """All codemods: the built-in ones, those in ``folders``, and those that installed packages offer.
+
+    One that cannot be loaded is a problem that names its file; the others are there nevertheless.
+    """
+    found: dict[str, Codemod] = {}
+    problems: list[Problem] = []
+    missing = [folder for folder in folders if not os.path.isdir(folder)]
+    problems.extend(Problem(folder, "is not a folder of codemods") for folder in missing)
+    everywhere = [_builtin(), *(os.path.realpath(folder) for folder in folders if folder not in missing)]
+    _declare_package(everywhere)
+    for name, origin, module in (*_from_folders(everywhere), *_from_entry_points()):
+        codemod = _codemod(name, origin, module)
+        if isinstance(codemod, Codemod) and codemod.name in found:
+            codemod = Problem(origin, f"there is already a codemod {codemod.name!r}")
+        if isinstance(codemod, Problem):
+            problems.append(codemod)
+        else:
+            found[codemod.name] = codemod
+    return Catalog(tuple(found[name] for name in sorted(found)), tuple(problems))
+
+
+_Loader = Callable[[], ModuleType]
+
+
+def _builtin() -> str:
+    """The folder of our own codemods: inside the package in a wheel, beside it in a checkout."""
+    package = os.path.dirname(os.path.realpath(__file__))
+    packaged = os.path.join(package, "codemods")
+    return packaged if os.path.isdir(packaged) else os.path.join(os.path.dirname(package), "codemods")
+
+
+def _declare_package(folders: list[str]) -> None:
+    """Make ``gradfix.codemods`` a package that consists of ``folders``."""
+    spec = ModuleSpec(PACKAGE, None, is_package=True)
+    spec.submodule_search_locations = folders
+    sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
+
+
+def _from_folders(folders: Iterable[str]) -> Iterator[tuple[str, str, _Loader]]:
+    for folder in folders:
+        for entry in sorted(os.listdir(folder) if os.path.isdir(folder) else []):
+            stem, extension = os.path.splitext(entry)
+            if extension == ".py" and not stem.startswith("_"):
+                path = os.path.join(folder, entry)
+                yield stem, path, partial(_module, stem, path)
+
+
+def _module(stem: str, path: str) -> ModuleType:
+    """The module at ``path``, loaded as ``gradfix.codemods.<stem>``."""
+    name = f"{PACKAGE}.{stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _from_entry_points() -> Iterator[tuple[str, str, _Loader]]:
+    if not _some_package_offers_codemods():
+        return
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=PACKAGE):
+        yield point.name, f"{point.name} = {point.value}", point.load
+
+
+def _some_package_offers_codemods() -> bool:
+    """A quick look at what is installed: ``importlib.metadata`` takes as long to import as all of gradfix."""
+    for folder in sys.path:
+        try:
+            with os.scandir(folder or ".") as scan:
+                offers = [entry.path for entry in scan if entry.name.endswith(("-info", ".egg-info"))]
+        except OSError:
+            continue
+        for offer in offers:
+            try:
+                with open(os.path.join(offer, "entry_points.txt"), "rb") as stream:
+                    if PACKAGE.encode() in stream.read():
+                        return True
+            except OSError:
+                continue
+    return False
+
+
+def _codemod(name: str, origin: str, load_module: _Loader) -> Codemod | Problem:
+    try:
+        module = load_module()
+    except (Exception, SystemExit) as error:
+        return Problem(origin, f"this codemod cannot be loaded: {type(error).__name__}: {error}")
+    documentation = inspect.cleandoc(module.__doc__ or "")
+    if not documentation:
+        return Problem(origin, "this codemod has no docstring, which is its documentation")
+    find = getattr(module, "find", None)
+    if not callable(find):
+        return Problem(origin, "this codemod has no function find(program)")
+    return Codemod(normal(name), documentation.splitlines()[0], documentation, find)

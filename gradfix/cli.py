@@ -1,0 +1,325 @@
+"""The command line: says what was asked for, has it done, and prints what came of it; decides nothing.
+
+Exit codes: 0, nothing to report or nothing left; 1, findings, or findings left; 2, some of the work could
+not be done (bad arguments, a file that could not be read or written); 130, interrupted.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Annotated, NoReturn, TextIO
+
+import typer
+
+from gradfix import __version__, catalog, pipeline, project
+from gradfix.pipeline import Options, Plan, Refusal, Report, Wishes
+from gradfix.report import text
+from gradfix.source import Problem
+
+app = typer.Typer(
+    help="Finds gradient mistakes in PyTorch training code, rewrites them, and proves each rewrite "
+    "by running both versions.",
+    add_completion=False,
+    no_args_is_help=True,
+    # Without markup typer does not import rich, which would double the time of a clean check.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+class OutputFormat(StrEnum):
+    """What to print findings as."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[PATH]...", help="Files and folders; the current folder if none."),
+]
+Format = Annotated[OutputFormat, typer.Option("--output-format", help="What to print.")]
+Select = Annotated[
+    list[str] | None,
+    typer.Option("--select", metavar="NAME", help="Only these codemods (NAME,NAME or repeated)."),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="NAME", help="Without these codemods (NAME,NAME or repeated)."),
+]
+Codemods = Annotated[
+    list[str] | None, typer.Option("--codemods", metavar="DIR", help="A folder of further codemods.")
+]
+Unsafe = Annotated[
+    bool, typer.Option("--unsafe-fixes", help="Also fixes that change what a running program learns.")
+]
+Python = Annotated[
+    str | None, typer.Option("--python", metavar="EXE", help="The interpreter to run both versions with.")
+]
+Evidence = Annotated[str, typer.Option("--evidence", metavar="DIR", help="Where the certificates go.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only what was found or done, and errors.")]
+
+EVIDENCE = "gradfix-evidence"
+
+
+def main() -> None:
+    """Run the command line; raises ``SystemExit`` with the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A file name that is not text, or a terminal that cannot show a character, is no failure.
+            stream.reconfigure(errors="backslashreplace")
+    app(prog_name="gradfix")
+
+
+@app.callback()
+def _gradfix(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+    ] = False,
+) -> None:
+    if version:
+        _print(f"gradfix {__version__}\n")
+        raise typer.Exit
+
+
+@app.command()
+def check(
+    paths: Paths = None,
+    output_format: Format = OutputFormat.TEXT,
+    select: Select = None,
+    ignore: Ignore = None,
+    codemods: Codemods = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find gradient mistakes; nothing is run and nothing is written."""
+    where = paths or ["."]
+    options = _prepared(where, _wishes(select, ignore, codemods))
+    report = pipeline.check(where, options)
+    if output_format is OutputFormat.JSON:
+        from gradfix.report import json
+
+        _print(json.of_report(report))
+    else:
+        _print_all(text.Text(_colour()).report(report))
+        if not quiet:
+            _print(f"{text.summary_of_report(report)}\n")
+    _complain(report, quiet)
+    raise typer.Exit(report.exit_code)
+
+
+@app.command()
+def apply(
+    paths: Paths = None,
+    output_format: Format = OutputFormat.TEXT,
+    select: Select = None,
+    ignore: Ignore = None,
+    codemods: Codemods = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Print the patch and write nothing; unverified unless --verify is given."
+        ),
+    ] = False,
+    patch: Annotated[
+        str | None,
+        typer.Option(
+            "--patch", metavar="FILE", help="Write the patch to FILE instead of changing the files."
+        ),
+    ] = None,
+    unsafe_fixes: Unsafe = False,
+    verify: Annotated[
+        bool | None,
+        typer.Option(
+            "--verify/--no-verify", help="Run both versions of each rewrite; on except in a dry run."
+        ),
+    ] = None,
+    python: Python = None,
+    evidence: Evidence = EVIDENCE,
+    quiet: Quiet = False,
+) -> None:
+    """Fix what was found. Each fix is proved by running both versions; a refuted one is never written."""
+    where = paths or ["."]
+    prove = not dry_run if verify is None else verify
+    options = _prepared(where, _wishes(select, ignore, codemods, unsafe_fixes, python, prove))
+    plan = pipeline.plan(where, options)
+    if dry_run or patch is not None:
+        _hand_out_patch(plan, patch, show=dry_run and output_format is OutputFormat.TEXT)
+    else:
+        plan = pipeline.write(plan)
+    saved = plan.was_run and _save_evidence(plan, evidence)
+    if output_format is OutputFormat.JSON:
+        from gradfix.report import json
+
+        _print(json.of_plan(plan))
+    elif not dry_run:
+        _print_all(text.Text(_colour()).plan(plan))
+    if not quiet and output_format is OutputFormat.TEXT:
+        # In a dry run the patch alone goes to standard output, so that it can be piped into git.
+        _print(f"{text.summary_of_plan(plan)}\n", sys.stderr if dry_run else sys.stdout)
+        if saved:
+            _print(f"Evidence: {evidence}\n", sys.stderr if dry_run else sys.stdout)
+    _complain(plan, quiet)
+    raise typer.Exit(plan.exit_code)
+
+
+@app.command()
+def verify(
+    paths: Paths = None,
+    output_format: Format = OutputFormat.TEXT,
+    select: Select = None,
+    ignore: Ignore = None,
+    codemods: Codemods = None,
+    unsafe_fixes: Unsafe = False,
+    python: Python = None,
+    evidence: Evidence = EVIDENCE,
+    quiet: Quiet = False,
+) -> None:
+    """Run both versions of each rewrite that apply would write, and write down what that showed."""
+    where = paths or ["."]
+    plan = pipeline.plan(where, _prepared(where, _wishes(select, ignore, codemods, unsafe_fixes, python)))
+    saved = _save_evidence(plan, evidence)
+    if output_format is OutputFormat.JSON:
+        from gradfix.report import json
+
+        _print(json.of_plan(plan))
+    else:
+        _print_all(text.Text(_colour()).certificates(plan))
+        if not quiet:
+            _print(f"{text.summary_of_plan(plan)}\n")
+            if saved:
+                _print(f"Evidence: {evidence}\n")
+    _complain(plan, quiet)
+    raise typer.Exit(plan.exit_code)
+
+
+@app.command("list")
+def list_codemods(codemods: Codemods = None) -> None:
+    """Name the mistakes that gradfix knows."""
+    known = catalog.load(codemods or [])
+    _print_all(text.codemods(known.codemods))
+    _stop_for(known.problems)
+
+
+@app.command()
+def explain(
+    name: Annotated[str, typer.Argument(help="A codemod, as `gradfix list` names it.")],
+    codemods: Codemods = None,
+) -> None:
+    """Explain a mistake: before and after, when it is reported, and why."""
+    known = catalog.load(codemods or [])
+    codemod = known.get(name)
+    if isinstance(codemod, str):
+        _refuse(codemod)
+    _print(f"{codemod.documentation}\n")
+    _stop_for(known.problems)
+
+
+# ---------------------------------------------------------------------------- arguments
+
+
+def _wishes(
+    select: Sequence[str] | None,
+    ignore: Sequence[str] | None,
+    codemods: Sequence[str] | None,
+    unsafe_fixes: bool = False,
+    python: str | None = None,
+    verify: bool = True,
+) -> Wishes:
+    return Wishes(_names(select), _names(ignore), unsafe_fixes, python, verify, tuple(codemods or ()))
+
+
+def _names(values: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The names in a repeatable option whose values may hold several, separated by commas."""
+    if values is None:
+        return None
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+
+
+def _prepared(paths: Sequence[str], wishes: Wishes) -> Options:
+    options = pipeline.prepare(paths, wishes)
+    if isinstance(options, Refusal):
+        _refuse(options.message)
+    return options
+
+
+def _refuse(message: str) -> NoReturn:
+    _print(f"error: {message}\n", sys.stderr)
+    raise typer.Exit(2)
+
+
+# ---------------------------------------------------------------------------- output
+
+
+def _hand_out_patch(plan: Plan, file: str | None, *, show: bool) -> None:
+    """Write the patch of ``plan`` to ``file``, if there is one, and print it, if it is to be shown."""
+    patch = pipeline.patch(plan)
+    if isinstance(patch, Problem):
+        _refuse(str(patch))
+    if file is not None:
+        _stop_for([problem] if (problem := project.save(file, patch.data)) else [])
+    if show:
+        _print(patch.data)
+    if patch.data and not os.path.samefile(patch.folder, "."):
+        _print(f"note: the paths in the patch count from {patch.folder}\n", sys.stderr)
+
+
+def _save_evidence(plan: Plan, folder: str) -> bool:
+    """Write the certificates to ``folder``; whether there was any."""
+    from gradfix.report import json
+
+    files = [(os.path.join(folder, name), content) for name, content in json.certificates(plan)]
+    _stop_for([problem for file, content in files if (problem := project.save(file, content))])
+    return bool(files)
+
+
+def _complain(run: Report | Plan, quiet: bool) -> None:
+    """Say on standard error what could not be done."""
+    for problem in run.all_problems:
+        _print(f"error: {problem}\n", sys.stderr)
+    if quiet:
+        return
+    for path in run.empty:
+        _print(f"warning: no Python files found under {path}\n", sys.stderr)
+    for file in run.files:
+        for message in file.messages:
+            _print(f"note: {file.path}: {message}\n", sys.stderr)
+
+
+def _stop_for(problems: Iterable[Problem]) -> None:
+    """End with exit code 2 if there are ``problems``."""
+    told = [f"error: {problem}\n" for problem in problems]
+    for line in told:
+        _print(line, sys.stderr)
+    if told:
+        raise typer.Exit(2)
+
+
+def _colour() -> bool:
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain
+
+
+def _print_all(parts: Iterable[str]) -> None:
+    for part in parts:
+        _print(part)
+
+
+def _print(what: str | bytes, stream: TextIO | None = None) -> None:
+    """Print to ``stream`` (standard output), now.
+
+    If whoever reads has gone (``gradfix check | head``), the rest goes nowhere: the exit code still
+    says what was found.
+    """
+    stream = stream or sys.stdout
+    try:
+        if isinstance(what, bytes):
+            stream.buffer.write(what)
+        else:
+            stream.write(what)
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

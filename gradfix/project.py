@@ -1,0 +1,386 @@
+"""Which files are meant, how the project is configured, and how a file is written back."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from gradfix.source import MAX_BYTES, Problem
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+_SKIPPED = frozenset(
+    {".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache"}
+    | {".nox", ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv"}
+    | {".vscode", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist", "dist-packages"}
+    | {"node_modules", "site-packages", "venv"}
+)
+"""Folders that a walk does not enter, by name. Ruff's list; each can be named as an argument."""
+
+_ENVIRONMENTS = frozenset({"pyvenv.cfg", "conda-meta"})
+"""What a folder holds that is a virtual environment, however it is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The ``[tool.gradfix]`` table of a ``pyproject.toml``; its keys are these names with dashes."""
+
+    select: tuple[str, ...] = ()
+    """Only these codemods; empty for all."""
+    ignore: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    """Patterns as in ``.gitignore``, relative to the folder of ``pyproject.toml``."""
+    python: str | None = None
+    """The interpreter that verification runs; a relative path counts from ``pyproject.toml``."""
+    unsafe_fixes: bool = False
+    max_file_size: int = MAX_BYTES
+    """In bytes."""
+    file: str | None = field(default=None, metadata={"key": False})
+    """The ``pyproject.toml`` that this was read from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A file to look at."""
+
+    path: str
+    """As it is shown to people."""
+    named: bool
+    """Whether it was an argument itself, rather than found below one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the arguments expand to, in order of path."""
+
+    files: tuple[Listed, ...]
+    problems: tuple[Problem, ...]
+    empty: tuple[str, ...]
+    """The folders among the arguments that hold no Python file."""
+
+
+# ---------------------------------------------------------------------------- configuration
+
+
+def settings_for(paths: Sequence[str]) -> Settings | Problem:
+    """The configuration for ``paths``: of the nearest ``pyproject.toml`` that has ``[tool.gradfix]``.
+
+    The search begins at the deepest folder that holds all of ``paths`` and ends at the root of its
+    git repository: what lies above belongs to somebody else.
+    """
+    start = _common_folder(paths)
+    root = _repository_root(start)
+    for folder in _upwards(start, root):
+        file = os.path.join(folder, "pyproject.toml")
+        try:
+            with open(file, "rb") as stream:
+                data = stream.read()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            return Problem(_shown(file), f"cannot be read: {error.strerror}")
+        if b"gradfix" in data:
+            settings = _settings(file, data)
+            if settings is not None:
+                return settings
+    return Settings()
+
+
+def _settings(file: str, data: bytes) -> Settings | Problem | None:
+    """The settings in the ``pyproject.toml`` with the bytes ``data``; ``None`` if it has no such table."""
+    import tomllib
+
+    shown = _shown(file)
+    try:
+        table = tomllib.loads(data.decode()).get("tool", {}).get("gradfix")
+    except (ValueError, AttributeError) as error:
+        return Problem(shown, f"is not valid TOML: {error}")
+    if table is None:
+        return None
+    if not isinstance(table, dict):
+        return Problem(shown, "tool.gradfix must be a table")
+    return _settings_from(table, file, shown)
+
+
+def _settings_from(table: Mapping[str, object], file: str, shown: str) -> Settings | Problem:
+    known = {item.name.replace("_", "-"): item for item in fields(Settings) if item.metadata.get("key", True)}
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in known:
+            return Problem(shown, f"unknown key {key!r} in [tool.gradfix]{near_miss(key, known)}")
+        kind, accepted = _accepts(known[key].default, value)
+        if not accepted:
+            return Problem(shown, f"tool.gradfix.{key} must be {kind}")
+        values[known[key].name] = tuple(value) if isinstance(value, list) else value
+    python = os.path.expanduser(values.get("python", ""))
+    if os.path.dirname(python):  # A bare name is looked up in PATH instead.
+        values["python"] = os.path.join(os.path.dirname(file), python)
+    return Settings(**values, file=shown)
+
+
+def _accepts(default: object, value: object) -> tuple[str, bool]:
+    """What values a key takes whose default is ``default``, and whether ``value`` is one."""
+    if isinstance(default, tuple):
+        return "a list of strings", isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if isinstance(default, bool):
+        return "true or false", isinstance(value, bool)
+    if isinstance(default, int):
+        return "a number of bytes", isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return "a string", isinstance(value, str)
+
+
+def near_miss(word: str, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` for the known word that is nearest, if one is near."""
+    import difflib
+
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _common_folder(paths: Sequence[str]) -> str:
+    folders = [
+        path if os.path.isdir(path) else os.path.dirname(path)
+        for path in (os.path.realpath(path) for path in paths or ["."])
+    ]
+    try:
+        return os.path.commonpath(folders)
+    except ValueError:  # Different drives.
+        return folders[0]
+
+
+def _upwards(folder: str, root: str | None) -> Iterator[str]:
+    """``folder`` and those around it, up to ``root`` or the top."""
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if folder in (root, above):
+            return
+        folder = above
+
+
+def _repository_root(folder: str) -> str | None:
+    return next((up for up in _upwards(folder, None) if os.path.exists(os.path.join(up, ".git"))), None)
+
+
+def _shown(path: str) -> str:
+    """An absolute path as people want to read it: relative to the current directory if below it."""
+    below = os.path.join(os.getcwd(), "")
+    return path[len(below) :] if path.startswith(below) else path
+
+
+# ---------------------------------------------------------------------------- files
+
+
+def find_files(paths: Sequence[str], settings: Settings = Settings()) -> Listing:
+    """The files that ``paths`` mean: files as they are given, folders for the Python files below.
+
+    A walk leaves out what git ignores, what the configuration excludes, and folders that hold no
+    source of the project (environments, caches, builds). It does not follow links to folders. A
+    file that is reached in several ways is listed once.
+    """
+    found: dict[str, Listed] = {}
+    problems: list[Problem] = []
+    empty: list[str] = []
+    for path in paths:
+        if not os.path.isdir(path):
+            if not os.path.lexists(path):
+                problems.append(Problem(path, "no such file or directory"))
+            else:
+                found[os.path.realpath(path)] = Listed(_plain(path), named=True)
+            continue
+        below = list(_walk(path, settings, problems))
+        for real, shown in below:
+            found.setdefault(real, Listed(shown, named=False))
+        if not below:
+            empty.append(path)
+    return Listing(
+        files=tuple(sorted(found.values(), key=lambda listed: listed.path)),
+        problems=tuple(problems),
+        empty=tuple(empty),
+    )
+
+
+def _plain(path: str) -> str:
+    """``path`` without a leading ``./``; nothing else is safe to drop where links may be involved."""
+    while path.startswith("./"):
+        path = path[2:].lstrip("/")
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The patterns of one ``.gitignore``, and those of the folders around it."""
+
+    base: str
+    """The real path of its folder, with a separator at the end."""
+    spec: GitIgnoreSpec
+    outer: _Rules | None
+
+    def ignore(self, path: str) -> bool:
+        """Whether git leaves out the absolute ``path`` (a folder's ends with a separator)."""
+        rules: _Rules | None = self
+        while rules is not None:
+            verdict = rules.spec.check_file(path[len(rules.base) :]).include
+            if verdict is not None:  # The nearest file that says anything decides.
+                return verdict
+            rules = rules.outer
+        return False
+
+
+def _walk(argument: str, settings: Settings, problems: list[Problem]) -> Iterator[tuple[str, str]]:
+    """``(real path, shown path)`` of the Python files below the folder ``argument``."""
+    real_root = os.path.realpath(argument)
+    excluded = _excluded(settings)
+    shown_root = _plain(os.path.join(argument, ""))
+    stack = [(os.path.join(real_root, ""), "" if shown_root == "." else shown_root, _outer_rules(real_root))]
+    while stack:
+        real, shown, rules = stack.pop()
+        try:
+            with os.scandir(real) as scan:
+                entries = list(scan)
+        except OSError as error:
+            problems.append(Problem(shown or argument, f"cannot be read: {error.strerror}"))
+            continue
+        names = {entry.name for entry in entries}
+        if not names.isdisjoint(_ENVIRONMENTS) and len(real) > len(real_root) + 1:
+            continue
+        if ".gitignore" in names:
+            rules = _gitignore(real, rules)
+        for entry in entries:
+            name = entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if name in _SKIPPED or _left_out(f"{real}{name}/", rules, excluded):
+                    continue
+                stack.append((f"{real}{name}{os.sep}", f"{shown}{name}{os.sep}", rules))
+            elif name.endswith(".py") and not _left_out(f"{real}{name}", rules, excluded):
+                if entry.is_file(follow_symlinks=False):
+                    yield f"{real}{name}", f"{shown}{name}"
+                # Emacs locks a file by a dangling link, .#name.
+                elif not (os.path.isdir(f"{real}{name}") or name.startswith(".#")) and entry.is_symlink():
+                    target = os.path.realpath(f"{real}{name}")
+                    yield target, _shown(target) if os.path.exists(target) else f"{shown}{name}"
+
+
+def _left_out(path: str, rules: _Rules | None, excluded: _Rules | None) -> bool:
+    if rules is None and excluded is None:
+        return False
+    path = path.replace(os.sep, "/")
+    return (rules is not None and rules.ignore(path)) or (
+        excluded is not None and path.startswith(excluded.base) and excluded.ignore(path)
+    )
+
+
+def _excluded(settings: Settings) -> _Rules | None:
+    if not settings.exclude or settings.file is None:
+        return None
+    folder = os.path.dirname(os.path.realpath(settings.file))
+    return _Rules(_base(folder), _spec(settings.exclude), None)
+
+
+def _outer_rules(folder: str) -> _Rules | None:
+    """The rules from the root of the repository down to, but without, ``folder``.
+
+    None if they ignore ``folder`` itself: who names an ignored folder wants to see into it.
+    """
+    root = _repository_root(folder)
+    if root is None:
+        return None
+    rules = _gitignore(root, None, os.path.join(".git", "info", "exclude"))
+    inward = list(_upwards(folder, root))[::-1]
+    for outer, inner in pairwise(inward):
+        rules = _gitignore(outer, rules)
+        if rules is not None and rules.ignore(_base(inner)):
+            return None
+    return rules
+
+
+def _gitignore(folder: str, outer: _Rules | None, name: str = ".gitignore") -> _Rules | None:
+    """The rules of the ``.gitignore`` in ``folder`` inside ``outer``."""
+    try:
+        # Git reads bytes; a byte order mark is not part of the first pattern.
+        with open(os.path.join(folder, name), encoding="utf-8-sig", errors="surrogateescape") as stream:
+            lines = stream.read().splitlines()
+    except OSError:
+        return outer
+    return _Rules(_base(folder), _spec(lines), outer)
+
+
+def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
+    """The patterns of ``lines``; like git, without those that are malformed."""
+    from pathspec import GitIgnoreSpec
+
+    spec = GitIgnoreSpec([])
+    for line in lines:
+        with suppress(ValueError):
+            spec += GitIgnoreSpec.from_lines([line])
+    return spec
+
+
+def _base(folder: str) -> str:
+    return os.path.join(folder, "").replace(os.sep, "/")
+
+
+# ---------------------------------------------------------------------------- writing
+
+
+def replace(path: str, before: bytes, after: bytes) -> Problem | None:
+    """Write ``after`` to the file at ``path``, which held ``before``; whole or not at all.
+
+    A link is followed to its target, which keeps its mode and owner. Nothing is written, and the
+    problem named, if the file may not be written or no longer holds ``before``.
+    """
+    target = os.path.realpath(path)
+    try:
+        status = os.stat(target)
+        # The bits are asked too: the superuser may write a file that is marked read-only.
+        if not status.st_mode & 0o222 or not os.access(target, os.W_OK):
+            return Problem(path, "cannot be written: it is read-only")
+        return _replace(path, target, status, before, after)
+    except OSError as error:
+        return Problem(path, f"cannot be written: {error.strerror or error}")
+
+
+def _replace(path: str, target: str, status: os.stat_result, before: bytes, after: bytes) -> Problem | None:
+    folder, name = os.path.split(target)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".gradfix", dir=folder)
+    try:
+        with open(descriptor, "wb") as stream:
+            stream.write(after)
+            stream.flush()
+            os.fsync(stream.fileno())
+        _give(temporary, status)
+        with open(target, "rb") as stream:
+            if stream.read() != before:
+                return Problem(path, "was not written: it has changed since it was read; run gradfix again")
+        os.replace(temporary, target)
+    finally:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+    return None
+
+
+def _give(temporary: str, status: os.stat_result) -> None:
+    """Give the file ``temporary`` the owner, where that is allowed, and the mode of another."""
+    if hasattr(os, "chown"):
+        # Only the superuser gives files away; otherwise the writer becomes the owner, as in an editor.
+        with suppress(PermissionError):
+            os.chown(temporary, status.st_uid, status.st_gid)
+    os.chmod(temporary, stat.S_IMODE(status.st_mode))
+
+
+def save(path: str, data: bytes) -> Problem | None:
+    """Write ``data`` to ``path`` as a file of our own, with the folders that it needs."""
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(path, "wb") as stream:
+            stream.write(data)
+    except OSError as error:
+        return Problem(path, f"cannot be written: {error.strerror or error}")
+    return None

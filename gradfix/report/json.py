@@ -1,0 +1,147 @@
+"""Findings in the shape of ruff's JSON, and rewrites with their evidence."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gradfix import __version__
+from gradfix.codemod import Span
+from gradfix.pipeline import Attempt, Plan, Repaired, Report, Reported
+from gradfix.source import Problem, character_column, split_lines
+
+_Json = dict[str, Any]
+
+
+def of_report(report: Report) -> str:
+    """``check`` as one array, as ruff prints it; a file that could not be checked is an element of it."""
+    problems = [_problem(problem) for problem in report.all_problems]
+    return _dump(
+        problems
+        + [found for file in report.files for found in _findings(file.path, file.text, file.findings)]
+    )
+
+
+def of_plan(plan: Plan) -> str:
+    """``apply`` as an array of ``{filename, fixes, remaining, written}``.
+
+    ``remaining`` holds what ``check`` would say of the file afterwards, problems among it.
+    """
+    alone = [
+        {"filename": problem.path, "fixes": [], "remaining": [_problem(problem)], "written": False}
+        for problem in plan.problems
+    ]
+    return _dump(alone + [_repaired(file) for file in plan.files])
+
+
+def certificates(plan: Plan) -> Iterator[tuple[str, bytes]]:
+    """``(name, content)`` of a file for every rewrite that was to be run: what it is, and what was seen."""
+    for file in plan.files:
+        slug = re.sub(r"[^\w.]+", "-", os.path.relpath(file.path)).strip("-.")
+        for number, attempt in enumerate(file.attempts, start=1):
+            if attempt.evidence is None:
+                continue
+            content = {
+                "gradfix": __version__,
+                "filename": file.path,
+                **_attempt(attempt),
+                "before_sha256": hashlib.sha256(attempt.before.encode()).hexdigest(),
+                "after_sha256": hashlib.sha256(attempt.after.encode()).hexdigest(),
+            }
+            yield f"{slug}-{number}-{attempt.finding.code}.json", _dump(content).encode()
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, indent=2) + "\n"
+
+
+def _repaired(file: Repaired) -> _Json:
+    return {
+        "filename": file.path,
+        "fixes": [_attempt(attempt) for attempt in file.attempts],
+        "remaining": [_problem(problem) for problem in file.problems]
+        + _findings(file.path, file.text, file.remaining),
+        "written": file.written,
+    }
+
+
+def _attempt(attempt: Attempt) -> _Json:
+    return {
+        "code": attempt.finding.code,
+        "message": attempt.fix.message,
+        "effect": str(attempt.fix.effect),
+        "outcome": str(attempt.outcome),
+        "reason": attempt.reason,
+        "location": _start(split_lines(attempt.before), attempt.finding.span),
+        "evidence": None if attempt.evidence is None else attempt.evidence.to_json(),
+    }
+
+
+def _findings(path: str, text: str, findings: Sequence[Reported]) -> list[_Json]:
+    lines = split_lines(text)
+    return [_finding(path, text, lines, reported) for reported in findings]
+
+
+def _finding(path: str, text: str, lines: Sequence[str], reported: Reported) -> _Json:
+    finding = reported.finding
+    return {
+        "code": finding.code,
+        "message": finding.message,
+        "filename": path,
+        "location": _start(lines, finding.span),
+        "end_location": _end(lines, finding.span),
+        "fix": _fix(text, reported),
+        "url": None,
+        "effect": None if reported.fix is None else str(reported.fix.effect),
+        "notes": [
+            {
+                "location": _start(lines, note.span),
+                "end_location": _end(lines, note.span),
+                "message": note.message,
+            }
+            for note in finding.notes
+        ],
+    }
+
+
+def _fix(text: str, reported: Reported) -> _Json | None:
+    if reported.fix is None or reported.fixed_text is None:
+        return None
+    from gradfix.patch import edits_between
+
+    return {
+        "applicability": str(reported.fix.applicability),
+        "message": reported.fix.message,
+        "edits": edits_between(text, reported.fixed_text),
+    }
+
+
+def _problem(problem: Problem) -> _Json:
+    place = {"row": problem.line or 1, "column": problem.column}
+    return {
+        "code": problem.code,
+        "message": problem.message,
+        "filename": problem.path,
+        "location": place,
+        "end_location": place,
+        "fix": None,
+        "url": None,
+        "effect": None,
+        "notes": [],
+    }
+
+
+def _start(lines: Sequence[str], span: Span) -> _Json:
+    return _place(lines, span.line, span.column)
+
+
+def _end(lines: Sequence[str], span: Span) -> _Json:
+    return _place(lines, span.end_line, span.end_column)
+
+
+def _place(lines: Sequence[str], line: int, column: int) -> _Json:
+    return {"row": line, "column": character_column(lines[line - 1], column) if line <= len(lines) else 1}

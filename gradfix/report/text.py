@@ -1,0 +1,143 @@
+"""Findings, rewrites and evidence for people to read in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from gradfix.codemod import Applicability, Codemod, Finding
+from gradfix.pipeline import Attempt, Outcome, Plan, Repaired, Report, Reported
+from gradfix.report.excerpt import excerpt
+from gradfix.source import character_column, split_lines
+
+_BOLD, _RED, _GREEN, _YELLOW, _BLUE = "1", "1;31", "1;32", "1;33", "1;34"
+
+
+class Text:
+    """Renders what the pipeline returns; ``colour`` says whether terminal colours may be used."""
+
+    def __init__(self, colour: bool) -> None:
+        self._colour = colour
+
+    def report(self, report: Report) -> Iterator[str]:
+        """Every finding of ``check``."""
+        for file in report.files:
+            yield from self._findings(file.path, file.text, file.findings)
+
+    def plan(self, plan: Plan) -> Iterator[str]:
+        """Every rewrite of ``apply`` and what running it showed, then the findings that are left."""
+        for file in plan.files:
+            for attempt in file.attempts:
+                yield self._attempt(file, attempt)
+        for file in plan.files:
+            yield from self._findings(file.path, file.text, file.remaining)
+
+    def certificates(self, plan: Plan) -> Iterator[str]:
+        """Every rewrite of ``verify`` with all that running both versions showed."""
+        for file in plan.files:
+            for attempt in file.attempts:
+                yield self._attempt(file, attempt)
+                if attempt.evidence is not None:
+                    yield "".join(f"    {line}\n" for line in attempt.evidence.lines())
+
+    def _findings(self, path: str, text: str, findings: Sequence[Reported]) -> Iterator[str]:
+        lines = split_lines(text) if findings else ()
+        for reported in findings:
+            yield "".join(f"{line}\n" for line in (*self._finding(path, lines, reported), ""))
+
+    def _finding(self, path: str, lines: Sequence[str], reported: Reported) -> Iterator[str]:
+        finding = reported.finding
+        yield f"{self._head(path, lines, finding)}: {finding.message}"
+        rows = excerpt(lines, finding)
+        gutter = len(str(max((row.number or 0 for row in rows), default=0)))
+        bar = self._paint("|", _BLUE)
+        yield f"{' ' * gutter} {bar}"
+        for row in rows:
+            number = self._paint(f"{row.number or '':>{gutter}}", _BLUE)
+            text = row.text if row.number else self._paint(row.text, _RED if row.primary else _BLUE)
+            yield f"{number} {bar} {text}"
+        yield f"{' ' * gutter} {bar}"
+        yield f"{' ' * gutter} {self._paint('=', _BLUE)} {_described(reported)}"
+
+    def _head(self, path: str, lines: Sequence[str], finding: Finding) -> str:
+        span = finding.span
+        column = character_column(lines[span.line - 1], span.column) if span.line <= len(lines) else 1
+        return f"{self._paint(path, _BOLD)}:{span.line}:{column}: {self._paint(finding.code, _RED)}"
+
+    def _attempt(self, file: Repaired, attempt: Attempt) -> str:
+        word, colour = _outcome(file, attempt)
+        head = self._head(file.path, split_lines(attempt.before), attempt.finding)
+        why = f": {attempt.reason}" if attempt.reason and attempt.outcome is not Outcome.PROVED else ""
+        return f"{head}: {self._paint(word, colour)}{why}\n    {attempt.fix.effect}: {attempt.fix.message}\n"
+
+    def _paint(self, text: str, colour: str) -> str:
+        return f"\x1b[{colour}m{text}\x1b[0m" if self._colour and text.strip() else text
+
+
+def codemods(known: Iterable[Codemod]) -> Iterator[str]:
+    """One line for each codemod: its name and its summary."""
+    listed = list(known)
+    width = max((len(codemod.name) for codemod in listed), default=0)
+    for codemod in listed:
+        yield f"{codemod.name:<{width}}  {codemod.summary}\n"
+
+
+def summary_of_report(report: Report) -> str:
+    """The last line of ``check``."""
+    fixes = [found.fix for found in report.findings if found.fix is not None]
+    if not report.findings:
+        return _nothing(report.checked)
+    files = sum(1 for file in report.files if file.findings)
+    safe = sum(1 for fix in fixes if fix.applicability is Applicability.SAFE)
+    unsafe = len(fixes) - safe
+    parts = [f"Found {_count(len(report.findings), 'finding')} in {_count(files, 'file')}"]
+    if safe:
+        parts.append(f"{safe} fixable with `gradfix apply`")
+    if unsafe:
+        more = "more " if safe else ""
+        parts.append(f"{unsafe} {more}fixable with `gradfix apply --unsafe-fixes`")
+    return ", ".join(parts)
+
+
+def summary_of_plan(plan: Plan) -> str:
+    """The last line of ``apply`` and of ``verify``."""
+    if not plan.attempts and not plan.remaining:
+        return _nothing(plan.checked)
+    applied = [attempt for attempt in plan.attempts if attempt.applied]
+    files = [file for file in plan.files if file.applied]
+    verb = "Fixed" if files and all(file.written for file in files) else "Would fix"
+    outcomes = [f"{sum(1 for attempt in applied if attempt.outcome is kind)} {kind}" for kind in Outcome]
+    told = ", ".join(outcome for outcome in outcomes if not outcome.startswith("0 "))
+    parts = [f"{verb} {_count(len(applied), 'finding')} in {_count(len(files), 'file')}"]
+    if told:
+        parts[0] += f" ({told})"
+    refuted = len(plan.attempts) - len(applied)
+    if refuted:
+        parts.append(f"{refuted} refuted by running it and not applied")
+    unsafe = sum(1 for found in plan.remaining if found.fix)
+    if unsafe:
+        parts.append(f"{_count(unsafe, 'more finding')} need{'s' if unsafe == 1 else ''} `--unsafe-fixes`")
+    left = len(plan.remaining) - unsafe
+    if left:
+        parts.append(f"{_count(left, 'finding')} left without a fix")
+    return ", ".join(parts)
+
+
+def _nothing(checked: int) -> str:
+    return f"Checked {_count(checked, 'file')}, found nothing"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _outcome(file: Repaired, attempt: Attempt) -> tuple[str, str]:
+    """What became of a fix in a few words, and their colour."""
+    done = "fixed" if file.written and attempt.applied else "fix"
+    colours = {Outcome.PROVED: _GREEN, Outcome.UNVERIFIED: _YELLOW, Outcome.REFUTED: _RED}
+    return f"{done}, {attempt.outcome}", colours[attempt.outcome]
+
+
+def _described(reported: Reported) -> str:
+    if reported.fix is None:
+        return "no automatic fix"
+    return f"fix ({reported.fix.effect}, {reported.fix.applicability}): {reported.fix.message}"
