@@ -1,0 +1,233 @@
+"""Which operation saves what for its backward pass, by the name that a program calls it by.
+
+The facts are observed, not read in a manual: ``tools/generate_operators.py`` runs every operation
+under torch (the version is :data:`gradfix.autograd.operator_table.TORCH`, on a CPU), moves the
+version counter of each tensor involved, and notes when ``backward`` complains. A unit test holds
+the committed table to the torch that is installed. Nothing here imports torch.
+
+An operation that is called in several ways has one row for each way. After the name,
+
+* ``.word`` tells overloads apart: ``max.dim`` and ``max.other`` beside ``max``; ``.scalar`` where
+  a Python number stands for the second operand: ``mul.scalar``;
+* ``#word`` tells modes apart: ``torch.nn.functional.relu#inplace``, ``torch.nn.Dropout#eval``,
+  ``torch.nn.functional.batch_norm#train``, ``torch.distributions.Categorical#logits``.
+
+The row without a suffix is the call with default arguments; a module's is its training mode.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from types import MappingProxyType
+from typing import Literal
+
+from gradfix.autograd import operator_table
+
+OUT = 1 << 30
+"""In a mask of saved tensors: the result (of several, the first)."""
+REST = 1 << 28
+"""In a mask of saved tensors: a result after the first, such as the indices of ``max(dim)``."""
+AUX = 1 << 29
+"""In a mask of saved tensors: something that the program cannot reach (a dropout mask, a Python
+factor). It makes a second backward raise, but its version never moves."""
+
+Result = Literal["new", "view", "either", "inplace", "detached"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """What autograd does for one operation.
+
+    Bit ``i`` of a mask stands for operand ``i``. Two questions are answered for a set of operands
+    that require grad: what the graph *surely* saved (:attr:`saved`), and what it saved in some of
+    the ways to make the call that were tried (:attr:`possible`, a superset: shapes, reductions and
+    which output is differentiated can matter). A node that saved nothing survives being traversed
+    twice; one that saved something raises at the second ``backward``.
+    """
+
+    name: str
+    """The short name: ``mul``, ``relu#inplace``, ``nn.Linear``."""
+    operands: tuple[str, ...]
+    """The tensor operands in call order, as keywords spell them. The object of a method is the
+    first. ``weight``, last, stands for all parameters of a module at once."""
+    positions: tuple[int | None, ...]
+    """Where each operand stands in the call (a method's object is 0). Operands that share a
+    position are the elements of one tuple there, as ``(h_0, c_0)`` of an LSTM; ``None`` cannot be
+    passed by position (keyword only, or the parameters of a module)."""
+    sequences: int
+    """The operands that are a list of tensors (or all further arguments): their bit stands for
+    any of the tensors."""
+    saved: Mapping[int, int]
+    """Operands that require grad -> what was surely saved. The keys cover every combination of the
+    operands through which gradients pass, and no other operand: indices and masks are in none."""
+    possible: Mapping[int, int]
+    """As :attr:`saved`, with what is saved only in some of the ways to make the call."""
+    result: Result
+    """``new`` storage; a ``view`` (or the very object) that shares storage and version counter with
+    operand 0; ``either`` of these, depending on layout, dtype or device; operand 0 modified
+    ``inplace``; or ``detached``: shares storage and version counter, never requires grad. For an
+    in-place operation what is saved of operand 0 after the change is ``OUT``."""
+    outputs: str
+    """The shape of the result: ``t`` a tensor, ``i`` a tensor that never requires grad, ``v``
+    anything else, ``?`` either; ``(tt)`` a tuple, ``(t(tt))`` that of an LSTM, ``[t]`` a sequence
+    whose length depends on the call."""
+    fields: tuple[str, ...] = ()
+    """The attributes of a named tuple: ``values`` and ``indices`` of ``max(dim)``."""
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether a result can require grad."""
+        return "t" in self.outputs
+
+    @property
+    def gradients(self) -> int:
+        """The operands through which gradients pass: the result requires grad if one of them does."""
+        known = 0
+        for operands in self.saved:
+            known |= operands
+        return known
+
+    def saves(self, requires_grad: int) -> int:
+        """What was surely saved when these operands require grad; other bits do not matter."""
+        return self.saved.get(requires_grad & self.gradients, 0)
+
+    def may_save(self, requires_grad: int) -> int:
+        """What was saved, or may have been, when these operands require grad."""
+        return self.possible.get(requires_grad & self.gradients, 0)
+
+
+def function(name: str) -> Operator | None:
+    """The row of a function, by its dotted name after imports are resolved.
+
+    >>> function("torch.relu").saves(0b1) == OUT
+    True
+    """
+    return _row(name)
+
+
+def method(name: str) -> Operator | None:
+    """The row of a tensor method: ``view``, ``mul_``, ``getitem.mask``, ``setitem.slice``."""
+    return _row(f"Tensor.{name}")
+
+
+def attribute(name: str) -> Operator | None:
+    """The row of a tensor attribute that is an operation: ``T``, ``mT``, ``real``."""
+    return _row(f"attribute.{name}")
+
+
+def binary(op: str, scalar: Literal["left", "right"] | None = None) -> Operator | None:
+    """The row of a binary operator or comparison, by the name of its :mod:`ast` class.
+
+    ``scalar`` tells which side is a Python number: ``binary("Sub", "left")`` is ``2 - x``.
+    """
+    return _row(f"binary.{op}.{scalar}" if scalar else f"binary.{op}")
+
+
+def augmented(op: str, scalar: bool = False) -> Operator | None:
+    """The row of an augmented assignment to a tensor, such as ``x += y`` or ``x *= 2``."""
+    return _row(f"augmented.{op}.scalar" if scalar else f"augmented.{op}")
+
+
+def unary(op: str) -> Operator | None:
+    """The row of a unary operator, by the name of its :mod:`ast` class."""
+    return _row(f"unary.{op}")
+
+
+def module(name: str) -> Operator | None:
+    """The row of a module's call, by the class: ``torch.nn.Linear``, ``torch.nn.Dropout#eval``.
+
+    A module that does the same in both modes has one row, which its ``#eval`` finds too.
+    """
+    return _row(name) or (_row(name.removesuffix("#eval")) if name.endswith("#eval") else None)
+
+
+_ROW = re.compile(r"(?P<operands>.*): (?P<result>\w+) (?P<outputs>\S+);(?P<rules>.*)")
+_SHORT = re.compile(r"^(torch\.nn\.functional\.|torch\.|Tensor\.)")
+
+
+@cache
+def _index() -> dict[str, str]:
+    """Every name -> the line of the table that describes it."""
+    index: dict[str, str] = {}
+    row = ""
+    for line in operator_table.TABLE.splitlines():
+        if line.startswith(" "):
+            index.update(dict.fromkeys(line.split(), row))
+        else:
+            row = line
+    return index
+
+
+@lru_cache(maxsize=1024)
+def _row(name: str) -> Operator | None:
+    line = _index().get(name)
+    return parse(_SHORT.sub("", name), line) if line is not None else None
+
+
+def parse(name: str, line: str) -> Operator:
+    """Read one line of the table: ``operands: result outputs; rules``.
+
+    An operand is ``name@position``; the position is left out where it is the operand's own index,
+    and ``-`` where there is none. A ``*`` before marks a sequence, a ``~`` after that no gradient
+    passes. A rule ``b<ac`` says that operand b is saved if a or c requires grad, ``b?ac`` that it
+    may be; ``O``, ``R`` and ``X`` are the result, a further result and something unreachable.
+    """
+    match = _ROW.fullmatch(line)
+    assert match, line
+    operands: list[str] = []
+    positions: list[int | None] = []
+    sequences = gradients = 0
+    for bit, word in enumerate(match["operands"].split()):
+        operand, _, position = word.partition("@")
+        if operand.startswith("*"):
+            sequences |= 1 << bit
+        if not operand.endswith("~"):
+            gradients |= 1 << bit
+        operands.append(operand.strip("*~"))
+        positions.append(None if position == "-" else int(position or bit))
+
+    sure: list[tuple[int, int]] = []
+    maybe: list[tuple[int, int]] = []
+    for rule in match["rules"].split():
+        what = {"O": OUT, "R": REST, "X": AUX}.get(rule[0]) or 1 << ord(rule[0]) - ord("a")
+        because = sum(1 << ord(letter) - ord("a") for letter in rule[2:])
+        maybe.append((what, because))
+        if rule[1] == "<":
+            sure.append((what, because))
+
+    outputs, _, fields = match["outputs"].partition(":")
+    result = match["result"]
+    assert (
+        result == "new"
+        or result == "view"
+        or result == "either"
+        or result == "inplace"
+        or result == "detached"
+    )
+    return Operator(
+        name=name,
+        operands=tuple(operands),
+        positions=tuple(positions),
+        sequences=sequences,
+        saved=_masks(gradients, sure),
+        possible=_masks(gradients, maybe),
+        result=result,
+        outputs=outputs,
+        fields=tuple(fields.split(",")) if fields else (),
+    )
+
+
+def _masks(gradients: int, rules: list[tuple[int, int]]) -> Mapping[int, int]:
+    """Evaluate the rules for every non-empty subset of ``gradients``."""
+    masks: dict[int, int] = {}
+    subset = gradients
+    while subset:
+        masks[subset] = 0
+        for what, because in rules:
+            if subset & because:
+                masks[subset] |= what
+        subset = (subset - 1) & gradients
+    return MappingProxyType(masks)
