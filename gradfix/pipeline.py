@@ -578,7 +578,7 @@ def _prove(before: Source, candidate: _Candidate, after: str, options: Options) 
     fix = candidate.fix
     try:
         evidence = verify_rewrite(
-            before.path, before.text, after, fix.claim, fix.effect, python=options.python
+            Path(before.path), before.text, after, fix.claim, fix.effect, python=options.python
         )
     except Exception as error:
         return replace(attempt, reason=_failure(before.path, "verification", error).message)

@@ -189,11 +189,13 @@ def find_files(paths: Sequence[str], settings: Settings = Settings()) -> Listing
     problems: list[Problem] = []
     empty: list[str] = []
     for path in paths:
+        if not os.path.lexists(path):
+            problems.append(Problem(path, "no such file or directory"))
+            continue
         if not os.path.isdir(path):
-            if not os.path.lexists(path):
-                problems.append(Problem(path, "no such file or directory"))
-            else:
-                found[os.path.realpath(path)] = Listed(_plain(path), named=True)
+            known = found.get(real := os.path.realpath(path))
+            if known is None or not known.named:
+                found[real] = Listed(_plain(path), named=True)
             continue
         below = list(_walk(path, settings, problems))
         for real, shown in below:
