@@ -1,0 +1,725 @@
+"""What a fix promises about gradients, as predicates over recordings of both versions.
+
+"The error is gone" is no evidence: moving both optimizer steps to the end silences an error and
+changes what the discriminator learns, and a detach too many silences it and stops the generator
+from learning at all. So the checks here compare what optimizers *consume*:
+
+``original``
+    The original raised the predicted error on the predicted line, or ran.
+``fixed-runs``
+    The fixed program gets past that place. Another autograd error at a later place is another
+    fault of the file, and is said as "as far as"; one at the same place or earlier fails.
+``unchanged``
+    The optimizers that the claim lists consume equal gradients, step for step: all steps for a
+    fix that preserves, those before the crash for one that repairs, those before the first step
+    of an optimizer that is not listed for one that changes.
+``reference``
+    The same against the original run with its graphs *kept* (nothing freed, saved tensors as
+    they were when saved): what the original would have consumed had autograd not stopped it. It
+    is followed as long as no unlisted optimizer has consumed anything different, for from there
+    on the weights differ and nothing is comparable.
+``kept``
+    No parameter loses its gradient: what has one in the original or the reference has one in the
+    fixed program.
+``consumes``
+    Every step finds a gradient.
+``feeds``
+    Every step consumes gradients of exactly the declared backward calls.
+``same-loss``
+    While the weights are held still, the first backward of a declared loss gives its optimizer
+    what it gives in the original's own graph. A detach does not change a loss's value: where the
+    values agree and the gradients do not, something was cut off, and a fix of E1 or E2 fails.
+``leaves``
+    For programs without an optimizer: the gradients of leaf tensors after each backward.
+
+Gradients are equal if no element differs by more than :data:`RELATIVE` of the tensor's largest
+magnitude plus :data:`ABSOLUTE` of the largest among the optimizer's gradients. Rounding grows
+from step to step, so the relative tolerance is also :data:`GROWTH` times what the weights differ
+by, up to :data:`GROWN`; while the weights are equal bit for bit that adds nothing. Tensors too
+large to be stored whole are compared by the estimated norm of their difference.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gradfix.codemod import Claim, Effect
+from gradfix.verify.recording import BY_HAND, Backward, Failure, Recording, Step, Values, plural
+
+RELATIVE = 1e-5
+ABSOLUTE = 1e-7
+GROWTH = 100.0
+GROWN = 1e-3
+
+Verdict = Literal["holds", "fails", "not checked"]
+
+COMPARISONS = frozenset({"unchanged", "reference", "leaves", "same-loss"})
+"""Checks that mean nothing if two runs of the same program differ."""
+SUBSTANCE = COMPARISONS | {"feeds", "consumes"}
+"""Checks of which at least one must hold for evidence to be evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at, and what was found."""
+
+    name: str
+    """Stable, see the module's documentation."""
+    verdict: Verdict
+    detail: str
+    """For people: what holds or fails, or why it was not checked."""
+    subject: str = ""
+    """The optimizer it is about, as the script calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """Both versions run with every optimizer's weights put back after each step."""
+
+    reference: Recording
+    """The original, its graphs kept."""
+    after: Recording
+
+
+def check(
+    claim: Claim,
+    effect: Effect,
+    before: Recording,
+    after: Recording,
+    reference: Recording | None = None,
+    still: Still | None = None,
+) -> list[Check]:
+    """Check a fix's claim against one run of each version with the same seed.
+
+    Args:
+        claim: What the fix promises.
+        effect: What it does to gradients.
+        before: The original.
+        after: The fixed program.
+        reference: The original with its graphs kept, for a claim that it raises E1 or E2.
+        still: Both with their weights held still, for a claim with ``feeds``.
+    """
+    case = _Case(claim, effect, before, after, reference)
+    checks = [case.original(), case.fixed_runs(), *case.unchanged(), *case.against_reference()]
+    checks += [*case.kept(), *case.consumes(), *case.feeds()]
+    if still is not None:
+        checks += case.same_loss(still)
+    return checks + case.leaves()
+
+
+def merge(seeds: Sequence[int], by_seed: Sequence[Sequence[Check]]) -> list[Check]:
+    """One list of checks from those of several seeds: what fails on one seed fails."""
+    found: dict[tuple[str, str], list[tuple[int, Check]]] = {}
+    for seed, checks in zip(seeds, by_seed):
+        for one in checks:
+            found.setdefault((one.name, one.subject), []).append((seed, one))
+    merged = []
+    for group in found.values():
+        failed = [(seed, one) for seed, one in group if one.verdict == "fails"]
+        held = [one for _, one in group if one.verdict == "holds"]
+        if failed:
+            seed, one = failed[0]
+            merged.append(
+                replace(one, detail=f"{one.detail} (seed {seed})" if len(seeds) > 1 else one.detail)
+            )
+        elif held:
+            part = f" (on {len(held)} of {len(group)} seeds)" if len(held) < len(group) else ""
+            merged.append(replace(held[0], detail=held[0].detail + part))
+        else:
+            merged.append(group[0][1])
+    return merged
+
+
+def summary(recording: Recording) -> str:
+    """A run in one line: ``raised E1 at line 27 in lossG.backward() after 1 step of optimD``."""
+    error = recording.crash or recording.uncaught
+    if error is None:
+        why = {
+            "seconds": ", until its time was spent",
+            "killed": f", then {recording.detail}",
+            "died": f", then {recording.detail}",
+            "trouble": ", then gradfix's recorder failed",
+        }
+        return recording.ran() + why.get(recording.ending, "")
+    what = error.kind if error.kind != "other" else f"{error.type} ({first_line(error.message)})"
+    call = f" in {error.place.receiver}.backward()" if error.place.receiver else ""
+    reached = _until(recording, error).ran()
+    return f"raised {what} at {error.place}{call} after " + reached.removeprefix("ran ")
+
+
+def same_course(one: Recording, other: Recording) -> bool:
+    """Whether two runs of the same program did the same."""
+    everything = frozenset(range(len(one.optimizers)))
+    courses = _follow(one.steps, one, other, everything, patient=True, stop_at_unlisted=False)
+    if any(course.problem for course in courses.values()):
+        return False
+    return all(_leaves_apart(a.leaves, b.leaves) is None for a, b in zip(one.backwards, other.backwards))
+
+
+def first_line(text: str) -> str:
+    """The first line of a message, which may be empty."""
+    return text.splitlines()[0] if text else ""
+
+
+def _until(recording: Recording, error: Failure) -> Recording:
+    """The recording up to an error."""
+    return replace(recording, events=recording.events[: recording.events.index(error)])
+
+
+# -- comparing gradients ----------------------------------------------------------------------
+
+
+@dataclass
+class _Course:
+    """How far one optimizer's steps were followed, and what came of it."""
+
+    compared: int = 0
+    largest: float = 0.0
+    """The largest relative difference of gradients that were found equal."""
+    problem: str | None = None
+    stopped: str | None = None
+    """Why later steps were not compared."""
+
+
+def _equal(one: Values | None, other: Values | None, overall: float, relative: float) -> bool:
+    """Whether two gradients are equal within the tolerance."""
+    if one is None or other is None:
+        return one is other
+    apart = one.distance(other)
+    scale = max(one.largest, other.largest) if one.exact is not None else max(one.norm, other.norm)
+    return apart == 0 or apart * scale <= relative * scale + ABSOLUTE * overall
+
+
+def _overall(*values: Values | None) -> float:
+    return max((value.largest for value in values if value is not None), default=0.0)
+
+
+def _compare(one: Step, other: Step, name: Recording) -> tuple[str | None, float, float]:
+    """What differs between two steps (``None``: nothing), the largest difference of gradients
+    that agree, and the largest difference of the weights, both relative."""
+    if len(one.parameters) != len(other.parameters):
+        return "it owns other parameters", 0.0, 0.0
+    pairs = list(zip(one.parameters, other.parameters))
+    overall = max((_overall(a.gradient, b.gradient) for a, b in pairs), default=0.0)
+    drift = max((a.value.distance(b.value) for a, b in pairs), default=0.0)
+    relative = max(RELATIVE, min(GROWTH * drift, GROWN))
+    largest = 0.0
+    for position, (a, b) in enumerate(pairs):
+        what = name.parameter(one.optimizer, position)
+        if a.gradient is None or b.gradient is None:
+            if a.gradient is not b.gradient:
+                without = "the fixed program" if b.gradient is None else "the original"
+                return f"{what} has no gradient in {without}", largest, drift
+            continue
+        apart = a.gradient.distance(b.gradient)
+        if not _equal(a.gradient, b.gradient, overall, relative):
+            return f"the gradient of {what} differs by {apart:.1e} of its size", largest, drift
+        largest = max(largest, apart)
+    return None, largest, drift
+
+
+def _finite(step: Step) -> bool:
+    return all(state.gradient is None or state.gradient.finite for state in step.parameters)
+
+
+def _follow(
+    steps: Iterable[Step],
+    one: Recording,
+    other: Recording,
+    listed: frozenset[int],
+    *,
+    patient: bool,
+    stop_at_unlisted: bool,
+) -> dict[int, _Course]:
+    """Compare the ``steps`` of ``one`` with those of ``other``, each optimizer's k-th with its k-th.
+
+    Unlisted optimizers are only watched: once one consumes something different (with
+    ``stop_at_unlisted``: once one steps at all) the weights may differ, and the comparison ends.
+    ``patient`` takes a difference for unknown rather than wrong where the two runs have drawn
+    different random numbers.
+    """
+    courses = {index: _Course() for index in listed}
+    taken: Counter[int] = Counter()
+    exact = True
+    for step in steps:
+        index, turn = step.optimizer, taken[step.optimizer]
+        taken[index] += 1
+        mates = other.steps_of(index)
+        mate = mates[turn] if turn < len(mates) else None
+        why = ""
+        if index not in listed:
+            name = one.optimizers[index].name
+            if stop_at_unlisted:
+                why = f"{name} steps, which the fix changes"
+            elif mate is not None and _compare(step, mate, one)[0] is None:
+                continue
+            else:
+                why = f"{name} consumes something else from here, as the fix declares"
+            return _stopped(courses, why)
+        course = courses[index]
+        if mate is None:
+            if other.ending == "finished":
+                course.problem = f"{plural(len(mates), 'step')} in the fixed program, more in the original"
+            else:
+                course.stopped = "the fixed program's run ended"
+            continue
+        if not _finite(step) and not _same_digests(step, mate):
+            return _stopped(courses, "the original's gradients are not finite")
+        problem, largest, drift = _compare(step, mate, one)
+        if problem is None and exact and drift > GROWN:
+            problem = f"the weights differ by {drift:.1e} of their size although all gradients were equal"
+        if problem is None and drift > GROWN:
+            return _stopped(courses, f"rounding has moved the weights apart by {drift:.1e} of their size")
+        if problem is not None:
+            if patient and step.random != mate.random:
+                return _stopped(courses, "the two versions have drawn different random numbers")
+            course.problem = f"at step {turn + 1}, {problem}"
+            return courses
+        exact = exact and largest == 0
+        course.compared += 1
+        course.largest = max(course.largest, largest)
+    return courses
+
+
+def _same_digests(one: Step, other: Step) -> bool:
+    def digests(step: Step) -> list[str | None]:
+        return [state.gradient.digest if state.gradient else None for state in step.parameters]
+
+    return digests(one) == digests(other)
+
+
+def _stopped(courses: dict[int, _Course], why: str) -> dict[int, _Course]:
+    for course in courses.values():
+        course.stopped = course.stopped or why
+    return courses
+
+
+def _leaves_apart(one: Mapping[str, Values | None], other: Mapping[str, Values | None]) -> str | None:
+    """The first leaf whose gradients differ, in words; ``None`` if all are equal."""
+    overall = _overall(*one.values(), *other.values())
+    for name in [*one, *(name for name in other if name not in one)]:
+        a, b = one.get(name), other.get(name)
+        if _equal(a, b, overall, RELATIVE):
+            continue
+        if a is None or b is None:
+            return f"{name} has no gradient in {'the original' if a is None else 'the fixed program'}"
+        return f"the gradient of {name} differs by {a.distance(b):.1e} of its size"
+    return None
+
+
+def _agreement(course: _Course) -> str:
+    return "max difference 0" if course.largest == 0 else f"max relative difference {course.largest:.1e}"
+
+
+# -- the checks -------------------------------------------------------------------------------
+
+
+class _Case:
+    """One claim and the recordings to check it against."""
+
+    def __init__(
+        self, claim: Claim, effect: Effect, before: Recording, after: Recording, reference: Recording | None
+    ) -> None:
+        self.claim = claim
+        self.effect = effect
+        self.before = before
+        self.after = after
+        self.reference = reference
+        # Optimizers that the original did not live to construct are known from the reference.
+        self.known = max(
+            (before, *([reference] if reference else [])), key=lambda recording: len(recording.optimizers)
+        )
+        self.listed = (
+            frozenset(range(len(self.known.optimizers)))
+            if claim.unchanged == "all"
+            else frozenset(index for line in claim.unchanged for index in self.constructed_at(line))
+        )
+
+    def constructed_at(self, line: int) -> list[int]:
+        """The optimizers constructed on a line of the original."""
+        return [o.index for o in self.known.optimizers if not o.place.file and o.place.covers(line)]
+
+    def original(self) -> Check:
+        """Whether the original does what was predicted."""
+        claim, crash, name = self.claim, self.before.crash, "original"
+        if claim.raises is not None:
+            predicted = f"{claim.raises} at line {claim.raises_line}" if claim.raises_line else claim.raises
+            if crash is None:
+                if self.before.ending == "finished":
+                    return Check(name, "fails", f"the original runs; predicted was {predicted}")
+                return Check(name, "not checked", f"the original did not get as far as {predicted}")
+            where = claim.raises_line is None or crash.place.covers(claim.raises_line)
+            if crash.kind == claim.raises and where:
+                return Check(
+                    name, "holds", f"the original raises {crash.kind} at {crash.place}, as predicted"
+                )
+            kind = crash.kind if crash.kind != "other" else f"{crash.type} ({first_line(crash.message)})"
+            return Check(
+                name, "fails", f"the original raises {kind} at {crash.place}; predicted was {predicted}"
+            )
+        if crash is not None:
+            detail = f"the original raises {crash.kind} at {crash.place}, which is another fault"
+            return Check(name, "not checked", detail)
+        if self.effect is Effect.REPAIRS:
+            idle = [step for step in self.before.steps if not step.consumes]
+            if not idle:
+                return Check(
+                    name, "fails", "every step of the original consumes a gradient, and nothing raises"
+                )
+            who = self.before.optimizers[idle[0].optimizer].name
+            return Check(
+                name, "holds", f"the original runs, and a step of {who} consumes nothing, as predicted"
+            )
+        return Check(name, "holds", "the original runs, as predicted")
+
+    # -- the fixed program
+
+    def fixed_runs(self) -> Check:
+        """Whether the fixed program gets past the place where the original stops."""
+        name, before, after = "fixed-runs", self.before, self.after
+        error = after.crash or after.uncaught
+        if error is None:
+            if after.ending == "trouble":
+                return Check(name, "not checked", f"gradfix's recorder failed: {after.detail.strip()[-200:]}")
+            if after.ending == "died" and (before.ending, before.detail) != (after.ending, after.detail):
+                return Check(name, "fails", f"the fixed program {after.ran()}, then {after.detail}")
+            if after.ending in ("seconds", "killed") and not self.further():
+                return Check(
+                    name, "not checked", f"the fixed program {after.ran()} before its time was spent"
+                )
+            return Check(name, "holds", f"the fixed program {after.ran()}")
+        what = error.kind if error.kind != "other" else f"{error.type} ({first_line(error.message)})"
+        reached = _until(after, error).ran()
+        stops = f"the fixed program {reached}, then raises {what} at {error.place}"
+        originals = [r for r in (before, self.reference) if r is not None]
+        as_before = any(
+            known.same_as(error) and self.same_place(known, error)
+            for recording in originals
+            for known in (recording.crash, recording.uncaught)
+            if known is not None and not (recording is before and known is before.crash and self.claim.raises)
+        )
+        if as_before:
+            return Check(name, "holds", f"{stops}, as the original does")
+        if before.crash is None or not self.further():
+            return Check(name, "fails", stops)
+        if error.autograd:
+            if self.same_place(before.crash, error):
+                return Check(name, "fails", f"{stops}, where the original did")
+            return Check(name, "holds", f"as far as {error.place}: {stops}, which is another fault")
+        if error.type in ("FileNotFoundError", "ModuleNotFoundError", "PermissionError", "SystemExit"):
+            return Check(name, "holds", f"as far as {error.place}: {stops}")
+        return Check(name, "fails", stops)
+
+    def further(self) -> bool:
+        """Whether the fixed program got further than the original before anything was raised."""
+
+        def progress(recording: Recording) -> tuple[int, int]:
+            error = recording.crash or recording.uncaught
+            reached = _until(recording, error) if error else recording
+            return len(reached.steps), len(reached.backwards)
+
+        return progress(self.after) > progress(self.before)
+
+    def same_place(self, original: Failure, fixed: Failure) -> bool:
+        """Whether two errors come from the same statement, though lines may have moved."""
+        if original.place.line is None or fixed.place.line is None:
+            return (original.place.file, original.place.file_line) == (
+                fixed.place.file,
+                fixed.place.file_line,
+            )
+        lines = [source.splitlines() for source in (self.before.source, self.after.source)]
+        matcher = difflib.SequenceMatcher(None, lines[0], lines[1], autojunk=False)
+        for tag, start, end, first, last in matcher.get_opcodes():
+            if start < original.place.line <= end:
+                if tag == "equal" or end - start == last - first:
+                    return fixed.place.covers(original.place.line - start + first)
+                if tag == "replace":
+                    return any(fixed.place.covers(line) for line in range(first + 1, last + 1))
+        # The statement was moved or removed: what it differentiated still tells.
+        return original.place.receiver is not None and original.place.receiver == fixed.place.receiver
+
+    # -- what optimizers consume
+
+    def unchanged(self) -> list[Check]:
+        """Whether the listed optimizers consume the same, as far as the original gets."""
+        steps = [event for event in self.before.until_crash if isinstance(event, Step)]
+        courses = _follow(
+            steps,
+            self.before,
+            self.after,
+            self.listed,
+            patient=self.effect is not Effect.PRESERVES,
+            stop_at_unlisted=self.effect is Effect.CHANGES,
+        )
+        checks = []
+        for index, course in sorted(courses.items()):
+            if not any(step.optimizer == index for step in steps):
+                continue
+            count = len(self.after.steps_of(index)) - len(self.before.steps_of(index))
+            if self.effect is Effect.PRESERVES and self.before.ending == "finished" and count > 0:
+                course.problem = course.problem or f"{plural(count, 'step')} more in the fixed program"
+            crash = " before the crash" if self.before.crash else ""
+            checks.append(self._verdict("unchanged", self.before, index, course, crash))
+        return checks
+
+    def against_reference(self) -> list[Check]:
+        """Whether the fixed program consumes what the original's own graphs hold."""
+        reference = self.reference
+        if reference is None:
+            return []
+        crash = self.before.crash
+        passed = [event for event in self.before.until_crash if isinstance(event, Step)]
+        beyond = reference.steps[len(passed) :]
+        if crash is None or not beyond:
+            why = f"it {summary(reference)}" if reference.optimizers else "there is no optimizer"
+            return [Check("reference", "not checked", f"the original with its graphs kept is no help: {why}")]
+        courses = _follow(
+            reference.steps, reference, self.after, self.listed, patient=True, stop_at_unlisted=False
+        )
+        checks = [
+            self._verdict("reference", reference, index, course, " of the original with its graphs kept")
+            for index, course in sorted(courses.items())
+            if reference.steps_of(index)
+        ]
+        return checks + self._first_beyond(reference, passed, beyond[0])
+
+    def _first_beyond(self, reference: Recording, passed: Sequence[Step], step: Step) -> list[Check]:
+        """How the first step after the crash compares, if its optimizer may change."""
+        index = step.optimizer
+        if index in self.listed:
+            return []
+        turn = sum(earlier.optimizer == index for earlier in passed)
+        mates = self.after.steps_of(index)
+        who = reference.optimizers[index].name
+        if turn >= len(mates):
+            return []
+        problem, largest, _ = _compare(step, mates[turn], reference)
+        if problem is None:
+            how = _agreement(_Course(largest=largest))
+            detail = (
+                f"the first step of {who} after the crash consumes what the original's graph holds ({how})"
+            )
+            return [Check("reference", "holds", detail, who)]
+        detail = f"the first step of {who} after the crash may differ from the original's graph, and does"
+        return [Check("reference", "not checked", f"{detail}: {problem}", who)]
+
+    def _verdict(self, name: str, one: Recording, index: int, course: _Course, where: str) -> Check:
+        who = one.optimizers[index].name
+        if course.problem is not None:
+            return Check(name, "fails", f"gradients of {who} differ{where}: {course.problem}", who)
+        if not course.compared:
+            return Check(name, "not checked", f"gradients of {who}: {course.stopped}", who)
+        of = "the 1 step" if course.compared == 1 else f"{course.compared} steps"
+        rest = f"; then {course.stopped}" if course.stopped else ""
+        detail = f"gradients of {who} equal at {of}{where} ({_agreement(course)}){rest}"
+        return Check(name, "holds", detail, who)
+
+    def kept(self) -> list[Check]:
+        """Whether every parameter that had a gradient still gets one."""
+        original = self.reference if self.reference and self.reference.steps else self.before
+        declared = self.declared()
+        lost = []
+        looked = 0
+        for optimizer in original.optimizers:
+            index = optimizer.index
+            pairs = list(zip(original.steps_of(index), self.after.steps_of(index)))
+            for position in range(min((len(s.parameters) for pair in pairs for s in pair), default=0)):
+                states = [step.parameters[position] for step, _ in pairs]
+                # A gradient that only leaked in from a loss that is not this optimizer's may go.
+                owed = any(
+                    state.moves
+                    and (index not in declared or declared[index] & original.receivers(state.feeds))
+                    for state in states
+                )
+                looked += owed
+                if owed and not any(step.parameters[position].moves for _, step in pairs):
+                    lost.append(original.parameter(index, position))
+        if lost:
+            more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+            return [Check("kept", "fails", f"{lost[0]}{more} no longer gets a gradient")]
+        if not looked:
+            return []
+        return [Check("kept", "holds", f"{plural(looked, 'parameter')} with a gradient still get one")]
+
+    def consumes(self) -> list[Check]:
+        """Whether every step of the fixed program finds a gradient."""
+        original = self.reference or self.before
+        promised = self.effect is Effect.REPAIRS and self.claim.raises is None
+        taken: Counter[int] = Counter()
+        excused = None
+        for step in self.after.steps:
+            index, turn = step.optimizer, taken[step.optimizer]
+            taken[index] += 1
+            if step.consumes:
+                continue
+            who = self.after.optimizers[index].name
+            detail = f"step {turn + 1} of {who} consumes nothing"
+            steps = original.steps_of(index) if index < len(original.optimizers) else ()
+            if promised or turn >= len(steps) or steps[turn].consumes:
+                return [Check("consumes", "fails", detail)]
+            excused = f"{detail}, as in the original"
+        if excused is not None:
+            return [Check("consumes", "not checked", excused)]
+        if not taken:
+            return []
+        return [Check("consumes", "holds", f"each of {plural(taken.total(), 'step')} consumes a gradient")]
+
+    def declared(self) -> dict[int, frozenset[str | None]]:
+        """By optimizer, what the backward calls that feed it differentiate."""
+        found: dict[int, frozenset[str | None]] = {}
+        for line, receiver in self.claim.feeds:
+            for index in self.constructed_at(line):
+                found[index] = found.get(index, frozenset()) | {_normal(receiver)}
+        return found
+
+    def feeds(self) -> list[Check]:
+        """Whether each step consumes gradients of exactly the declared backward calls."""
+        declared = self.declared()
+        checks = [
+            Check(
+                "feeds", "not checked", f"the optimizer of line {line} was never constructed", f"line {line}"
+            )
+            for line in dict.fromkeys(line for line, _ in self.claim.feeds)
+            if not self.constructed_at(line)
+        ]
+        return checks + [self._fed(index, wanted) for index, wanted in sorted(declared.items())]
+
+    def _fed(self, index: int, wanted: frozenset[str | None]) -> Check:
+        who = self.known.optimizers[index].name
+        words = " and ".join(sorted(str(receiver) for receiver in wanted))
+        steps = self.after.steps_of(index)
+        if not steps:
+            ended = self.after.ending == "finished"
+            return Check("feeds", "fails" if ended else "not checked", f"{who} takes no step", who)
+        for turn, step in enumerate(steps):
+            feeds = sorted({feed for state in step.parameters for feed in state.feeds})
+            found = self.after.receivers(feeds)
+            if BY_HAND in feeds:
+                return Check("feeds", "not checked", f"gradients of {who} are assigned by hand", who)
+            if None in found:
+                return Check("feeds", "not checked", f"what feeds {who} cannot be read from the source", who)
+            if found != wanted:
+                fed = " and ".join(sorted(str(receiver) for receiver in found)) or "nothing"
+                detail = f"step {turn + 1} of {who} consumes gradients of {fed}, not of {words}"
+                return Check("feeds", "fails", detail, who)
+        if _leftover(steps) and (
+            self.effect is Effect.CHANGES or not _leftover((self.reference or self.before).steps_of(index))
+        ):
+            return Check("feeds", "fails", f"{who} consumes gradients that it had already consumed", who)
+        return Check(
+            "feeds", "holds", f"each of {plural(len(steps), 'step')} of {who} consumes {words} only", who
+        )
+
+    def same_loss(self, still: Still) -> list[Check]:
+        """Whether a declared loss gives its optimizer what the original's own graph gives it."""
+        checks = []
+        for index, receivers in sorted(self.declared().items()):
+            for receiver in sorted(str(receiver) for receiver in receivers):
+                checks.append(self._same_loss(still, index, receiver))
+        return checks
+
+    def _same_loss(self, still: Still, index: int, receiver: str) -> Check:
+        who = self.known.optimizers[index].name
+        one, other = (_first(recording, receiver) for recording in (still.reference, still.after))
+
+        def verdict(what: Verdict, detail: str) -> Check:
+            return Check(
+                "same-loss", what, f"{receiver} for {who}, weights held still: {detail}", f"{who} {receiver}"
+            )
+
+        if one is None or other is None:
+            return verdict(
+                "not checked", f"no backward call in {'the original' if one is None else 'the fix'}"
+            )
+        if one.value is None or other.value is None or not one.value.distance(other.value) <= RELATIVE:
+            return verdict("not checked", "it has another value (random draws, or state that moves)")
+        shares = [{at[1]: v for at, v in b.shares.items() if at[0] == index} for b in (one, other)]
+        overall = _overall(*shares[0].values(), *shares[1].values())
+        if all(value.zero for value in shares[0].values()):
+            return verdict("not checked", "the original gives it nothing")
+        largest = 0.0
+        for position in sorted({*shares[0], *shares[1]}):
+            a, b = (share.get(position) for share in shares)
+            if _equal(a, b, overall, RELATIVE) or (_zero(a) and _zero(b)):
+                largest = max(largest, a.distance(b) if a and b else 0.0)
+                continue
+            name = self.known.parameter(index, position)
+            detail = f"the same loss, but another gradient of {name} than the original's own graph holds"
+            broken = self.effect is Effect.REPAIRS and self.claim.raises in ("E1", "E2")
+            return verdict("fails" if broken else "not checked", detail)
+        how = _agreement(_Course(largest=largest))
+        return verdict("holds", f"the gradient that the original's own graph holds ({how})")
+
+    # -- programs without an optimizer
+
+    def leaves(self) -> list[Check]:
+        """Whether leaf gradients stay equal in a program without an optimizer."""
+        if self.known.optimizers or self.claim.unchanged != "all" or not self.before.backwards:
+            reference = self.reference
+            if self.known.optimizers or self.claim.unchanged != "all" or reference is None:
+                return []
+        checks = []
+        compared = 0
+        for a, b in zip(self.before.backwards, self.after.backwards):
+            if a.place.receiver != b.place.receiver:
+                break
+            problem = _leaves_apart(a.leaves, b.leaves)
+            if problem:
+                return [Check("leaves", "fails", f"after backward call {a.index + 1}, {problem}")]
+            compared += 1
+        if compared:
+            of = plural(compared, "backward call")
+            checks.append(Check("leaves", "holds", f"leaf gradients equal after {of}"))
+        original = self.reference or self.before
+        if original.ending == self.after.ending == "finished":
+            problem = _leaves_apart(original.leaves, self.after.leaves)
+            kept = " of the original with its graphs kept" if self.reference else ""
+            if problem:
+                checks.append(Check("leaves", "fails", f"at the end, {problem}", "end"))
+            elif original.leaves:
+                checks.append(Check("leaves", "holds", f"leaf gradients at the end equal those{kept}", "end"))
+        return checks
+
+
+def _first(recording: Recording, receiver: str) -> Backward | None:
+    return next((b for b in recording.backwards if b.place.receiver == receiver), None)
+
+
+def _zero(values: Values | None) -> bool:
+    return values is None or values.zero
+
+
+def _leftover(steps: Sequence[Step]) -> bool:
+    """Whether a step consumes a backward call's gradient that an earlier step consumed."""
+    for earlier, later in itertools.pairwise(steps):
+        for old, new in zip(earlier.parameters, later.parameters):
+            if {*old.feeds} & {*new.feeds} - {BY_HAND}:
+                return True
+    return False
+
+
+def _normal(receiver: str) -> str:
+    """A receiver's text as :mod:`ast` writes it."""
+    with suppress(SyntaxError):
+        return ast.unparse(ast.parse(receiver, mode="eval").body)
+    return receiver
+
+
+__all__ = [
+    "COMPARISONS",
+    "SUBSTANCE",
+    "Check",
+    "Still",
+    "Verdict",
+    "check",
+    "merge",
+    "same_course",
+    "summary",
+]

@@ -1,0 +1,878 @@
+"""Run training scripts under watch, in the user's interpreter.
+
+This file is executed, never imported by gradfix: it may use the standard library and torch
+only, and no syntax newer than Python 3.9. Two ways to call it::
+
+    python probe.py JOB.json    run one job in this process
+    python probe.py --serve     import torch once, read paths of job files from standard input,
+                                fork a process for each, answer a line of JSON when one is over
+
+A job is a JSON object: ``path`` (the script's own path), ``source`` (the text to run in its
+place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
+directory), ``args``, ``seed``, ``keep``, ``still`` and ``limits`` (``steps``, ``backwards``,
+``seconds``, ``memory`` and ``file`` in bytes).
+
+``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
+retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
+weights back after each optimizer step, so that a forward repeated later computes the same.
+
+It writes ``events.jsonl``, one event a line and flushed, so that a process that is killed leaves
+what it had seen, and ``values.bin``, float64 values that events point into. What is watched runs
+unchanged: hooks read, they draw no random numbers and they swallow no exception. When a budget
+is spent the process exits on the spot, which no ``except:`` of the script can prevent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import itertools
+import json
+import linecache
+import math
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# The folder of this file holds modules (`runner`, `recording`) whose names a script may use too.
+sys.dont_write_bytecode = True
+sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != HERE]
+
+EXACT = 10_000
+"""Tensors up to this many elements are stored whole, larger ones as a sketch."""
+SKETCH = 16
+"""Numbers in a sketch: projections on fixed random signs, whose differences estimate a norm."""
+ROW = 4096
+GRAPH_NODES = 200_000
+BY_HAND = -1
+"""Stands among the backward calls that fed a gradient: something else assigned it."""
+
+NOWHERE: dict[str, Any] = {"script": None, "inner": None, "tensor": False}
+"""The place of what the user's code did not cause."""
+
+KINDS = (
+    ("E1", "backward through the graph a second time"),
+    ("E2", "modified by an inplace operation"),
+    ("E3", "does not require grad and does not have a grad_fn"),
+    ("E3", "One of the differentiated Tensors does not require grad"),
+    ("E4", "leaf Variable that requires grad"),
+)
+
+
+def kind_of(error: BaseException) -> str:
+    """Which of autograd's own errors this is, or ``other``."""
+    if isinstance(error, RuntimeError):
+        for kind, text in KINDS:
+            if text in str(error):
+                return kind
+    return "other"
+
+
+class Slot:
+    """A parameter of an optimizer, and the backward calls whose gradients it holds."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        # Holding the tensors keeps their identities from being given to others.
+        self.tensor = tensor
+        self.gradient = tensor.grad
+        self.was_zero = False
+        self.feeds: list[int] = [] if tensor.grad is None else [BY_HAND]
+
+    def refresh(self) -> None:
+        """Notice what happened to the gradient since the last look: cleared, zeroed, assigned."""
+        gradient = self.tensor.grad
+        if gradient is None:
+            self.feeds = []
+        elif gradient is not self.gradient:
+            self.feeds = [BY_HAND] if nonzero(gradient) else []
+            self.was_zero = False
+        elif self.feeds and not self.was_zero and not nonzero(gradient):
+            self.feeds = []
+        self.gradient = gradient
+
+    def fed(self, by: int) -> None:
+        """Note that the backward call ``by`` has accumulated into the gradient."""
+        self.gradient = self.tensor.grad
+        # A backward may rightly contribute zeros; only zeros that appear later mean "cleared".
+        self.was_zero = self.gradient is not None and not nonzero(self.gradient)
+        self.feeds.append(by)
+
+
+def nonzero(tensor: torch.Tensor) -> bool:
+    """Whether any element differs from zero."""
+    flat = tensor.detach()
+    return bool((flat.coalesce().values() if flat.is_sparse else flat).any())
+
+
+class Recorder:
+    """Watches one run and writes its events."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.job = job
+        self.path: str = job["path"]
+        self.root: str = os.path.join(job["root"], "")
+        self.limits: dict[str, Any] = job["limits"]
+        self.pid = os.getpid()
+        self.lock = threading.RLock()
+        self.started = time.monotonic()
+        self.events = open(os.path.join(job["folder"], "events.jsonl"), "w", encoding="utf-8")  # noqa: SIM115
+        self.values = open(os.path.join(job["folder"], "values.bin"), "wb")  # noqa: SIM115
+        self.offset = 0
+        self.known: dict[str, list[Any]] = {}
+        self.signs: dict[int, torch.Tensor] = {}
+        self.optimizers: list[Any] = []
+        self.slots: dict[int, Slot] = {}
+        self.leaves: dict[int, tuple[str, torch.Tensor]] = {}
+        self.projects: dict[str, bool] = {}
+        self.backwards = self.steps = self.errors = 0
+        self.depth = threading.local()
+
+    # -- writing ---------------------------------------------------------------------------
+
+    def emit(self, event: str, **fields: Any) -> None:
+        """Write one event, after the values that it points into."""
+        self.values.flush()
+        self.events.write(json.dumps({"event": event, **fields}) + "\n")
+        self.events.flush()
+
+    def finish(self, how: str, raised: int | None = None) -> None:
+        """Write the last event and leave the process at once."""
+        self.lock.acquire()
+        # A signal may have come in the middle of describing something: nothing is described then.
+        calm = how in ("finished", "error")
+        leaves = {name: self.describe(leaf.grad) for name, leaf in self.leaves.values()} if calm else {}
+        self.emit("end", how=how, raised=raised, leaves=leaves, seconds=time.monotonic() - self.started)
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(0)
+
+    @contextlib.contextmanager
+    def bookkeeping(self) -> Any:
+        """Around the recorder's own work: its failure ends the run, and is never taken for the script's."""
+        try:
+            yield
+        except Exception:
+            self.emit("trouble", message=traceback.format_exc(limit=-3))
+            self.finish("trouble")
+
+    def describe(self, tensor: torch.Tensor | None) -> list[Any] | None:
+        """``[shape, type, digest, largest, norm, finite, offset, sketch]`` of a tensor.
+
+        ``largest`` is the largest magnitude. Either ``offset`` points at all elements in the
+        values file or ``sketch`` holds projections.
+        """
+        import torch
+
+        if tensor is None:
+            return None
+        with torch.no_grad(), torch.autocast("cpu", enabled=False):
+            plain = tensor.detach()
+            if plain.layout != torch.strided:
+                plain = plain.to_dense()
+            if plain.is_complex():
+                plain = torch.view_as_real(plain)
+            wide = plain.to("cpu", torch.float64).reshape(-1).contiguous()
+            size = wide.numel()
+            # A view of the tensor's memory: large ones are not copied once more.
+            raw = (ctypes.c_char * (size * 8)).from_address(wide.data_ptr()) if size else b""
+            shape = list(plain.shape)
+            digest = hashlib.blake2b(raw, digest_size=16, key=repr(shape).encode()[:64]).hexdigest()
+            if digest in self.known:
+                return self.known[digest]
+            largest = float(torch.linalg.vector_norm(wide, math.inf)) if size else 0.0
+            norm = float(torch.linalg.vector_norm(wide))
+            finite = math.isfinite(largest)
+            offset = sketch = None
+            if size <= EXACT:
+                offset = self.offset
+                self.values.write(raw)
+                self.offset += size * 8
+            else:
+                sketch = self.sketch(wide)
+        entry = [shape, str(tensor.dtype), digest, repr(largest), repr(norm), finite, offset, sketch]
+        self.known[digest] = entry
+        return entry
+
+    def sketch(self, flat: torch.Tensor) -> list[str]:
+        """Projections on signs that are the same in every run: linear, so they may be subtracted."""
+        import torch
+
+        rows = -(-flat.numel() // ROW)
+        signs = self.signs.get(rows)
+        if signs is None:
+            # Its own generator: the script's random numbers are not ours to draw.
+            generator = torch.Generator(device="cpu").manual_seed(rows)
+            drawn = torch.randint(
+                0, 2, (SKETCH, rows + ROW), generator=generator, dtype=torch.int8, device="cpu"
+            )
+            signs = self.signs[rows] = drawn.to(torch.float64) * 2 - 1
+        whole = flat.numel() // ROW
+        folded, rest = flat[: whole * ROW].view(whole, ROW), flat[whole * ROW :]
+        projections = []
+        for sign in signs:
+            projection = sign[:whole] @ (folded @ sign[rows:])
+            if rest.numel():
+                projection = projection + sign[whole] * (rest @ sign[rows : rows + rest.numel()])
+            projections.append(repr(float(projection)))
+        return projections
+
+    # -- places ----------------------------------------------------------------------------
+
+    def in_project(self, filename: str) -> bool:
+        """Whether a frame's file is the user's own code."""
+        known = self.projects.get(filename)
+        if known is None:
+            path = os.path.abspath(filename)
+            installed = path.startswith((os.path.join(sys.prefix, ""), HERE)) or "site-packages" in path
+            known = self.projects[filename] = (
+                filename[:1] != "<" and path.startswith(self.root) and not installed
+            )
+        return known
+
+    def place(self, frames: list[tuple[types.FrameType, int, int]]) -> dict[str, Any]:
+        """Where in the user's code something happens, from frames given innermost first.
+
+        ``script`` is the innermost position in the script, ``inner`` the innermost one in the
+        project where that is another file; ``tensor`` says that the call there was
+        ``Tensor.backward`` itself, so that its receiver is what is differentiated.
+        """
+        inner: dict[str, Any] | None = None
+        below: types.FrameType | None = None
+        tensor = False
+        for frame, instruction, line in frames:
+            name = frame.f_code.co_filename
+            if name == self.path or self.in_project(name):
+                if inner is None:
+                    tensor = below is not None and below.f_code.co_name == "backward"
+                    tensor = tensor and "_tensor.py" in below.f_code.co_filename  # type: ignore[union-attr]
+                    inner = {"file": os.path.relpath(name, self.root), "line": line}
+                if name == self.path:
+                    position = [line, None, None, None]
+                    if hasattr(frame.f_code, "co_positions"):
+                        spans = frame.f_code.co_positions()
+                        position = list(next(itertools.islice(spans, instruction // 2, None), position))
+                        position[0] = line
+                    same = inner["file"] == os.path.relpath(self.path, self.root)
+                    return {"script": position, "inner": None if same else inner, "tensor": tensor}
+            below = frame
+        return {**NOWHERE, "inner": inner, "tensor": tensor}
+
+    def here(self) -> dict[str, Any]:
+        """The place from which the hook that asks was reached."""
+        frames = []
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None:
+            frames.append((frame, frame.f_lasti, frame.f_lineno))
+            frame = frame.f_back
+        return self.place(frames)
+
+    def names(self) -> dict[int, str]:
+        """What the user's code that is running calls its tensors, by identity."""
+        import torch
+
+        found: dict[int, str] = {}
+
+        def add(name: str, value: object, deep: bool) -> None:
+            if isinstance(value, torch.nn.Module):
+                for inner, parameter in value.named_parameters():
+                    found.setdefault(id(parameter), name + "." + inner)
+            elif isinstance(value, torch.Tensor):
+                found.setdefault(id(value), name)
+            elif deep and isinstance(value, (list, tuple)):
+                for index, item in enumerate(value[:100]):
+                    add(name + "[" + str(index) + "]", item, False)
+            elif deep and isinstance(value, dict):
+                for key, item in list(value.items())[:100]:
+                    add(name + "[" + repr(key) + "]", item, False)
+            elif deep and name == "self":
+                for key, item in list(getattr(value, "__dict__", {}).items()):
+                    add("self." + key, item, False)
+
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None:
+            name = frame.f_code.co_filename
+            if name == self.path or self.in_project(name):
+                for space in (frame.f_locals, frame.f_globals):
+                    for key, value in list(space.items()):
+                        if not key.startswith("__"):
+                            add(key, value, True)
+            frame = frame.f_back
+        return found
+
+    # -- what is watched -------------------------------------------------------------------
+
+    def watching(self) -> bool:
+        """Not in processes that the script forks (data loaders), nor in calls within calls."""
+        return os.getpid() == self.pid and not getattr(self.depth, "inside", False)
+
+    @contextlib.contextmanager
+    def inside(self) -> Any:
+        """Marks this thread: what autograd calls meanwhile is part of one call of the user."""
+        self.depth.inside = True
+        try:
+            yield
+        finally:
+            self.depth.inside = False
+
+    def parameters(self) -> list[tuple[int, int, Slot]]:
+        """Every owned parameter: its optimizer, its place in it, and its slot."""
+        found = []
+        for index, optimizer in enumerate(self.optimizers):
+            tensors = (tensor for group in optimizer.param_groups for tensor in group["params"])
+            for position, tensor in enumerate(tensors):
+                slot = self.slots.get(id(tensor))
+                if slot is None:
+                    slot = self.slots[id(tensor)] = Slot(tensor)
+                found.append((index, position, slot))
+        return found
+
+    def constructed(self, optimizer: Any, at: dict[str, Any]) -> int:
+        """Register an optimizer; its index counts constructions."""
+        self.optimizers.append(optimizer)
+        tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
+        names = self.names()
+        self.emit(
+            "optimizer",
+            kind=type(optimizer).__name__,
+            at=at,
+            parameters=[names.get(id(tensor), "") for tensor in tensors],
+        )
+        return len(self.optimizers) - 1
+
+    def failed(self, error: BaseException, during: str, at: dict[str, Any]) -> int:
+        """Record an exception once, however often it is seen on its way out."""
+        marked: int | None = getattr(error, "_gradfix_event", None)
+        if marked is not None:
+            return marked
+        self.emit(
+            "error",
+            kind=kind_of(error),
+            type=type(error).__name__,
+            message=str(error)[:2000],
+            missing=str(getattr(error, "filename", None) or getattr(error, "name", None) or ""),
+            during=during,
+            at=at,
+        )
+        self.errors += 1
+        with contextlib.suppress(Exception):
+            error._gradfix_event = self.errors - 1  # type: ignore[attr-defined]
+        return self.errors - 1
+
+    def random_state(self) -> str:
+        """A digest of the random generators: equal digests mean equally many draws."""
+        import torch
+
+        state = hashlib.blake2b(bytes(torch.get_rng_state().tolist()), digest_size=8)
+        state.update(repr(random.getstate()).encode())
+        if "numpy" in sys.modules:
+            _, words, position, *_ = sys.modules["numpy"].random.get_state()
+            state.update(words.tobytes() + bytes([position & 0xFF, position >> 8]))
+        return state.hexdigest()
+
+    def reachable_leaves(self, roots: list[torch.Tensor]) -> None:
+        """Learn the leaves that a backward from ``roots`` may reach, and what they are called."""
+        fresh: list[torch.Tensor] = []
+        seen: set[Any] = set()
+        waiting: list[Any] = []
+        for root in roots:
+            if root.grad_fn is not None:
+                waiting.append(root.grad_fn)
+            elif root.requires_grad:
+                fresh.append(root)
+        while waiting and len(seen) < GRAPH_NODES:
+            node = waiting.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            variable = getattr(node, "variable", None)
+            if variable is not None:
+                fresh.append(variable)
+            waiting.extend(reversed([following for following, _ in node.next_functions if following]))
+        fresh = [leaf for leaf in fresh if id(leaf) not in self.leaves]
+        if not fresh:
+            return
+        names = self.names()
+        taken = {name for name, _ in self.leaves.values()}
+        for leaf in fresh:
+            name = names.get(id(leaf)) or "leaf"
+            number = 1
+            while name + ("" if number == 1 else " #" + str(number)) in taken:
+                number += 1
+            name += "" if number == 1 else " #" + str(number)
+            taken.add(name)
+            self.leaves[id(leaf)] = (name, leaf)
+
+    def backward(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """One call of ``torch.autograd.backward`` from the user's code."""
+        import torch
+
+        with self.lock:
+            if self.steps >= self.limits["steps"]:
+                self.finish("steps")
+            if self.backwards >= self.limits["backwards"]:
+                self.finish("backwards")
+        with self.bookkeeping(), torch.no_grad():
+            at = self.here()
+            first = args[0] if args else kwargs.get("tensors")
+            listed = [first] if isinstance(first, torch.Tensor) else list(first or ())
+            roots = [root for root in listed if isinstance(root, torch.Tensor)]
+            value = self.describe(roots[0]) if len(roots) == 1 else None
+            owned = self.parameters()
+            watched = {id(slot.tensor): slot for _, _, slot in owned}
+            for slot in watched.values():
+                slot.refresh()
+            bare = not self.optimizers
+            if bare:
+                self.reachable_leaves(roots)
+            states = {key: state(slot.tensor) for key, slot in watched.items()}
+            leaf_states = {key: state(leaf) for key, (_, leaf) in self.leaves.items()} if bare else {}
+            copies: dict[int, torch.Tensor | None] = {}
+            if self.job["still"]:
+                for key, slot in watched.items():
+                    copies[key] = None if slot.tensor.grad is None else slot.tensor.grad.detach().clone()
+        retain = args[2] if len(args) > 2 else kwargs.get("retain_graph")
+        failure: Exception | None = None
+        try:
+            with self.inside():
+                result = original(*args, **kwargs)
+        except Exception as error:
+            failure = error
+        with self.bookkeeping(), torch.no_grad():
+            changed = {key for key, slot in watched.items() if not same(state(slot.tensor), states[key])}
+            for key in changed:
+                watched[key].fed(BY_HAND if failure else self.backwards)
+        if failure is not None:
+            self.failed(failure, "backward", at)
+            raise failure
+        with self.bookkeeping(), torch.no_grad():
+            shares = []
+            for index, position, slot in owned if self.job["still"] else ():
+                if id(slot.tensor) in changed and slot.tensor.grad is not None:
+                    earlier = copies[id(slot.tensor)]
+                    now = slot.tensor.grad.detach()
+                    shares.append([index, position, self.describe(now if earlier is None else now - earlier)])
+            self.emit(
+                "backward",
+                at=at,
+                value=value,
+                retain=bool(retain),
+                reached=[[index, position] for index, position, slot in owned if id(slot.tensor) in changed],
+                shares=shares,
+                leaves={
+                    name: self.describe(leaf.grad)
+                    for key, (name, leaf) in self.leaves.items()
+                    if bare and not same(state(leaf), leaf_states.get(key, (None, -1)))
+                },
+            )
+        self.backwards += 1
+        return result
+
+    def step(self, optimizer: Any, at: dict[str, Any]) -> None:
+        """An optimizer is about to consume the gradients that its parameters hold."""
+        with self.lock:
+            if self.steps >= self.limits["steps"]:
+                self.finish("steps")
+        with self.bookkeeping():
+            owners = [index for index, known in enumerate(self.optimizers) if known is optimizer]
+            owner = owners[0] if owners else self.constructed(optimizer, NOWHERE)
+            rows = []
+            for index, _, slot in self.parameters():
+                if index == owner:
+                    slot.refresh()
+                    tensor = slot.tensor
+                    rows.append([self.describe(tensor.grad), self.describe(tensor), list(slot.feeds)])
+            self.emit("step", optimizer=owner, at=at, random=self.random_state(), parameters=rows)
+        self.steps += 1
+
+    # -- hooks -----------------------------------------------------------------------------
+
+    def install(self) -> None:
+        """Put the watch on torch: backward calls, optimizers, their steps."""
+        import torch
+        from torch.optim.optimizer import (
+            register_optimizer_step_post_hook,
+            register_optimizer_step_pre_hook,
+        )
+
+        recorder, keep, still = self, self.job["keep"], self.job["still"]
+        real_backward, real_grad = torch.autograd.backward, torch.autograd.grad
+        real_init = torch.optim.Optimizer.__init__
+        moved: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+
+        def retained(position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+            if not keep:
+                return args, kwargs
+            if len(args) > position:
+                return (*args[:position], True, *args[position + 1 :]), kwargs
+            return args, {**kwargs, "retain_graph": True}
+
+        @functools.wraps(real_backward)
+        def backward(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = retained(2, args, kwargs)
+            if recorder.watching():
+                return recorder.backward(real_backward, args, kwargs)
+            return real_backward(*args, **kwargs)
+
+        @functools.wraps(real_grad)
+        def grad(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = retained(3, args, kwargs)
+            if not recorder.watching():
+                return real_grad(*args, **kwargs)
+            try:
+                with recorder.inside():
+                    return real_grad(*args, **kwargs)
+            except Exception as error:
+                recorder.failed(error, "grad", recorder.here())
+                raise
+
+        @functools.wraps(real_init)
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            real_init(self, *args, **kwargs)
+            if recorder.watching():
+                with recorder.bookkeeping():
+                    recorder.constructed(self, recorder.here())
+
+        def before(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if not recorder.watching():
+                return None
+            at = recorder.here()
+            if still:
+                tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
+                moved[id(optimizer)] = [(tensor, tensor.detach().clone()) for tensor in tensors]
+            closure = args[1] if len(args) > 1 else kwargs.get("closure")
+            if closure is None:
+                recorder.step(optimizer, at)
+                return None
+
+            # With a closure the gradients come to be within the step: once per evaluation.
+            def evaluate() -> Any:
+                loss = closure()
+                recorder.step(optimizer, at)
+                return loss
+
+            if len(args) > 1:
+                return (args[0], evaluate, *args[2:]), kwargs
+            return args, {**kwargs, "closure": evaluate}
+
+        def after(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            for tensor, value in moved.pop(id(optimizer), ()):
+                tensor.data.copy_(value)
+
+        torch.autograd.backward = backward
+        torch.autograd.grad = grad
+        torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign]
+        register_optimizer_step_pre_hook(before)
+        register_optimizer_step_post_hook(after)
+        # Accelerators are hidden: results there are not repeatable, and a fork cannot use them.
+        if hasattr(torch.backends, "mps"):
+            torch.backends.mps.is_available = lambda: False  # type: ignore[assignment]
+
+
+def state(tensor: torch.Tensor) -> tuple[torch.Tensor | None, int]:
+    """What tells whether a backward call has accumulated into a tensor's gradient."""
+    gradient = tensor.grad
+    return gradient, -1 if gradient is None else gradient._version
+
+
+def same(one: tuple[Any, int], other: tuple[Any, int]) -> bool:
+    """Whether two looks at a gradient saw the same tensor at the same version."""
+    return one[0] is other[0] and one[1] == other[1]
+
+
+# -- the surroundings of a run -------------------------------------------------------------
+
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+PATHS = {
+    "os.mkdir": 1,
+    "os.remove": 1,
+    "os.rmdir": 1,
+    "os.rename": 2,
+    "os.link": 2,
+    "os.symlink": 2,
+    "os.truncate": 1,
+    "os.chmod": 1,
+    "os.chown": 1,
+    "os.utime": 1,
+}
+LOCAL = ("localhost", "127.", "::1", "0.0.0.0")
+
+
+def guard(folder: str) -> None:
+    """Refuse, at Python's level, writes outside ``folder`` and connections to other machines.
+
+    It keeps an ordinary script from touching the project; it is no sandbox: C code and child
+    processes are not held by it.
+    """
+    inside = (os.path.join(os.path.realpath(folder), ""), "/dev/")
+
+    import torch
+
+    def allowed(path: Any) -> bool:
+        if isinstance(path, int) or path is None:
+            return True
+        real = os.path.realpath(os.fsdecode(path))
+        return (real + os.sep).startswith(inside)
+
+    def refuse(path: Any) -> None:
+        raise PermissionError(13, "writing outside the temporary folder is refused during verification", path)
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if event == "open":
+            path, _, flags = args
+            if isinstance(flags, int) and flags & WRITES and not allowed(path):
+                refuse(path)
+        elif event in PATHS:
+            for path in args[: PATHS[event]]:
+                if not allowed(path):
+                    refuse(path)
+        elif event in ("socket.connect", "socket.getaddrinfo"):
+            host = args[0] if event == "socket.getaddrinfo" else args[1]
+            host = host[0] if isinstance(host, tuple) else host if event == "socket.getaddrinfo" else None
+            if host is not None and not str(host).startswith(LOCAL):
+                raise OSError("the network is off during verification")
+
+    real_save = torch.save
+
+    @functools.wraps(real_save)
+    def save(value: object, f: Any, *args: Any, **kwargs: Any) -> None:
+        # It opens its file in C, where no audit hook sees it.
+        if isinstance(f, (str, os.PathLike)) and not allowed(f):
+            refuse(f)
+        real_save(value, f, *args, **kwargs)
+
+    torch.save = save  # type: ignore[assignment]
+    sys.addaudithook(hook)
+
+
+def limit(limits: dict[str, Any]) -> None:
+    """Bound memory and the size of files, where the system can."""
+    try:
+        import resource
+    except ImportError:
+        return
+    used = 0
+    with contextlib.suppress(OSError), open("/proc/self/statm") as status:
+        used = int(status.read().split()[0]) * resource.getpagesize()
+    # Torch's libraries alone map gigabytes that are never touched, so the bound is on growth.
+    bounds = [("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", limits["file"])]
+    if used:
+        bounds.append(("RLIMIT_AS", used + limits["memory"]))
+    for name, bound in bounds:
+        with contextlib.suppress(ValueError, OSError, AttributeError):
+            resource.setrlimit(getattr(resource, name), (bound, bound))
+
+
+def seed_all(seed: int) -> None:
+    """Seed every generator that a script may draw from without seeding it."""
+    import torch
+
+    random.seed(seed)
+    torch.manual_seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
+
+
+def run(job: dict[str, Any]) -> None:
+    """Run one job in this process, which ends with it."""
+    import torch
+
+    folder = job["folder"]
+    cwd = os.path.join(folder, "cwd")
+    os.makedirs(cwd, exist_ok=True)
+    for name, descriptor in (("stdout.txt", 1), ("stderr.txt", 2)):
+        opened = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(opened, descriptor)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.chdir(cwd)
+    for variable in (
+        "TMPDIR",
+        "MPLCONFIGDIR",
+        "NUMBA_CACHE_DIR",
+        "TORCHINDUCTOR_CACHE_DIR",
+        "TRITON_CACHE_DIR",
+    ):
+        os.environ[variable] = os.path.join(folder, "cwd")
+    tempfile.tempdir = None
+    path = job["path"]
+    source = job["source"]
+    recorder = Recorder(job)
+    limit(job["limits"])
+    guard(folder)
+    seed_all(job["seed"])
+    recorder.emit(
+        "start",
+        torch=str(torch.__version__),
+        python=sys.version.split()[0],
+        exact=EXACT,
+        sketch=SKETCH,
+    )
+    recorder.install()
+    sys.argv = [path, *job["args"]]
+    sys.path.insert(0, os.path.dirname(path))
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__file__=path, __builtins__=__builtins__)
+    sys.modules["__main__"] = main
+    # No time of modification: linecache then keeps these lines, whatever the file on disk says.
+    linecache.cache[path] = (len(source), None, source.splitlines(True), path)
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, lambda *_: recorder.finish("seconds"))
+        signal.setitimer(signal.ITIMER_REAL, job["limits"]["seconds"])
+    with contextlib.ExitStack() as stack:
+        if job["keep"]:
+            # What is saved is copied, so no later step can reach it, and hooks skip the version check.
+            stack.enter_context(
+                torch.autograd.graph.saved_tensors_hooks(
+                    lambda saved: saved.detach().clone(), lambda kept: kept
+                )
+            )
+        try:
+            exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
+        except SystemExit as leaving:
+            if leaving.code not in (None, 0):
+                recorder.finish("error", recorder.failed(leaving, "script", where(recorder, leaving)))
+        except BaseException as error:
+            recorder.finish("error", recorder.failed(error, "script", where(recorder, error)))
+    recorder.finish("finished")
+
+
+def where(recorder: Recorder, error: BaseException) -> dict[str, Any]:
+    """The place that an exception came from, by its traceback."""
+    if isinstance(error, SyntaxError) and error.filename == recorder.path:
+        return {"script": [error.lineno, None, None, None], "inner": None, "tensor": False}
+    frames = []
+    trace = error.__traceback__
+    while trace is not None:
+        frames.append((trace.tb_frame, trace.tb_lasti, trace.tb_lineno))
+        trace = trace.tb_next
+    return recorder.place(frames[::-1])
+
+
+# -- the server ----------------------------------------------------------------------------
+
+
+def warm() -> dict[str, Any]:
+    """Import what every run needs, once."""
+    import torch
+
+    with contextlib.suppress(ImportError):
+        import numpy  # noqa: F401
+    torch.set_num_threads(1)
+    try:
+        from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: F401
+    except ImportError:
+        raise ImportError("torch " + str(torch.__version__) + " is too old (2.0 is needed)") from None
+    # The first optimizer of a process makes torch import its compiler, which takes a second.
+    torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    return {"torch": str(torch.__version__), "python": sys.version.split()[0]}
+
+
+class Server:
+    """Forks a process for each job, a few at a time, and ends those that overrun."""
+
+    GRACE = 5.0
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self.channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)
+        self.requests = os.dup(0)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        self.waiting: list[str] = []
+        self.running: dict[int, tuple[str, float]] = {}
+
+    def say(self, **message: Any) -> None:
+        """Send one line to the caller."""
+        self.channel.write(json.dumps(message) + "\n")
+        self.channel.flush()
+
+    def serve(self) -> None:
+        """Work until the caller closes the channel; then nothing is left running."""
+        import select
+
+        try:
+            self.say(ready=warm())
+        except Exception as error:
+            self.say(fatal=type(error).__name__ + ": " + str(error))
+            return
+        pending = b""
+        try:
+            while True:
+                ready, _, _ = select.select([self.requests], [], [], 0.01 if self.running else None)
+                if ready:
+                    data = os.read(self.requests, 65536)
+                    if not data:
+                        return
+                    *lines, pending = (pending + data).split(b"\n")
+                    self.waiting.extend(line.decode() for line in lines)
+                self.reap()
+                while self.waiting and len(self.running) < self.workers:
+                    self.start(self.waiting.pop(0))
+        finally:
+            for child in list(self.running):
+                self.kill(child)
+
+    def start(self, name: str) -> None:
+        """Fork a process for the job in the file ``name``."""
+        with open(name, encoding="utf-8") as file:
+            job = json.load(file)
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setpgid(0, 0)
+                os.close(self.requests)
+                os.close(self.channel.fileno())
+                run(job)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(70)
+        self.running[child] = (name, time.monotonic() + job["limits"]["seconds"] + self.GRACE)
+
+    def reap(self) -> None:
+        """Answer for the processes that have ended; end those that are late."""
+        for child, (name, deadline) in list(self.running.items()):
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                del self.running[child]
+                self.kill(child)  # what it started and left behind
+                self.say(job=name, signal=status & 0x7F, code=status >> 8)
+            elif time.monotonic() > deadline:
+                self.kill(child)
+                os.waitpid(child, 0)
+                del self.running[child]
+                self.say(job=name, signal=None, code=None)
+
+    def kill(self, child: int) -> None:
+        """End a run and all that it started (they are one process group)."""
+        with contextlib.suppress(OSError):
+            os.killpg(child, signal.SIGKILL)
+
+
+def main(arguments: list[str]) -> None:
+    """See the module's docstring."""
+    if arguments[:1] == ["--serve"]:
+        Server(int(arguments[1]) if len(arguments) > 1 else 2).serve()
+        return
+    with open(arguments[0], encoding="utf-8") as file:
+        job = json.load(file)
+    warm()
+    run(job)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,473 @@
+"""What one watched run of a script did to gradients, as the probe recorded it.
+
+Everything here is plain data, readable without torch: gradfix compares recordings in its own
+process, which may have no torch at all. Small tensors are there whole, large ones as a sketch
+(projections on fixed random signs, from which the distance of two tensors is estimated).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+BY_HAND = -1
+"""Stands among the backward calls that fed a gradient: something else assigned it."""
+
+Kind = Literal["E1", "E2", "E3", "E4", "other"]
+"""Autograd's errors (see ``probe.KINDS``): freed graph, moved saved tensor, nothing to
+differentiate, leaf modified in place."""
+
+Ending = Literal["finished", "error", "steps", "backwards", "seconds", "killed", "died", "trouble"]
+"""How a run ended: by itself, by an exception, by a spent budget, by the server's clock, by a
+signal or an exit that the probe did not see, or by a failure of the recorder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the user's code something happened."""
+
+    line: int | None
+    """The line of the script (from 1), ``None`` if no frame of the script was involved."""
+    first: int = 0
+    last: int = 0
+    """The lines of the statement around it (of its header, for a compound statement)."""
+    receiver: str | None = None
+    """For a backward call: the source of what is differentiated, e.g. ``loss`` of ``loss.backward()``."""
+    file: str | None = None
+    """Another file of the project, relative to its root, if the innermost frame stands there."""
+    file_line: int | None = None
+
+    def covers(self, line: int) -> bool:
+        """Whether ``line`` of the script belongs to the statement here."""
+        return self.line is not None and (line == self.line or self.first <= line <= self.last)
+
+    def __str__(self) -> str:
+        if self.line is None:
+            return f"{self.file}:{self.file_line}" if self.file else "an unknown line"
+        return f"line {self.line}" + (f" ({self.file}:{self.file_line})" if self.file else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """A tensor's values at one moment, as float64."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    digest: str
+    """Equal digests mean equal values, bit for bit, and equal shapes."""
+    largest: float
+    """The largest magnitude."""
+    norm: float
+    """The Euclidean norm."""
+    finite: bool
+    exact: array[float] | None = field(repr=False)
+    """All elements, if there are few enough."""
+    sketch: tuple[float, ...] = field(repr=False)
+    """Otherwise projections on random signs that are the same in every run."""
+
+    @property
+    def zero(self) -> bool:
+        """Whether every element is zero."""
+        return self.largest == 0.0
+
+    def distance(self, other: Values) -> float:
+        """The largest difference of two elements relative to the largest magnitude of both.
+
+        For tensors that are only there as a sketch it is the estimated norm of the difference
+        relative to the larger norm. Infinite for different shapes, NaN where values are not finite.
+        """
+        if self.digest == other.digest:
+            return 0.0
+        if self.shape != other.shape:
+            return math.inf
+        if self.exact is not None and other.exact is not None:
+            scale = max(self.largest, other.largest)
+            apart = max((abs(a - b) for a, b in zip(self.exact, other.exact)), default=0.0)
+        else:
+            scale = max(self.norm, other.norm)
+            squares = [(a - b) ** 2 for a, b in zip(self.sketch, other.sketch)]
+            apart = math.sqrt(sum(squares) / len(squares)) if squares else 0.0
+        if not (self.finite and other.finite):
+            return math.nan
+        return apart / scale if scale else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """An optimizer of the run; its index counts constructions."""
+
+    index: int
+    kind: str
+    """The class's name."""
+    place: Place
+    """Where it was constructed."""
+    name: str
+    """What the script calls it, or its kind and line."""
+    parameters: tuple[str, ...]
+    """What the script calls its parameters (empty where that is unknown)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """A backward call that succeeded."""
+
+    index: int
+    """Counts successful backward calls."""
+    place: Place
+    retain: bool
+    """Whether the script asked to retain the graph."""
+    value: Values | None
+    """The value that was differentiated."""
+    reached: frozenset[tuple[int, int]]
+    """``(optimizer, position)`` of the parameters whose gradient it accumulated into."""
+    shares: Mapping[tuple[int, int], Values]
+    """What it added to each of them (only recorded while the weights are held still)."""
+    leaves: Mapping[str, Values | None]
+    """While there is no optimizer: the gradients, after the call, of the leaves that it reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterState:
+    """One parameter at the moment when its optimizer steps."""
+
+    gradient: Values | None
+    value: Values
+    feeds: tuple[int, ...]
+    """The backward calls that accumulated into the gradient since it was last cleared
+    (:data:`BY_HAND` for anything else that assigned it)."""
+
+    @property
+    def moves(self) -> bool:
+        """Whether there is a gradient that is not zero."""
+        return self.gradient is not None and not self.gradient.zero
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An optimizer consumes gradients (for a closure: one evaluation of it)."""
+
+    optimizer: int
+    place: Place
+    random: str
+    """A digest of the random generators' state: equal means equally many draws so far."""
+    parameters: tuple[ParameterState, ...]
+
+    @property
+    def consumes(self) -> bool:
+        """Whether any parameter holds a gradient that a backward call, or a hand, put there."""
+        return any(p.gradient is not None and (p.feeds or not p.gradient.zero) for p in self.parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An exception: every one that autograd raised, caught or not, and the one that ended the run."""
+
+    kind: Kind
+    type: str
+    """The exception's class."""
+    message: str
+    missing: str
+    """The file or module that was missing, where the exception names one."""
+    during: Literal["backward", "grad", "script"]
+    place: Place
+    """For :attr:`during` other than ``script``, the place of the call."""
+
+    @property
+    def autograd(self) -> bool:
+        """Whether autograd raised it."""
+        return self.kind != "other" or self.during != "script"
+
+    def same_as(self, other: Failure) -> bool:
+        """Whether it is the same error, whatever the line."""
+        return (self.kind, self.type, self.message) == (other.kind, other.type, other.message)
+
+
+Event = Backward | Step | Failure
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One run of one script."""
+
+    source: str
+    seed: int
+    ending: Ending
+    detail: str
+    """More about the ending, e.g. the signal."""
+    torch: str
+    """Version of torch, empty if the run did not get that far."""
+    python: str
+    optimizers: tuple[Optimizer, ...]
+    events: tuple[Event, ...]
+    uncaught: Failure | None
+    """The exception that ended the run."""
+    leaves: Mapping[str, Values | None]
+    """Without an optimizer: the gradients of all leaves when the run ended by itself or by an error."""
+    seconds: float
+    output: str = ""
+    """The end of what the script printed, standard error last."""
+
+    @cached_property
+    def backwards(self) -> tuple[Backward, ...]:
+        """The successful backward calls, in order."""
+        return tuple(event for event in self.events if isinstance(event, Backward))
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of all optimizers, in order."""
+        return tuple(event for event in self.events if isinstance(event, Step))
+
+    def steps_of(self, optimizer: int) -> tuple[Step, ...]:
+        """The steps of one optimizer, in order."""
+        return tuple(step for step in self.steps if step.optimizer == optimizer)
+
+    @cached_property
+    def crash(self) -> Failure | None:
+        """The first error that autograd raised, caught by the script or not."""
+        return next((e for e in self.events if isinstance(e, Failure) and e.autograd), None)
+
+    @cached_property
+    def until_crash(self) -> tuple[Event, ...]:
+        """The events before :attr:`crash`, all events if there is none."""
+        return self.events[: self.events.index(self.crash)] if self.crash else self.events
+
+    def receivers(self, feeds: Sequence[int]) -> frozenset[str | None]:
+        """What the backward calls differentiate (``None`` among them: unknown or by hand)."""
+        return frozenset(None if f == BY_HAND else self.backwards[f].place.receiver for f in feeds)
+
+    def parameter(self, optimizer: int, position: int) -> str:
+        """What to call a parameter when speaking to people."""
+        names = self.optimizers[optimizer].parameters
+        name = names[position] if position < len(names) else ""
+        return name or f"parameter {position} of {self.optimizers[optimizer].name}"
+
+    def ran(self) -> str:
+        """What was reached, for people: ``ran 6 steps of optimD and 6 of optimG``."""
+        counts = [(len(self.steps_of(o.index)), o.name) for o in self.optimizers]
+        stepped = [(count, name) for count, name in counts if count]
+        if not stepped:
+            return f"ran {plural(len(self.backwards), 'backward call')}"
+        (count, name), *rest = stepped
+        return f"ran {plural(count, 'step')} of {name}" + "".join(
+            (" and " if following is rest[-1] else ", ") + f"{following[0]} of {following[1]}"
+            for following in rest
+        )
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 step``, ``2 steps``."""
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+class Source:
+    """Answers where in a source something stands."""
+
+    def __init__(self, text: str) -> None:
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):
+            tree = ast.Module([], [])
+        nodes = list(ast.walk(tree))
+        self._statements = [node for node in nodes if isinstance(node, ast.stmt)]
+        self._calls = [node for node in nodes if isinstance(node, ast.Call)]
+
+    def statement(self, line: int) -> tuple[int, int]:
+        """The lines of the innermost statement around ``line`` (of its header, if it is compound)."""
+        best = (line, line)
+        start = 0
+        for node in self._statements:
+            last = node.end_lineno or node.lineno
+            body = getattr(node, "body", None)
+            if body:
+                last = max(node.lineno, body[0].lineno - 1)
+            if node.lineno <= line <= last and node.lineno >= start:
+                best, start = (node.lineno, last), node.lineno
+        return best
+
+    def receiver(self, position: Sequence[int | None], tensor: bool) -> str | None:
+        """What the backward call at ``position`` differentiates.
+
+        ``position`` is ``line, end_line, column, end_column`` as bytecode knows it; ``tensor``
+        says that it is the receiver of the call (otherwise the first argument is).
+        """
+        line, end_line, _, end_column = position
+        # A call's end is its own closing bracket: no two calls share it.
+        calls = [c for c in self._calls if (c.end_lineno, c.end_col_offset) == (end_line, end_column)]
+        if end_line is None:
+            calls = [c for c in self._calls if c.lineno == line and _is_backward(c)]
+        if len(calls) != 1:
+            return None
+        (call,) = calls
+        if tensor and isinstance(call.func, ast.Attribute):
+            return ast.unparse(call.func.value)
+        return ast.unparse(call.args[0]) if call.args and not tensor else None
+
+    def constructed(self, line: int) -> str | None:
+        """What the result of a constructor call on ``line`` is assigned to."""
+        names = []
+        for node in self._statements:
+            if node.lineno <= line <= (node.end_lineno or node.lineno):
+                if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                    names.append(node.targets[0])
+                elif isinstance(node, ast.AnnAssign):
+                    names.append(node.target)
+        plain = [ast.unparse(name) for name in names if isinstance(name, ast.Name | ast.Attribute)]
+        return plain[0] if len(plain) == 1 else None
+
+
+def _is_backward(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
+
+
+class _Loader:
+    """Builds a recording from the files of one run."""
+
+    def __init__(self, folder: Path, source: str) -> None:
+        self.source = Source(source)
+        self.folder = folder
+        values = folder / "values.bin"
+        self.bytes = values.read_bytes() if values.exists() else b""
+        self.made: dict[tuple[str, int | None], Values] = {}
+
+    def clean(self, text: str) -> str:
+        """``text`` as if the working directory of the run had been the only folder."""
+        for folder in (self.folder / "cwd", self.folder):
+            text = text.replace(f"{folder}/", "").replace(str(folder), ".")
+        return text
+
+    def values(self, entry: list[Any] | None) -> Values | None:
+        if entry is None:
+            return None
+        shape, dtype, digest, largest, norm, finite, offset, sketch = entry
+        known = self.made.get((digest, offset))
+        if known is None:
+            exact: array[float] | None = None
+            if offset is not None:
+                exact = array("d")
+                exact.frombytes(self.bytes[offset : offset + 8 * math.prod(shape)])
+            known = self.made[digest, offset] = Values(
+                shape=tuple(shape),
+                dtype=dtype,
+                digest=digest,
+                largest=float(largest),
+                norm=float(norm),
+                finite=finite,
+                exact=exact,
+                sketch=tuple(float(number) for number in sketch or ()),
+            )
+        return known
+
+    def given(self, entry: list[Any]) -> Values:
+        values = self.values(entry)
+        assert values is not None
+        return values
+
+    def place(self, at: dict[str, Any]) -> Place:
+        inner = at["inner"] or {}
+        if at["script"] is None:
+            return Place(None, file=inner.get("file"), file_line=inner.get("line"))
+        line = at["script"][0]
+        first, last = self.source.statement(line)
+        receiver = None if inner else self.source.receiver(at["script"], at["tensor"])
+        return Place(line, first, last, receiver, inner.get("file"), inner.get("line"))
+
+    def event(self, raw: dict[str, Any], backwards: int) -> Event:
+        place = self.place(raw["at"])
+        if raw["event"] == "backward":
+            return Backward(
+                index=backwards,
+                place=place,
+                retain=raw["retain"],
+                value=self.values(raw["value"]),
+                reached=frozenset((index, position) for index, position in raw["reached"]),
+                shares={(index, position): self.given(share) for index, position, share in raw["shares"]},
+                leaves={name: self.values(entry) for name, entry in raw["leaves"].items()},
+            )
+        if raw["event"] == "step":
+            states = (
+                ParameterState(self.values(gradient), self.given(value), tuple(feeds))
+                for gradient, value, feeds in raw["parameters"]
+            )
+            return Step(raw["optimizer"], place, raw["random"], tuple(states))
+        return Failure(
+            kind=raw["kind"],
+            type=raw["type"],
+            message=self.clean(raw["message"]),
+            missing=self.clean(raw["missing"]),
+            during=raw["during"],
+            place=place,
+        )
+
+    def optimizer(self, raw: dict[str, Any], index: int) -> Optimizer:
+        place = self.place(raw["at"])
+        name = self.source.constructed(place.line) if place.line and not place.file else None
+        name = name or f"the {raw['kind']} of {place}"
+        return Optimizer(index, raw["kind"], place, name, tuple(raw["parameters"]))
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.exists():
+        return
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            return  # the process was ended while it wrote this line
+
+
+def _tail(path: Path, size: int = 4000) -> str:
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - size))
+        return file.read().decode("utf-8", "replace")
+
+
+def load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) -> Recording:
+    """Read what the probe wrote into ``folder`` when it ran ``source``.
+
+    ``fallback`` is the ending of a run whose process could not write its own, and its detail.
+    """
+    loader = _Loader(folder, source)
+    events: list[Event] = []
+    optimizers: list[Optimizer] = []
+    start: dict[str, Any] = {}
+    end: dict[str, Any] = {}
+    detail = ""
+    backwards = 0
+    for raw in _lines(folder / "events.jsonl"):
+        match raw["event"]:
+            case "start":
+                start = raw
+            case "optimizer":
+                optimizers.append(loader.optimizer(raw, len(optimizers)))
+            case "trouble":
+                detail = loader.clean(raw["message"])
+            case "end":
+                end = raw
+            case _:
+                events.append(loader.event(raw, backwards))
+                backwards += raw["event"] == "backward"
+    failures = [event for event in events if isinstance(event, Failure)]
+    raised = end.get("raised")
+    return Recording(
+        source=source,
+        seed=seed,
+        ending=end.get("how", fallback[0]),
+        detail=detail if end else fallback[1],
+        torch=start.get("torch", ""),
+        python=start.get("python", ""),
+        optimizers=tuple(optimizers),
+        events=tuple(events),
+        uncaught=failures[raised] if raised is not None else None,
+        leaves={name: loader.values(entry) for name, entry in end.get("leaves", {}).items()},
+        seconds=end.get("seconds", 0.0),
+        output=loader.clean(_tail(folder / "stdout.txt") + _tail(folder / "stderr.txt")),
+    )
