@@ -292,8 +292,6 @@ def binary(
     args = [(left, left_node), (right, right_node)]
     if table is None:
         return unknown(run, args, {}, site, op.__class__.__name__)
-    if scalar == "left" and len(table.operands) == 1:
-        args = args[1:]
     return apply(run, table, args, {}, site)
 
 
@@ -438,7 +436,7 @@ def iterate(
     if isinstance(value, Tensor):
 
         def select(k: int) -> Value:
-            table = operators.method("getitem.int") or operators.method("getitem") or operators.method("select")
+            table = operators.method("getitem.int_or_slice")
             if table is None or site is None:
                 return Tensor(value.node, value.requires, value.storage)
             return apply(run, table, [(value, site)], {}, site)
@@ -541,7 +539,7 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
             return fresh
         return Opaque("item")
     if isinstance(value, Tensor):
-        name = "getitem.int"
+        name = "getitem.int_or_slice"
         if isinstance(index, Tensor) or (isinstance(index, Opaque) and index.node is not None):
             name = "getitem.tensor"
         elif isinstance(index, (Opaque, Sequence)):
@@ -549,10 +547,9 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
             slot = operands_of(value, expression)
             node, requires, _ = record(run, "getitem", site or expression, [slot], None)
             return Tensor(node, requires)
-        table = operators.method(name) or operators.method("getitem.slice") or operators.method("select")
-        if table is not None:
-            return apply(run, table, [(value, expression)], {}, site or expression)
-        return unknown(run, [(value, expression)], {}, site or expression, "getitem")
+        table = operators.method(name)
+        assert table is not None
+        return apply(run, table, [(value, expression)], {}, site or expression)
     if isinstance(value, Module):
         if isinstance(index, Const):
             if isinstance(index.value, int) and -len(value.items) <= index.value < len(value.items):
@@ -596,9 +593,9 @@ def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value
             return Sequence(value.kind, list(value.items), True)
         return Sequence(value.kind, value.items[slice(*parts)], value.open)
     if isinstance(value, Tensor):
-        table = operators.method("getitem.slice") or operators.method("narrow")
-        if table is not None:
-            return apply(run, table, [(value, node.value)], {}, node)
+        table = operators.method("getitem.int_or_slice")
+        assert table is not None
+        return apply(run, table, [(value, node.value)], {}, node)
     if isinstance(value, Module) and value.kind == "torch.nn.Sequential" and not unknown_bound:
         cut = Module(value.kind, value.label)
         cut.items = value.items[slice(*parts)]
@@ -616,7 +613,7 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
     if isinstance(holder, Tensor):
         args = [(holder, target.value), (value, target)]
         slots = [operands_of(v, e) for v, e in args]
-        table = operators.method("setitem.slice") or operators.method("setitem") or operators.method("copy_")
+        table = operators.method("setitem.int_or_slice")
         node, requires, saves = record(run, "setitem", target, slots, table)
         if not (node is None and holder is value):
             _changed_in_place(run, holder, node, requires, saves, "item assignment", target)
@@ -661,6 +658,7 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
         return External(canonical(f"{value.name}.{name}"))
     if isinstance(value, Tensor):
         if name == "grad":
+            run.grad_reads.append((run.tick(), value.leaf))
             return Each([value.leaf], "grad") if value.leaf is not None else Opaque("grad")
         if name == "data":
             # Writes through .data do not move the version counter: memory of its own to the model.
@@ -675,6 +673,8 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
         return Method(value, name)
     if isinstance(value, Each):
         if name in ("grad", "data"):
+            if name == "grad":
+                run.grad_reads += [(run.tick(), leaf) for leaf in value.leaves]
             return Each(value.leaves, "grad" if "grad" in (name, value.view) else "data")
         if name in TENSOR_DATA or name == "requires_grad":
             return Opaque(name)

@@ -191,6 +191,7 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
                     _forget(leaf)
         elif isinstance(value, (Tensor, Opaque)):
             if value.node is not None:
+                run.escapes.append((run.tick(), [value.node]))
                 for reached in reach([(value.node, True)]):
                     reached.maybe_freed = True
                     for leaf, _, _ in reached.leaves:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd import calls
-from gradfix.autograd.graph import Change, Event, Leaf, ModuleCall, Node, Path, Tri
+from gradfix.autograd.graph import Change, Event, Leaf, ModuleCall, Node, Path, Tri, reach
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -122,7 +122,12 @@ class Run:
         self.carried: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
         self.frames: dict[ast.AST, Frame] = {}
         self.optimizers: list[Optimizer] = []
-        self.escaped: set[Node] = set()
+        self.escapes: list[tuple[int, list[Node]]] = []
+        """When something unknown was handed graphs that it could traverse, and their roots."""
+        self.returned: list[Node] = []
+        """The graphs that a caller outside the file gets hold of."""
+        self.grad_reads: list[tuple[int, Leaf | None]] = []
+        """When a gradient was looked at, and whose."""
         self.globals = Frame(None, None)
         self.globals.variables["__name__"] = Const("__main__")
         self.assigned_from: dict[int, ast.stmt] = {}
@@ -144,6 +149,15 @@ class Run:
         self.fuel -= 1
         if self.fuel <= 0:
             raise OutOfFuel
+
+    def escaped_after(self, serial: int) -> set[Node]:
+        """Every node that something unknown could traverse after the given moment."""
+        roots = [(node, True) for at, nodes in self.escapes if at > serial for node in nodes]
+        return set(reach(roots))
+
+    def grad_read_between(self, first: int, last: int) -> bool:
+        """Whether a gradient was looked at between two serial numbers."""
+        return any(first < at < last for at, _ in self.grad_reads)
 
     # ------------------------------------------------------------------ statements
 

@@ -29,12 +29,11 @@ class Relevance:
         self._generators: dict[ast.AST, bool] = {}
         self._collect(tree.body, None)
         lines = re.split(r"\r\n|\r|\n", text)
-        self.direct = sorted(i for i, line in enumerate(lines, 1) if DIRECT.search(line))
-        self.backwards = sorted(i for i, line in enumerate(lines, 1) if BACKWARD.search(line))
-        self.graph = sorted(i for i, line in enumerate(lines, 1) if GRAPH.search(line))
         self.used: set[str] = set()
-        """Names of relevant functions that are mentioned outside their definition."""
-        self._spread(lines)
+        """Names of functions that differentiate and are mentioned outside their definition."""
+        self.graph = sorted(i for i, line in enumerate(lines, 1) if GRAPH.search(line))
+        self.direct = self._spread(lines, DIRECT)
+        self.backwards = self._spread(lines, BACKWARD)
 
     def _collect(self, body: list[ast.stmt], cls: ast.ClassDef | None) -> None:
         for statement in body:
@@ -53,28 +52,22 @@ class Relevance:
                 for handler in getattr(statement, "handlers", ()):
                     self._collect(handler.body, cls)
 
-    def _spread(self, lines: list[str]) -> None:
-        """Calls of a function that holds relevant lines are relevant, and so on upwards."""
-        known: set[str] = set()
-        relevant = set(self.direct)
-        backwards = set(self.backwards)
+    def _spread(self, lines: list[str], pattern: re.Pattern[str]) -> list[int]:
+        """The lines that match, and those that mention a function that holds such lines, and so on."""
+        found = sorted(i for i, line in enumerate(lines, 1) if pattern.search(line))
+        known: set[str] = {"__init__", "__call__"}
         while True:
-            names = {
-                f.name for f in self.functions if f.name not in known and self.touches(f) and f.name != "__init__"
-            }
+            names = {f.name for f in self.functions if f.name not in known and _within(f, found)}
             if not names:
-                break
+                return found
             known |= names
-            pattern = re.compile(r"(?<!def )\b(" + "|".join(map(re.escape, names)) + r")\b")
-            with_backward = {f.name for f in self.functions if f.name in names and _within(f, self.backwards)}
+            mention = re.compile(r"(?<!def )\b(" + "|".join(map(re.escape, names)) + r")\b")
+            relevant = set(found)
             for number, line in enumerate(lines, 1):
-                for found in pattern.findall(line):
+                for name in mention.findall(line):
                     relevant.add(number)
-                    self.used.add(found)
-                    if found in with_backward:
-                        backwards.add(number)
-            self.direct = sorted(relevant)
-            self.backwards = sorted(backwards)
+                    self.used.add(name)
+            found = sorted(relevant)
 
     def touches(self, node: ast.AST) -> bool:
         """Whether a statement holds a call that moves gradients, directly or through the project."""

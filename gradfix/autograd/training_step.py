@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from gradfix.autograd import calls
-from gradfix.autograd.graph import Backward, Step, ZeroGrad
-from gradfix.autograd.interpreter import Flow, OutOfFuel, Run, Scenario, carried
+from gradfix.autograd.interpreter import OutOfFuel, Run, Scenario, carried
 from gradfix.autograd.relevance import Definition, Relevance
-from gradfix.autograd.values import Class, Function, Instance, Module, Opaque, Value
+from gradfix.autograd.values import Class, Frame, Function, Instance, Module, Opaque, Value, tensors_in
 from gradfix.codemod import Span
 from gradfix.segments import Lines
 
@@ -246,7 +245,7 @@ def run_entry(run: Run, tree: ast.Module, definition: Definition) -> None:
     if owner is None:
         value = run.globals.variables.get(definition.name)
         if isinstance(value, Function):
-            calls.call_function(run, value, [], {}, definition)
+            _returned(run, calls.call_function(run, value, [], {}, definition))
         return
     cls = run.globals.variables.get(owner.name)
     if not isinstance(cls, Class):
@@ -266,14 +265,17 @@ def run_entry(run: Run, tree: ast.Module, definition: Definition) -> None:
         if number:
             names = {f"self.{k}": v for k, v in carried_attributes(instance).items()}
             run.carried[definition, run.path] = names
-        calls.call_function(run, method.bind(instance), [], {}, definition)
+        _returned(run, calls.call_function(run, method.bind(instance), [], {}, definition))
     run.path = ()
+
+
+def _returned(run: Run, value: Value) -> None:
+    """A caller outside the file holds the result: it may traverse its graph."""
+    run.returned += [t.node for t in tensors_in(value) if t.node is not None]
 
 
 def carried_attributes(instance: Module | Instance) -> dict[str, Value]:
     """What an instance holds between two calls that carries a graph."""
-    from gradfix.autograd.values import Frame
-
     frame = Frame(None, None)
     frame.variables = dict(instance.attributes)
     return carried(frame)
@@ -307,22 +309,4 @@ def _has_relevant_loop(definition: Definition, run: Run) -> bool:
     )
 
 
-# ---------------------------------------------------------------------- questions
-
-
-def backwards(run: Run) -> list[Backward]:
-    """The backwards of a run, in order."""
-    return [e for e in run.events if isinstance(e, Backward)]
-
-
-def steps(run: Run) -> list[Step]:
-    """The optimizer steps of a run, in order."""
-    return [e for e in run.events if isinstance(e, Step)]
-
-
-def zeros(run: Run) -> list[ZeroGrad]:
-    """The places where gradients were certainly cleared, in order."""
-    return [e for e in run.events if isinstance(e, ZeroGrad)]
-
-
-__all__ = ["CALLS", "FUEL", "Entry", "Flow", "Program", "analyze"]
+__all__ = ["CALLS", "FUEL", "Entry", "Program", "analyze"]

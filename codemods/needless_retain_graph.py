@@ -1,0 +1,67 @@
+"""`retain_graph=True` on a backward whose graph nothing traverses again.
+
+    loss.backward(retain_graph=True)   =>   loss.backward()
+    optimizer.step()                        optimizer.step()
+
+The flag keeps every saved activation alive until the last reference to the graph goes, and it turns the
+clear error "backward through the graph a second time" of a later mistake into silently wrong gradients.
+
+Preconditions, each because removing the flag is right only with a proof:
+
+* the flag is written literally: a variable may be false already;
+* whichever way undecided conditions go, no later `backward` or `autograd.grad` reaches a node that this
+  one ran and that saved something: such a node would raise once it is freed;
+* no function that the model cannot see is handed a tensor of this graph afterwards, and the function that
+  holds the call does not return one: somebody else could traverse it.
+
+Effect: preserves. The gradients are the same, bit for bit.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+
+from gradfix.autograd.graph import Backward, reach
+from gradfix.autograd.interpreter import Run
+from gradfix.autograd.questions import backwards
+from gradfix.autograd.training_step import Program
+from gradfix.codemod import Effect, Finding, Fix, Span
+from gradfix.edits import drop_retain, note, receiver, retain_argument
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each `retain_graph=True` that is proved to be needless."""
+    for entry in program.entries:
+        for event in entry.certain(needless, lambda e: e.site, raises=False):
+            assert isinstance(event.site, ast.Call)
+            yield Finding(
+                "needless-retain-graph",
+                f"`retain_graph=True` keeps the graph of `{receiver(program, event)}`, "
+                "and nothing traverses it again",
+                Span.of(event.site),
+                (note(event.site, "no later backward reaches what this one ran"),),
+                (Fix("drop retain_graph=True", Effect.PRESERVES, tuple(drop_retain(event))),),
+            )
+
+
+def needless(run: Run) -> dict[Hashable, Backward]:
+    """The backwards with the flag that no event of the run needs it for; every pass must agree."""
+    found: dict[Hashable, Backward] = {}
+    refuted: set[Hashable] = set()
+    every = list(backwards(run))
+    for number, event in enumerate(every):
+        if event.retain is not True or retain_argument(event.site) is None:
+            continue
+        kept = {node for node in event.visited if node.saves is not False}
+        needed = (
+            not event.certain
+            or not event.roots
+            or any(node in kept for later in every[number + 1 :] for node in later.visited)
+            or bool(kept & run.escaped_after(event.serial))
+            or any(node in kept for node in reach([(n, True) for n in run.returned]))
+        )
+        if needed:
+            refuted.add(event.site)
+        found.setdefault(event.site, event)
+    return {site: event for site, event in found.items() if site not in refuted}

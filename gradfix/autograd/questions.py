@@ -1,0 +1,104 @@
+"""Questions that more than one codemod asks of a run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad, reach
+from gradfix.autograd.interpreter import Run
+from gradfix.autograd.values import Sequence, Tensor, Value, tensors_in
+
+
+def backwards(run: Run) -> Iterator[Backward]:
+    """The backwards of a run (``autograd.grad`` among them), in order."""
+    return (e for e in run.events if isinstance(e, Backward))
+
+
+def steps(run: Run) -> Iterator[Step]:
+    """The optimizer steps of a run, in order."""
+    return (e for e in run.events if isinstance(e, Step))
+
+
+def zeros(run: Run) -> Iterator[ZeroGrad]:
+    """The places where gradients were certainly cleared, in order."""
+    return (e for e in run.events if isinstance(e, ZeroGrad))
+
+
+def first_step(run: Run, backward: Backward) -> Step | None:
+    """The first step that consumes what ``backward`` accumulated."""
+    for step in steps(run):
+        if step.serial > backward.serial and any(backward in d for d in step.consumed.values()):
+            return step
+    return None
+
+
+def owner(run: Run, backward: Backward) -> OptimizerState | None:
+    """The optimizer that a loss is for: the first to step on its gradients."""
+    step = first_step(run, backward)
+    return step.optimizer if step is not None else None
+
+
+def consumers(run: Run, backward: Backward) -> set[OptimizerState]:
+    """Every optimizer that consumes some of a backward's gradients."""
+    return {s.optimizer for s in steps(run) if any(backward in d for d in s.consumed.values())}
+
+
+def same_pass(node: Node, event: Backward) -> bool:
+    """Whether ``node`` was computed in the pass of every loop in which ``event`` happens."""
+    return node.path[: len(event.path)] == event.path
+
+
+def calls_in(nodes: Iterable[Node]) -> list[ModuleCall]:
+    """The network calls that nodes belong to, in order."""
+    found = {node.call for node in nodes if node.call is not None}
+    return sorted(found, key=lambda c: c.serial)
+
+
+def carrying(call: ModuleCall, targets: set[Node]) -> list[tuple[ast.expr, Value]]:
+    """The operands of a network call whose graph certainly leads into ``targets``."""
+    found = []
+    for expression, value in call.operands:
+        roots = [(t.node, True) for t in tensors_in(value) if t.node is not None]  # type: ignore[arg-type]
+        if roots and any(sure and node in targets for node, sure in reach(roots).items()):
+            found.append((expression, value))
+    return found  # type: ignore[return-value]
+
+
+def without_call(backward: Backward, calls: set[ModuleCall]) -> set[Node]:
+    """The nodes that a backward reaches without going through the given network calls."""
+    seen: set[Node] = set()
+    work = [n for n in backward.roots]
+    while work:
+        node = work.pop()
+        if node in seen or node.call in calls:
+            continue
+        seen.add(node)
+        work += [e.node for e in node.edges]
+    return seen
+
+
+def holding(nodes: Iterable[Node], leaves: set[Leaf]) -> set[Node]:
+    """Those nodes that hand gradient to one of ``leaves``."""
+    return {n for n in nodes if any(leaf in leaves for leaf, _, _ in n.leaves)}
+
+
+def owned_elsewhere(run: Run, backward: Backward, by: OptimizerState) -> set[Leaf]:
+    """The leaves that a backward certainly reaches and that belong only to other optimizers."""
+    mine = set(by.owned())
+    others = {leaf for o in run.optimizers if o.state is not by for leaf in o.state.owned()}
+    return {leaf for leaf, sure in backward.reached.items() if sure and leaf in others and leaf not in mine}
+
+
+def detached_code(source: str, expression: ast.expr, value: Value) -> str | None:
+    """Code for ``expression`` with every tensor in it detached; None where its make is not known."""
+    from gradfix.segments import call_method
+
+    if isinstance(value, Sequence):
+        if not value.items or not all(isinstance(i, Tensor) for i in value.items):
+            return None
+        if isinstance(expression, (ast.Tuple, ast.List)):
+            return None
+        inner = f"s.detach() for s in {source}"
+        return f"[{inner}]" if value.kind == "list" else f"tuple({inner})"
+    return call_method(source, expression, "detach")

@@ -1,0 +1,138 @@
+"""Which mistake an error is a symptom of.
+
+Autograd raises the same two errors for quite different mistakes. Each failing backward of a run gets
+exactly one diagnosis, so that no two codemods report it and none repairs another's mistake by silencing
+its symptom.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from gradfix.autograd.graph import Backward, Leaf, Node, OptimizerState, Step
+from gradfix.autograd.interpreter import Run
+from gradfix.autograd.questions import (
+    backwards,
+    calls_in,
+    carrying,
+    first_step,
+    holding,
+    owned_elsewhere,
+    owner,
+    same_pass,
+    steps,
+    without_call,
+)
+
+
+class Diagnosis(enum.Enum):
+    """The mistake behind a failing backward."""
+
+    UNDETACHED = enum.auto()
+    """A loss flows through its own network into one that only feeds it."""
+    STALE = enum.auto()
+    """A prediction made before a step is used in a backward after it."""
+    CARRIED = enum.auto()
+    """A value is carried from pass to pass with its graph."""
+    OUTSIDE = enum.auto()
+    """A graph is built before a loop and traversed in every pass."""
+    USED_TWICE = enum.auto()
+    """Two losses, one graph."""
+
+
+def diagnose(run: Run, event: Backward) -> Diagnosis | None:
+    """The mistake behind ``event``'s failure; None where it does not fail or is not understood."""
+    failure = event.failure
+    if failure is None or failure.node is None or failure.culprit is None or not event.certain:
+        return None
+    node = failure.node
+    if not same_pass(node, event):
+        if len(node.path) < len(event.path) and node.path == event.path[: len(node.path)]:
+            return Diagnosis.OUTSIDE if failure.kind == "E1" else None
+        return Diagnosis.CARRIED
+    if leaking(run, event) is not None:
+        return Diagnosis.UNDETACHED
+    if stale_step(run, event) is not None:
+        return Diagnosis.STALE
+    if failure.kind == "E1" and isinstance(failure.culprit, Backward):
+        return Diagnosis.USED_TWICE
+    return None
+
+
+def feeding(run: Run, backward: Backward) -> tuple[OptimizerState, set[Leaf], set[Node]] | None:
+    """If a loss flows through its own networks, and only through them, into ones that feed them.
+
+    Returns the optimizer that the loss is for, the other networks' leaves, and the nodes that hand them
+    gradient.
+    """
+    mine = owner(run, backward)
+    if mine is None or not backward.certain or not backward.accumulates:
+        return None
+    foreign = owned_elsewhere(run, backward, mine)
+    if not foreign:
+        return None
+    own = set(mine.owned())
+    calls = {c for c in calls_in(backward.visited) if c.leaves & own and not c.leaves & foreign}
+    targets = holding(backward.visited, foreign)
+    if not calls or targets & without_call(backward, calls):
+        return None
+    return mine, foreign, targets
+
+
+def leaking(run: Run, event: Backward) -> Backward | None:
+    """The backward whose loss should have been cut off from the network that feeds it, if one should.
+
+    Both traversals of the shared graph are candidates: the discriminator's loss may come before the
+    generator's or after it.
+    """
+    failure = event.failure
+    assert failure is not None and failure.node is not None
+    candidates: list[Backward] = [event]
+    if isinstance(failure.culprit, Backward):
+        candidates.insert(0, failure.culprit)
+    for candidate in candidates:
+        fed = feeding(run, candidate)
+        if fed is None:
+            continue
+        mine, foreign, _ = fed
+        # What fails must lie in the part that feeds: beyond the loss's own networks.
+        own = set(mine.owned())
+        calls = {c for c in calls_in(candidate.visited) if c.leaves & own and not c.leaves & foreign}
+        if failure.node in without_call(candidate, calls) or failure.node.call in calls:
+            continue
+        if any(reused(run, candidate, c) for c in calls if carrying(c, fed[2])):
+            continue
+        return candidate
+    return None
+
+
+def reused(run: Run, backward: Backward, call: object) -> bool:
+    """Whether another backward of the same pass goes through this very call of the network."""
+    return any(
+        other is not backward and other.site is not backward.site and any(n.call is call for n in other.visited)
+        for other in backwards(run)
+        if other.path == backward.path
+    )
+
+
+def stale_step(run: Run, event: Backward) -> Step | None:
+    """The step that made a prediction stale which ``event`` goes through."""
+    failure = event.failure
+    assert failure is not None
+    if isinstance(failure.culprit, Step):
+        return failure.culprit if failure.kind == "E2" else None
+    if not isinstance(failure.culprit, Backward):
+        return None
+    step = first_step(run, failure.culprit)
+    if step is None or not failure.culprit.serial < step.serial < event.serial:
+        return None
+    moved = set(step.optimizer.owned())
+    shared = [n for n in event.visited if n in failure.culprit.visited]
+    if any(c.leaves & moved for c in calls_in(shared)):
+        return step
+    return None
+
+
+def between(run: Run, first: int, last: int) -> list[Step]:
+    """The steps between two serial numbers."""
+    return [s for s in steps(run) if first < s.serial < last]

@@ -1,0 +1,124 @@
+"""Building blocks of fixes: the edits that several codemods make, and the words that they share."""
+
+from __future__ import annotations
+
+import ast
+from typing import Literal
+
+from gradfix.autograd.graph import Backward, Event, OptimizerState, Step
+from gradfix.autograd.training_step import Program
+from gradfix.codemod import (
+    Edit,
+    InsertStatement,
+    MoveStatement,
+    Note,
+    RemoveArgument,
+    ReplaceExpression,
+    Span,
+)
+
+RETAIN_POSITION = {"backward": 1, "grad": 3}
+"""Where ``retain_graph`` stands when given by position: ``backward(gradient, retain_graph)``."""
+
+
+def retain_argument(call: ast.AST) -> str | int | None:
+    """How a backward is told literally to keep its graph: the keyword, the position, or None."""
+    if not isinstance(call, ast.Call):
+        return None
+    for keyword in call.keywords:
+        if keyword.arg == "retain_graph":
+            literal = isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+            return "retain_graph" if literal else None
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    position = RETAIN_POSITION.get(name, 1)
+    if name == "backward" and isinstance(call.func, ast.Attribute) and _is_module(call.func.value):
+        position = 2  # torch.autograd.backward(tensors, grad_tensors, retain_graph)
+    if len(call.args) == position + 1:
+        given = call.args[position]
+        if isinstance(given, ast.Constant) and given.value is True:
+            return position
+    return None
+
+
+def _is_module(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "autograd"
+
+
+def drop_retain(backward: Event) -> list[Edit]:
+    """The edit that removes ``retain_graph=True`` from a backward, if it is there."""
+    argument = retain_argument(backward.site)
+    if argument is None:
+        return []
+    assert isinstance(backward.site, ast.Call)
+    return [RemoveArgument(Span.of(backward.site), argument)]
+
+
+def add_retain(program: Program, backward: Event) -> Edit | None:
+    """The edit that adds ``retain_graph=True`` to a backward."""
+    site = backward.site
+    if not isinstance(site, ast.Call) or any(k.arg in ("retain_graph", None) for k in site.keywords):
+        return None
+    text = program.segment(site)
+    inner = text[:-1].rstrip()
+    if not (site.args or site.keywords):
+        code = f"{inner}retain_graph=True)"
+    else:
+        code = f"{inner.removesuffix(',')}, retain_graph=True)"
+    return ReplaceExpression(Span.of(site), code)
+
+
+def insert(anchor: ast.stmt, where: Literal["before", "after"], code: str) -> Edit:
+    """The edit that puts ``code`` beside a statement."""
+    return InsertStatement(Span.of(anchor), where, code)
+
+
+def move(statement: ast.stmt, anchor: ast.stmt, where: Literal["before", "after"]) -> Edit:
+    """The edit that moves a statement beside another."""
+    return MoveStatement(Span.of(statement), Span.of(anchor), where)
+
+
+def note(node: ast.AST, message: str) -> Note:
+    """A note at a node of the syntax tree."""
+    assert isinstance(node, (ast.expr, ast.stmt))
+    return Note(Span.of(node), message)
+
+
+def receiver(program: Program, event: Backward | Step) -> str:
+    """The source text of what ``backward`` or ``step`` is called on."""
+    site = event.site
+    if isinstance(event, Backward) and event.receivers:
+        return program.segment(event.receivers[0])
+    if isinstance(site, ast.Call) and isinstance(site.func, ast.Attribute):
+        return program.segment(site.func.value)
+    return ""
+
+
+def stepped(program: Program, optimizer: OptimizerState) -> str | None:
+    """How the program calls an optimizer when it steps it: ``optimizer_D``, ``self.opt["g"]``."""
+    for step in optimizer.steps:
+        site = step.site
+        if not isinstance(site, ast.Call) or not isinstance(site.func, ast.Attribute):
+            continue
+        holder = site.func.value
+        if site.args and not isinstance(site.args[0], (ast.Lambda, ast.Name)):
+            holder = site.args[0]  # scaler.step(optimizer)
+        elif site.args and "scaler" in program.segment(holder).lower():
+            holder = site.args[0]
+        return program.segment(holder)
+    return None
+
+
+def line(node: ast.AST) -> int:
+    """The line of a node."""
+    number = getattr(node, "lineno", 0)
+    return int(number)
+
+
+def names_read(node: ast.AST) -> set[str]:
+    """The variables that a piece of code reads."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def names_bound(node: ast.AST) -> set[str]:
+    """The variables that a piece of code binds."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
