@@ -72,7 +72,8 @@ torch | imag | input[2,3,complex]
 torch Tensor Tensor_ | conj resolve_conj resolve_neg | input[2,3]
 torch | view_as_real | input[2,3,complex]
 torch | view_as_complex | input[3,2]
-torch | complex polar | real[2,3], imag[2,3]
+torch | complex | real[2,3], imag[2,3]
+torch | polar | abs[2,3], angle[2,3]
 
 torch Tensor Tensor_ | add sub subtract mul multiply div divide true_divide maximum minimum fmax fmin
   max.other min.other atan2 arctan2 hypot logaddexp logaddexp2 copysign fmod remainder floor_divide nextafter
@@ -81,8 +82,9 @@ torch Tensor Tensor_ | add sub subtract mul multiply div divide true_divide fmod
   other[3]
 torch Tensor Tensor_ | add sub subtract | input[2,3], other[2,3], alpha=2
 torch Tensor Tensor_ | div divide | input[2,3], other[2,3], rounding_mode='floor'
-torch Tensor Tensor_ special | xlogy xlog1py zeta gammainc gammaincc igamma igammac heaviside |
-  input[2,3,pos], other[2,3,pos]
+torch Tensor Tensor_ special | xlogy xlog1py zeta gammainc gammaincc igamma igammac | input[2,3,pos],
+  other[2,3,pos]
+torch Tensor Tensor_ | heaviside | input[2,3], values[2,3]
 torch Tensor Tensor_ | pow | input[2,3,pos], exponent[2,3]
 torch Tensor | float_power | input[2,3,pos], exponent[2,3]
 torch Tensor Tensor_ | add.scalar sub.scalar subtract.scalar mul.scalar multiply.scalar div.scalar
@@ -99,7 +101,8 @@ torch Tensor Tensor_ | clamp clip | input[2,3], min=0.1
 torch Tensor Tensor_ | clamp clip | input[2,3], max=0.1
 torch Tensor Tensor_ | clamp.tensor clip.tensor | input[2,3], min[2,3], max[2,3]
 torch Tensor torch_ Tensor_ | clamp_min clamp_max | input[2,3], 0.1
-torch Tensor Tensor_ | clamp_min.tensor clamp_max.tensor | input[2,3], other[2,3]
+torch Tensor Tensor_ | clamp_min.tensor | input[2,3], min[2,3]
+torch Tensor Tensor_ | clamp_max.tensor | input[2,3], max[2,3]
 torch Tensor Tensor_ | lerp | input[2,3], end[2,3], weight[2,3]
 torch Tensor Tensor_ | lerp.scalar | input[2,3], end[2,3], 0.9
 torch Tensor Tensor_ | addcmul addcdiv | input[2,3], tensor1[2,3], tensor2[2,3,pos]
@@ -111,7 +114,7 @@ torch Tensor | logcumsumexp cumsum cumprod cummax cummin | input[2,3], 1
 Tensor_ | cumsum cumprod | input[2,3], 1
 
 # -- in place only
-Tensor_ | copy | input[2,3], src[2,3]
+Tensor_ | copy | input[2,3], other[2,3]
 Tensor_ | fill | input[2,3], 2.0
 Tensor_ | fill.tensor | input[2,3], value[scalar]
 torch | fill.tensor | input[2,3], value[scalar]
@@ -140,7 +143,8 @@ torch Tensor | bincount | input[6,long]
 torch Tensor | histc | input[6]
 torch Tensor | unique unique_consecutive | input[6]
 torch Tensor | multinomial | input[6,pos], 2
-torch | searchsorted bucketize | input[3], boundaries[4]
+torch | bucketize | input[3], boundaries[4]
+torch | searchsorted | sorted_sequence[4], input[3]
 torch | isin | elements[3], test_elements[3]
 F | one_hot | input[3,long]
 torch | zeros_like ones_like empty_like rand_like randn_like | input[2,3]
@@ -160,6 +164,10 @@ Tensor | tolist dim ndimension numel nelement size stride is_contiguous is_float
 torch | is_tensor numel is_floating_point is_complex is_nonzero typename | input[1]
 Tensor torch | bitwise_and bitwise_or bitwise_xor | input[2,3,bool], other[2,3,bool]
 Tensor torch | bitwise_not | input[2,3,bool]
+Tensor_ | bitwise_and bitwise_or bitwise_xor | input[2,3,bool], other[2,3,bool]
+Tensor torch | bitwise_left_shift bitwise_right_shift | input[3,long], other[3,long]
+Tensor | numpy | input[2,3]
+torch Tensor Tensor_ | index_reduce | input[4,5], 0, index[2,index], source[2,5], 'mean'
 torch Tensor | gcd lcm | input[3,long], other[3,long]
 torch | result_type | input[1], other[1]
 expr | torch.from_numpy | torch.from_numpy(torch.zeros(3).numpy())
@@ -186,8 +194,10 @@ Tensor | to | input[2,3], torch.float64
 Tensor | to | input[2,3], torch.float32
 Tensor | to.other | input[2,3], other[2,3]
 Tensor | to.other | input[2,3], other[2,3,double]
-torch | asarray as_tensor | data[2,3]
-torch | asarray as_tensor | data[2,3], dtype=torch.float64
+torch | as_tensor | data[2,3]
+torch | as_tensor | data[2,3], dtype=torch.float64
+torch | asarray | obj[2,3]
+torch | asarray | obj[2,3], dtype=torch.float64
 torch | tensor | data[2,3]
 torch | scalar_tensor | 2.0
 
@@ -366,22 +376,20 @@ torch | chain_matmul | *matrices[3,3,list]
 linalg | multi_dot | tensors[3,3,list]
 torch | cdist | x1[2,3], x2[4,3]
 linalg | vecdot | x[2,3], y[2,3]
-torch Tensor linalg | inverse pinverse inv pinv det logdet slogdet cholesky matrix_exp eigh eigvalsh svdvals
-  qr matrix_norm | input[3,3,spd]
-linalg | cond | input[3,3,spd]
-torch Tensor linalg | svd | input[3,3,spd]
-torch Tensor linalg | matrix_power | input[3,3,spd], 3
+torch Tensor | inverse pinverse det logdet slogdet cholesky matrix_exp qr svd | input[3,3,spd]
+torch Tensor | matrix_power | input[3,3,spd], 3
+linalg | inv pinv det slogdet cholesky matrix_exp eig eigh eigvals eigvalsh svd svdvals qr cond matrix_norm
+  matrix_rank | A[3,3,spd]
+linalg | matrix_power | A[3,3,spd], 3
 linalg | norm vector_norm | x[2,3]
 linalg | norm vector_norm | x[2,3], dim=1
 linalg | norm vector_norm | x[2,3], 1
-linalg | matrix_rank | x[3,3,spd]
-linalg | eig eigvals | input[3,3,spd]
 linalg | solve | A[3,3,spd], B[3,2]
-linalg | lstsq | A[3,3,spd], B[3,2]
-linalg | solve_triangular | A[3,3,tril], B[3,2], upper=False
+linalg | lstsq | input[3,3,spd], b[3,2]
+linalg | solve_triangular | input[3,3,tril], B[3,2], upper=False
 linalg | lu_factor | A[3,3,spd]
 linalg | diagonal | A[3,3,spd]
-linalg | tensorsolve | A[3,3,spd], B[3]
+linalg | tensorsolve | input[3,3,spd], other[3]
 torch Tensor | triangular_solve | input[3,2], A[3,3,tril], upper=False
 torch Tensor | cholesky_solve | input[3,2], input2[3,3,tril]
 torch Tensor | cholesky_inverse | input[3,3,tril]
@@ -407,17 +415,20 @@ F torch | conv3d | input[1,2,3,3,3], weight[2,2,2,2,2], bias[2]
 F torch | conv_transpose1d | input[2,3,5], weight[3,4,2], bias[4]
 F torch | conv_transpose2d | input[2,3,5,5], weight[3,4,2,2], bias[4]
 F torch | conv_transpose3d | input[1,2,3,3,3], weight[2,2,2,2,2], bias[2]
-F | max_pool1d avg_pool1d | input[1,2,4], 2
-F | max_pool2d avg_pool2d | input[1,2,4,4], 2
-F | max_pool3d avg_pool3d | input[1,2,4,4,4], 2
+F torch | max_pool1d avg_pool1d | input[1,2,4], 2
+F torch | max_pool2d avg_pool2d | input[1,2,4,4], 2
+F torch | max_pool3d avg_pool3d | input[1,2,4,4,4], 2
 F | max_pool1d#return_indices | input[1,2,4], 2, return_indices=True
 F | max_pool2d#return_indices | input[1,2,4,4], 2, return_indices=True
-F | adaptive_avg_pool1d adaptive_max_pool1d | input[1,2,4], 2
+F torch | adaptive_avg_pool1d adaptive_max_pool1d | input[1,2,4], 2
 F | adaptive_avg_pool2d adaptive_max_pool2d | input[1,2,4,4], 2
 F | adaptive_avg_pool2d adaptive_max_pool2d | input[1,2,4,4], 1
 F | adaptive_avg_pool3d adaptive_max_pool3d | input[1,2,4,4,4], 2
 F | lp_pool1d | input[1,2,4], 2.0, 2
+F | lp_pool3d | input[1,2,4,4,4], 2.0, 2
+F | fractional_max_pool2d | input[1,2,4,4], 2, output_size=2
 F | lp_pool2d | input[1,2,4,4], 2.0, 2
+F | max_unpool1d | input[1,1,2], indices[1,1,2,index], 2
 F | max_unpool2d | input[1,1,2,2], indices[1,1,2,2,index], 2
 F | unfold | input[1,2,4,4], 2
 F | fold | input[1,8,9], (4, 4), 2
@@ -442,8 +453,8 @@ F | glu | input[2,4]
 F torch | prelu | input[2,3], weight[1]
 F torch | prelu | input[2,3], weight[3]
 Tensor | prelu | input[2,3], weight[1]
-F | gumbel_softmax | input[2,3]
-F | gumbel_softmax#hard | input[2,3], hard=True
+F | gumbel_softmax | logits[2,3]
+F | gumbel_softmax#hard | logits[2,3], hard=True
 F | normalize | input[2,3]
 F | dropout dropout1d alpha_dropout feature_alpha_dropout | input[2,3,4], 0.5
 F | dropout2d | input[2,3,4,4], 0.5
@@ -461,12 +472,12 @@ F | batch_norm#train | input[4,3], running_mean[3], running_var[3,pos], weight[3
 F | batch_norm#train | input[4,3,2,2], running_mean[3], running_var[3,pos], weight[3], bias[3], True
 F | instance_norm | input[4,3,5]
 F | instance_norm | input[4,3,5], None, None, weight[3], bias[3]
-F | layer_norm | input[2,3], (3,), weight[3], bias[3]
-F | layer_norm | input[2,3], (3,)
-F | rms_norm | input[2,3], (3,), weight[3]
-F | rms_norm | input[2,3], (3,)
-F | group_norm | input[2,4,3], 2, weight[4], bias[4]
-F | group_norm | input[2,4,3], 2
+F torch | layer_norm | input[2,3], (3,), weight[3], bias[3]
+F torch | layer_norm | input[2,3], (3,)
+F torch | rms_norm | input[2,3], (3,), weight[3]
+F torch | rms_norm | input[2,3], (3,)
+F torch | group_norm | input[2,4,3], 2, weight[4], bias[4]
+F torch | group_norm | input[2,4,3], 2
 F | local_response_norm | input[2,4,3], 2
 F | embedding | input[3,long], weight[4,5]
 F | embedding_bag | input[2,3,long], weight[4,5]
@@ -515,6 +526,14 @@ F | multi_margin_loss | input[4,3], target[4,long]
 F | multilabel_margin_loss | input[4,3], target[4,3,long]
 F | multilabel_soft_margin_loss | input[4,3], target[4,3,unit]
 F | ctc_loss | log_probs[6,2,4], targets[2,3,ones], input_lengths[2,six], target_lengths[2,three]
+
+# -- sequences of different lengths
+expr | torch.nn.utils.rnn.pad_sequence | call(sequences[2,3,list])
+expr | torch.nn.utils.parameters_to_vector | call(parameters[2,3,list])
+expr | torch.nn.utils.rnn.pack_padded_sequence | call(input[3,2,4], [3, 2])
+expr | torch.nn.utils.rnn.pack_padded_sequence | call(input[3,2,4], [2, 3], enforce_sorted=False)
+expr | torch.nn.utils.rnn.pack_sequence | call(sequences[2,3,list])
+expr | torch.nn.utils.rnn.pad_packed_sequence | call(packed(sequence[3,2,4]))
 
 # -- operators
 binary | Add Sub Mult Div Mod FloorDiv Pow | left[2,3,pos], right[2,3,pos]
@@ -612,11 +631,20 @@ expr | torch.distributions.Bernoulli.log_prob#logits | holding(D.Bernoulli,
   logits=logits[2,3]).log_prob(value[2,3,float_ones])
 expr | torch.distributions.Bernoulli.entropy#logits | holding(D.Bernoulli, logits=logits[2,3]).entropy()
 expr | torch.distributions.Bernoulli.sample#logits | holding(D.Bernoulli, logits=logits[2,3]).sample()
-expr | torch.distributions.kl_divergence.Normal torch.distributions.kl.kl_divergence.Normal |
-  D.kl_divergence(D.Normal(p_loc[3], p_scale[3,pos]), D.Normal(q_loc[3], q_scale[3,pos]))
-expr | torch.distributions.kl_divergence.Categorical#logits
-  torch.distributions.kl.kl_divergence.Categorical#logits | D.kl_divergence(holding(D.Categorical,
-  logits=p_logits[2,3]), holding(D.Categorical, logits=q_logits[2,3]))
+expr | torch.distributions.kl_divergence.Normal | D.kl_divergence(D.Normal(p_loc[3], p_scale[3,pos]),
+  D.Normal(q_loc[3], q_scale[3,pos]))
+expr | torch.distributions.kl_divergence.Categorical#logits | D.kl_divergence(holding(D.Categorical,
+  logits=p[2,3]), holding(D.Categorical, logits=q[2,3]))
+expr | torch.distributions.MultivariateNormal.log_prob | D.MultivariateNormal(loc[3],
+  covariance_matrix[3,3,spd]).log_prob(value[3])
+expr | torch.distributions.MultivariateNormal.entropy | D.MultivariateNormal(loc[3],
+  covariance_matrix[3,3,spd]).entropy()
+expr | torch.distributions.MultivariateNormal.rsample | D.MultivariateNormal(loc[3],
+  covariance_matrix[3,3,spd]).rsample()
+expr | torch.distributions.MultivariateNormal.sample | D.MultivariateNormal(loc[3],
+  covariance_matrix[3,3,spd]).sample()
+expr | torch.distributions.Dirichlet.rsample | D.Dirichlet(concentration[3,pos]).rsample()
+expr | torch.distributions.Dirichlet.log_prob | D.Dirichlet(concentration[3,pos]).log_prob(value[3,prob])
 """
 
 # names | constructor | arguments
@@ -662,7 +690,7 @@ ConvTranspose2d | 3, 4, 4, 2, 1, bias=False | input[2,3,5,5]
 ConvTranspose3d | 2, 2, 2 | input[1,2,3,3,3]
 BatchNorm1d | 3 | input[4,3]
 BatchNorm1d | 3 | input[4,3,5]
-BatchNorm1d SyncBatchNorm#eval | 3 | input[4,3]
+SyncBatchNorm#eval | 3 | input[4,3]
 BatchNorm2d | 3 | input[4,3,2,2]
 BatchNorm3d | 3 | input[4,3,2,2,2]
 BatchNorm1d.plain | 3, affine=False | input[4,3]
@@ -673,9 +701,12 @@ InstanceNorm3d InstanceNorm3d.plain | 3 | input[4,3,2,2,2]
 InstanceNorm1d | 3, affine=True | input[4,3,5]
 InstanceNorm2d | 3, affine=True | input[4,3,2,2]
 InstanceNorm3d | 3, affine=True | input[4,3,2,2,2]
-LayerNorm RMSNorm | 3 | input[2,3]
-LayerNorm RMSNorm | (2, 3) | input[4,2,3]
-LayerNorm.plain RMSNorm.plain | 3, elementwise_affine=False | input[2,3]
+LayerNorm | 3 | input[2,3]
+RMSNorm | 3 | x[2,3]
+RMSNorm.plain | 3, elementwise_affine=False | x[2,3]
+LayerNorm | (2, 3) | input[4,2,3]
+RMSNorm | (2, 3) | x[4,2,3]
+LayerNorm.plain | 3, elementwise_affine=False | input[2,3]
 GroupNorm | 2, 4 | input[2,4,3]
 GroupNorm.plain | 2, 4, affine=False | input[2,4,3]
 LocalResponseNorm | 2 | input[2,4,3]
@@ -688,6 +719,9 @@ RNNCell GRUCell | 3, 4 | input[2,3], hx[2,4]
 RNNCell | 3, 4, nonlinearity='relu' | input[2,3], hx[2,4]
 LSTMCell | 3, 4 | input[2,3]
 LSTMCell | 3, 4 | input[2,3], (h_0[2,4], c_0[2,4])
+RNN#packed GRU#packed LSTM#packed | 3, 4 | packed(input[5,2,3])
+RNN#packed GRU#packed | 3, 4 | packed(input[5,2,3]), hx[1,2,4]
+LSTM#packed | 3, 4 | packed(input[5,2,3]), (h_0[1,2,4], c_0[1,2,4])
 RNN GRU | 3, 4 | input[5,2,3]
 RNN GRU | 3, 4 | input[5,2,3], hx[1,2,4]
 RNN GRU | 3, 4 | input[1,2,3], hx[1,2,4]
@@ -712,12 +746,15 @@ MaxPool1d AvgPool1d | 2 | input[1,2,4]
 MaxPool2d AvgPool2d | 2 | input[1,2,4,4]
 MaxPool3d AvgPool3d | 2 | input[1,2,4,4,4]
 MaxPool2d#return_indices | 2, return_indices=True | input[1,2,4,4]
+AdaptiveLogSoftmaxWithLoss | 3, 5, [2] | input[4,3], target[4,long]
+MaxUnpool1d | 2 | input[1,1,2], indices[1,1,2,index]
 MaxUnpool2d | 2 | input[1,1,2,2], indices[1,1,2,2,index]
 AdaptiveAvgPool1d AdaptiveMaxPool1d | 2 | input[1,2,4]
 AdaptiveAvgPool2d AdaptiveMaxPool2d | 2 | input[1,2,4,4]
 AdaptiveAvgPool2d AdaptiveMaxPool2d | 1 | input[1,2,4,4]
 AdaptiveAvgPool3d AdaptiveMaxPool3d | 2 | input[1,2,4,4,4]
 LPPool1d | 2, 2 | input[1,2,4]
+LPPool3d | 2, 2 | input[1,2,4,4,4]
 LPPool2d | 2, 2 | input[1,2,4,4]
 FractionalMaxPool2d | 2, output_size=2 | input[1,2,4,4]
 Upsample | scale_factor=2 | input[1,2,4,4]
@@ -738,7 +775,8 @@ CosineSimilarity PairwiseDistance | | x1[2,3], x2[2,3]
 MSELoss L1Loss SmoothL1Loss HuberLoss | | input[2,3], target[2,3]
 MSELoss L1Loss SmoothL1Loss HuberLoss | reduction='sum' | input[2,3], target[2,3]
 MSELoss L1Loss SmoothL1Loss HuberLoss | reduction='none' | input[2,3], target[2,3]
-PoissonNLLLoss SoftMarginLoss HingeEmbeddingLoss | | input[2,3], target[2,3,pos]
+PoissonNLLLoss | | log_input[2,3], target[2,3,pos]
+SoftMarginLoss HingeEmbeddingLoss | | input[2,3], target[2,3,pos]
 KLDivLoss | | input[2,3], target[2,3,prob]
 KLDivLoss | reduction='batchmean' | input[2,3], target[2,3,prob]
 KLDivLoss#log_target | log_target=True | input[2,3], target[2,3]
@@ -895,11 +933,17 @@ ENVIRONMENT: dict[str, Any] = {
     "setitem": setitem,
     "holding": holding,
     "swapped": lambda tensor: tensor.transpose(0, 1),
+    "packed": lambda tensor: nn.utils.rnn.pack_padded_sequence(tensor, [len(tensor), 2]),
 }
 
 
 # A CPU cannot tell what these do: a copy, or the very tensor where it already lies there.
-ELSEWHERE = {"Tensor.cpu": "Tensor.to", "Tensor.cuda": "Tensor.to", "Tensor.pin_memory": "Tensor.to"}
+ELSEWHERE = {
+    "Tensor.cpu": "Tensor.to",
+    "Tensor.cuda": "Tensor.to",
+    "Tensor.pin_memory": "Tensor.to",
+    "torch.nn.SyncBatchNorm": "torch.nn.BatchNorm1d",
+}
 
 
 class _Binary:
@@ -978,7 +1022,7 @@ def _function_lines() -> Iterator[Line]:
             inplace = place.endswith("_")
             callee: Any = None
             if place == "expr":
-                full, expression = name, arguments
+                full, expression = name, arguments.replace("call(", f"{name}(", 1)
             else:
                 owner, prefix = PLACES[place.rstrip("_")]
                 base, suffix = re.fullmatch(r"(\w+)(.*)", name).groups()  # type: ignore[union-attr]
@@ -1162,12 +1206,10 @@ def _gradients(line: Line, names: list[str], training: bool) -> set[str]:
     for name in names:
         try:
             run = _forward(line, frozenset([name]), training)
-        except RuntimeError as error:
-            if "differentiable with respect to" not in str(error):
-                raise
-        else:
-            if run.roots:
-                found.add(name)
+        except RuntimeError:
+            continue  # it may not require grad, as the weight of a loss
+        if run.roots:
+            found.add(name)
     return found
 
 
@@ -1306,8 +1348,6 @@ def table() -> dict[str, str]:
         warnings.simplefilter("ignore")
         for name, lines in functions.items():
             rows[name] = encode(join(name, [observe(line) for line in lines]))
-        for name, like in ELSEWHERE.items():
-            rows[name] = rows[like]
         for name, lines in modules.items():
             training, evaluating = (
                 encode(join(name, [observe(line, mode) for line in lines])) for mode in (True, False)
@@ -1318,6 +1358,8 @@ def table() -> dict[str, str]:
                 rows[lazy] = training
             if evaluating != training:
                 rows[f"{name}#eval"] = evaluating
+    for name, like in ELSEWHERE.items():
+        rows[name] = rows[like]
     return rows
 
 

@@ -10,6 +10,12 @@ TORCH = "2.13.0"
 TABLE = """\
 *matrices: new t; a<a
  torch.chain_matmul
+*parameters: new t;
+ torch.nn.utils.parameters_to_vector
+*sequences: new (tivv):data,batch_sizes,sorted_indices,unsorted_indices; R<a
+ torch.nn.utils.rnn.pack_sequence
+*sequences: new t; X<a
+ torch.nn.utils.rnn.pad_sequence
 *tensors: new t;
  torch.block_diag torch.cartesian_prod torch.cat torch.column_stack torch.concat torch.concatenate
  torch.dstack torch.hstack torch.row_stack torch.stack torch.vstack
@@ -24,16 +30,34 @@ TABLE = """\
  torch.full torch.hamming_window torch.hann_window torch.kaiser_window torch.linspace torch.logspace
  torch.ones torch.rand torch.randint torch.randn torch.randperm torch.range torch.scalar_tensor
  torch.tril_indices torch.triu_indices torch.zeros
-A B: new (ttii):solution,residuals,rank,singular_values; a<ab b<ab O<ab
- torch.linalg.lstsq
 A B: new t; a<ab O<ab
- torch.linalg.solve torch.linalg.solve_triangular torch.linalg.tensorsolve
+ torch.linalg.solve
 A: new (ti):LU,pivots; O<a R<a
  torch.linalg.lu_factor
+A: new (tt):Q,R; O<a R<a
+ torch.linalg.qr
+A: new (tt):eigenvalues,eigenvectors; O<a R<a
+ torch.linalg.eig torch.linalg.eigh
+A: new (tt):sign,logabsdet; a<a O<a
+ torch.linalg.slogdet
+A: new (ttt):U,S,Vh; O<a R<a
+ torch.linalg.svd
+A: new t; O<a
+ torch.linalg.cholesky torch.linalg.eigvals torch.linalg.eigvalsh torch.linalg.inv torch.linalg.svdvals
+A: new t; X<a
+ torch.linalg.cond
+A: new t; a<a
+ torch.linalg.matrix_exp torch.linalg.matrix_power
+A: new t; a<a O<a
+ torch.linalg.det torch.linalg.matrix_norm torch.linalg.pinv
 A: view t;
  torch.linalg.diagonal
+A~: new i;
+ torch.linalg.matrix_rank
 a b: new t; a<b b<a
  torch.tensordot
+abs angle: new t; O<ab
+ torch.polar
 anchor positive negative: new t; X<abc
  torch.nn.TripletMarginLoss torch.nn.TripletMarginWithDistanceLoss torch.nn.functional.triplet_margin_loss
  torch.nn.functional.triplet_margin_with_distance_loss
@@ -47,6 +71,10 @@ concentration@- rate@- value@0: new t; a<ab b<abc c<abc
  torch.distributions.Gamma.log_prob
 concentration@- rate@-: new t; a<a b<ab
  torch.distributions.Gamma.rsample
+concentration@- value@0: new t; a<a b<ab
+ torch.distributions.Dirichlet.log_prob
+concentration@-: new t; a<a O<a
+ torch.distributions.Dirichlet.rsample
 condition~ input other: new t; a<bc
  torch.where
 condition~ input: new t; a<b
@@ -58,7 +86,7 @@ condition~: new (ii);
 count prob: new t;
  torch.binomial
 data: either t;
- torch.as_tensor torch.asarray
+ torch.as_tensor
 data~: detached i;
  torch.autograd.Variable
 data~: new i;
@@ -71,6 +99,10 @@ exponent@1: new t; a<a O<a
  torch.pow.scalar_base
 input A: new (tt):solution,cloned_coefficient; a<ab b<ab O<ab
  Tensor.triangular_solve torch.triangular_solve
+input B: new t; a<ab O<ab
+ torch.linalg.solve_triangular
+input b: new (ttii):solution,residuals,rank,singular_values; a<ab b<ab O<ab
+ torch.linalg.lstsq
 input batch1 batch2: inplace t; b<c c<b
  Tensor.addbmm_ Tensor.baddbmm_
 input batch1 batch2: new t; b<c c<b
@@ -95,10 +127,14 @@ input exponent: new t; a<ab b<ab O<ab
  Tensor.pow torch.pow
 input grid: new t; a<ab b<ab
  torch.nn.functional.grid_sample
+input h_0 c_0@1 weight@-: new ((tivv)(tt)); b?d c?abd d<abcd R<a
+ torch.nn.LSTM#packed
 input h_0 c_0@1 weight@-: new (t(tt)); a?abcd b<abcd c<abcd d<abcd O?abcd
  torch.nn.LSTM
 input h_0 c_0@1 weight@-: new (tt); a<d b<d c<abd d<ab X<c
  torch.nn.LSTMCell
+input hx weight@-: new ((tivv)t); b?c c<abc R<a
+ torch.nn.GRU#packed torch.nn.RNN#packed
 input hx weight@-: new (tt); a?c b?c c<ab c?c X<c
  torch.nn.GRU torch.nn.RNN
 input hx weight@-: new t; a<c b<c c<ab
@@ -113,10 +149,14 @@ input index~: new t; a<a
  Tensor.take_along_dim torch.take_along_dim
 input index~: new t; a<a b<a
  Tensor.take torch.take
+input index~@2 source@3: inplace t; b<ac c<ac O<ac
+ Tensor.index_reduce_
 input index~@2 source@3: inplace t; b<ac c<c
  Tensor.index_copy_
 input index~@2 source@3: inplace t; b<c c<c
  Tensor.index_add_
+input index~@2 source@3: new t; a<ac b<ac c<ac O<ac
+ Tensor.index_reduce torch.index_reduce
 input index~@2 source@3: new t; b<ac c<c
  Tensor.index_copy torch.index_copy
 input index~@2 source@3: new t; b<c c<c
@@ -149,7 +189,8 @@ input indices~ values: new t; b<ac
 input indices~: inplace t; b<a
  Tensor.setitem.tensor.scalar
 input indices~: new t; b<a
- Tensor.getitem.tensor torch.nn.MaxUnpool2d torch.nn.functional.max_unpool2d
+ Tensor.getitem.tensor torch.nn.MaxUnpool1d torch.nn.MaxUnpool2d torch.nn.functional.max_unpool1d
+ torch.nn.functional.max_unpool2d
 input indices~: view t;
  Tensor.getitem.tensor_scalar
 input input2: new t; a<ab b<ab O<ab
@@ -178,14 +219,22 @@ input mat1 mat2: new t; b<c c<b
  Tensor.addmm torch.addmm
 input mat2: new t; a<b b<a
  Tensor.bmm Tensor.mm torch.bmm torch.mm
+input max: inplace t; b<ab
+ Tensor.clamp_max_.tensor
+input max: new t; a<ab b<ab
+ Tensor.clamp_max.tensor torch.clamp_max.tensor
 input min max: inplace t; b<abc c<abc
  Tensor.clamp_.tensor Tensor.clip_.tensor
 input min max: new t; a<abc b<abc c<abc
  Tensor.clamp.tensor Tensor.clip.tensor torch.clamp.tensor torch.clip.tensor
+input min: inplace t; b<ab
+ Tensor.clamp_min_.tensor
+input min: new t; a<ab b<ab
+ Tensor.clamp_min.tensor torch.clamp_min.tensor
 input other: inplace t;
- Tensor.add_ Tensor.eq_ Tensor.floor_divide_ Tensor.ge_ Tensor.greater_ Tensor.greater_equal_ Tensor.gt_
- Tensor.heaviside_ Tensor.le_ Tensor.less_ Tensor.less_equal_ Tensor.lt_ Tensor.ne_ Tensor.not_equal_
- Tensor.sub_ Tensor.subtract_
+ Tensor.add_ Tensor.copy_ Tensor.eq_ Tensor.floor_divide_ Tensor.ge_ Tensor.greater_ Tensor.greater_equal_
+ Tensor.gt_ Tensor.le_ Tensor.less_ Tensor.less_equal_ Tensor.lt_ Tensor.ne_ Tensor.not_equal_ Tensor.sub_
+ Tensor.subtract_
 input other: inplace t; O<ab
  Tensor.copysign_
 input other: inplace t; b<a
@@ -195,8 +244,7 @@ input other: inplace t; b<a O<ab
 input other: inplace t; b<a X<b
  Tensor.mul_ Tensor.multiply_
 input other: inplace t; b<ab
- Tensor.arctan2_ Tensor.atan2_ Tensor.clamp_max_.tensor Tensor.clamp_min_.tensor Tensor.div_ Tensor.divide_
- Tensor.true_divide_ Tensor.xlogy_
+ Tensor.arctan2_ Tensor.atan2_ Tensor.div_ Tensor.divide_ Tensor.true_divide_ Tensor.xlogy_
 input other: inplace t; b<b
  Tensor.fmod_ Tensor.remainder_
 input other: inplace t; b<b O<ab
@@ -204,8 +252,8 @@ input other: inplace t; b<b O<ab
 input other: inplace t; b?b
  Tensor.igamma_ Tensor.igammac_
 input other: new t;
- Tensor.add Tensor.floor_divide Tensor.heaviside Tensor.sub Tensor.subtract torch.add torch.floor_divide
- torch.heaviside torch.rsub torch.sub torch.subtract
+ Tensor.add Tensor.floor_divide Tensor.sub Tensor.subtract torch.add torch.floor_divide torch.rsub torch.sub
+ torch.subtract
 input other: new t; X<ab
  Tensor.kron torch.kron
 input other: new t; a<a O<ab
@@ -214,10 +262,11 @@ input other: new t; a<a b<a
  Tensor.nextafter torch.nextafter
 input other: new t; a<a b<b O<ab
  Tensor.hypot torch.hypot
+input other: new t; a<ab O<ab
+ torch.linalg.tensorsolve
 input other: new t; a<ab b<ab
- Tensor.arctan2 Tensor.atan2 Tensor.clamp_max.tensor Tensor.clamp_min.tensor Tensor.fmax Tensor.fmin
- Tensor.logaddexp Tensor.logaddexp2 Tensor.max.other Tensor.maximum Tensor.min.other Tensor.minimum
- Tensor.xlogy torch.arctan2 torch.atan2 torch.clamp_max.tensor torch.clamp_min.tensor torch.fmax torch.fmin
+ Tensor.arctan2 Tensor.atan2 Tensor.fmax Tensor.fmin Tensor.logaddexp Tensor.logaddexp2 Tensor.max.other
+ Tensor.maximum Tensor.min.other Tensor.minimum Tensor.xlogy torch.arctan2 torch.atan2 torch.fmax torch.fmin
  torch.logaddexp torch.logaddexp2 torch.max.other torch.maximum torch.min.other torch.minimum
  torch.special.xlog1py torch.special.xlogy torch.xlogy
 input other: new t; a<ab b<ab O<ab
@@ -248,8 +297,6 @@ input rows~ columns~@1: new t; b<a c<a
  Tensor.getitem.tensors
 input running_mean~ running_var~ weight bias: new t; a<ade b<ade c<ade d<ade
  torch.nn.functional.batch_norm torch.nn.functional.batch_norm#train
-input src: inplace t;
- Tensor.copy_
 input src: new t;
  Tensor.diagonal_scatter Tensor.select_scatter Tensor.slice_scatter torch.diagonal_scatter
  torch.select_scatter torch.slice_scatter
@@ -266,11 +313,13 @@ input target: new t; a<ab b<ab
  torch.nn.BCELoss torch.nn.BCEWithLogitsLoss torch.nn.HuberLoss torch.nn.MSELoss torch.nn.SmoothL1Loss
  torch.nn.functional.huber_loss torch.nn.functional.mse_loss torch.nn.functional.smooth_l1_loss
 input target: new t; a<b b<a
- torch.nn.PoissonNLLLoss torch.nn.functional.poisson_nll_loss
+ torch.nn.functional.poisson_nll_loss
 input target: new t; a<b b<ab
  torch.nn.KLDivLoss torch.nn.functional.kl_div
 input target: new t; b<a X<b
  torch.nn.CrossEntropyLoss.probabilities torch.nn.functional.cross_entropy.probabilities
+input target~ weight@-: new (tt):output,loss; a<c c<a
+ torch.nn.AdaptiveLogSoftmaxWithLoss
 input target~ weight~: new t; a<a b<a c<a
  torch.nn.functional.nll_loss
 input target~ weight~: new t; b<a c<a
@@ -299,6 +348,10 @@ input value: new t;
  torch.fill.tensor
 input value@2: inplace t; X<ab
  Tensor.setitem.int_or_slice Tensor.setitem.list
+input values: inplace t;
+ Tensor.heaviside_
+input values: new t;
+ Tensor.heaviside torch.heaviside
 input vec1 vec2: inplace t; b<c c<b
  Tensor.addr_
 input vec1 vec2: new t; b<c c<b
@@ -316,8 +369,6 @@ input weight bias: new t; a<b b<a
  torch.nn.functional.linear
 input weight: new t; a<ab b<ab
  Tensor.prelu torch.nn.functional.prelu torch.prelu
-input weight@-: new t; a<a b<a X<b
- torch.nn.RMSNorm
 input weight@-: new t; a<a b<ab
  torch.nn.Conv2d#reflect
 input weight@-: new t; a<ab
@@ -328,15 +379,16 @@ input weight@-: new t; a<ab b<ab
  torch.nn.Conv3d torch.nn.ConvTranspose1d torch.nn.ConvTranspose2d torch.nn.ConvTranspose3d torch.nn.GroupNorm
  torch.nn.LayerNorm torch.nn.LazyBatchNorm1d torch.nn.LazyBatchNorm2d torch.nn.LazyBatchNorm3d
  torch.nn.LazyConv1d torch.nn.LazyConv2d torch.nn.LazyConv3d torch.nn.LazyConvTranspose1d
- torch.nn.LazyConvTranspose2d torch.nn.LazyConvTranspose3d torch.nn.PReLU torch.nn.SyncBatchNorm#eval
+ torch.nn.LazyConvTranspose2d torch.nn.LazyConvTranspose3d torch.nn.PReLU torch.nn.SyncBatchNorm
+ torch.nn.SyncBatchNorm#eval
 input weight@-: new t; a<b b<a
  torch.nn.LazyLinear torch.nn.Linear
 input weight@2 bias@3: new t; a<abc b<abc
- torch.nn.functional.group_norm
+ torch.group_norm torch.nn.functional.group_norm
 input weight@2 bias@3: new t; a<abc b<abc c<abc
- torch.nn.functional.layer_norm
+ torch.layer_norm torch.nn.functional.layer_norm
 input weight@2: new t; a<a b<a X<b
- torch.nn.functional.rms_norm
+ torch.nn.functional.rms_norm torch.rms_norm
 input weight@3 bias@4: new t; a<abc
  torch.nn.functional.instance_norm
 input1 input2 target: new t; X<abc
@@ -402,24 +454,22 @@ input: new (ti):values,indices; R<a
 input: new (ti):values,indices; a<a R<a
  Tensor.cummax Tensor.cummin torch.cummax torch.cummin
 input: new (ti); a<a R<a
- torch.nn.MaxPool2d#return_indices torch.nn.functional.max_pool1d#return_indices
+ torch.adaptive_max_pool1d torch.nn.MaxPool2d#return_indices torch.nn.functional.max_pool1d#return_indices
  torch.nn.functional.max_pool2d#return_indices
+input: new (ti??):data,batch_sizes,sorted_indices,unsorted_indices; R<a
+ torch.nn.utils.rnn.pack_padded_sequence
 input: new (tt):Q,R; O<a R<a
- Tensor.qr torch.linalg.qr torch.qr
-input: new (tt):eigenvalues,eigenvectors; O<a R<a
- torch.linalg.eig torch.linalg.eigh
+ Tensor.qr torch.qr
 input: new (tt):min,max; a<a O<a R<a
  Tensor.aminmax torch.aminmax
 input: new (tt):sign,logabsdet; a<a O<a
- Tensor.slogdet torch.linalg.slogdet torch.slogdet
+ Tensor.slogdet torch.slogdet
 input: new (tt); a<a
  torch.var_mean
 input: new (tt); a<a O<a
  torch.std_mean
 input: new (ttt):U,S,V; O<a R<a
  Tensor.svd torch.svd
-input: new (ttt):U,S,Vh; O<a R<a
- torch.linalg.svd
 input: new [t];
  Tensor.unsafe_chunk Tensor.unsafe_split torch.unsafe_chunk torch.unsafe_split
 input: new t;
@@ -449,26 +499,24 @@ input: new t;
 input: new t; O<a
  Tensor.cholesky Tensor.exp Tensor.exp2 Tensor.expm1 Tensor.inverse Tensor.log_softmax Tensor.reciprocal
  Tensor.relu Tensor.rsqrt Tensor.sigmoid Tensor.softmax Tensor.sqrt Tensor.tan Tensor.tanh torch.cholesky
- torch.exp torch.exp2 torch.expm1 torch.inverse torch.linalg.cholesky torch.linalg.eigvals
- torch.linalg.eigvalsh torch.linalg.inv torch.linalg.svdvals torch.log_softmax torch.nn.LogSoftmax
- torch.nn.ReLU torch.nn.Sigmoid torch.nn.Softmax torch.nn.Softmax2d torch.nn.Softmin torch.nn.Tanh
- torch.nn.functional.gumbel_softmax torch.nn.functional.log_softmax torch.nn.functional.relu
- torch.nn.functional.sigmoid torch.nn.functional.softmax torch.nn.functional.softmin torch.nn.functional.tanh
- torch.reciprocal torch.relu torch.rsqrt torch.sigmoid torch.softmax torch.special.exp2 torch.special.expit
- torch.special.expm1 torch.special.log_softmax torch.special.ndtri torch.special.softmax torch.sqrt torch.tan
- torch.tanh
+ torch.exp torch.exp2 torch.expm1 torch.inverse torch.log_softmax torch.nn.LogSoftmax torch.nn.ReLU
+ torch.nn.Sigmoid torch.nn.Softmax torch.nn.Softmax2d torch.nn.Softmin torch.nn.Tanh
+ torch.nn.functional.log_softmax torch.nn.functional.relu torch.nn.functional.sigmoid
+ torch.nn.functional.softmax torch.nn.functional.softmin torch.nn.functional.tanh torch.reciprocal torch.relu
+ torch.rsqrt torch.sigmoid torch.softmax torch.special.exp2 torch.special.expit torch.special.expm1
+ torch.special.log_softmax torch.special.ndtri torch.special.softmax torch.sqrt torch.tan torch.tanh
 input: new t; X<a
  Tensor.corrcoef Tensor.cov Tensor.div.scalar Tensor.divide.scalar Tensor.float_power.scalar
  Tensor.getitem.list Tensor.msort Tensor.mul.scalar Tensor.multiply.scalar Tensor.nanquantile Tensor.quantile
  Tensor.true_divide.scalar torch.corrcoef torch.cov torch.div.scalar torch.divide.scalar torch.dropout
- torch.float_power.scalar torch.linalg.cond torch.msort torch.mul.scalar torch.multiply.scalar
- torch.nanquantile torch.nn.AlphaDropout torch.nn.AlphaDropout#inplace torch.nn.CircularPad1d
- torch.nn.CircularPad2d torch.nn.CircularPad3d torch.nn.Dropout torch.nn.Dropout1d torch.nn.Dropout2d
- torch.nn.Dropout3d torch.nn.FeatureAlphaDropout torch.nn.Tanhshrink torch.nn.functional.alpha_dropout#train
+ torch.float_power.scalar torch.msort torch.mul.scalar torch.multiply.scalar torch.nanquantile
+ torch.nn.AlphaDropout torch.nn.AlphaDropout#inplace torch.nn.CircularPad1d torch.nn.CircularPad2d
+ torch.nn.CircularPad3d torch.nn.Dropout torch.nn.Dropout1d torch.nn.Dropout2d torch.nn.Dropout3d
+ torch.nn.FeatureAlphaDropout torch.nn.Tanhshrink torch.nn.functional.alpha_dropout#train
  torch.nn.functional.dropout torch.nn.functional.dropout1d torch.nn.functional.dropout2d
  torch.nn.functional.dropout3d torch.nn.functional.feature_alpha_dropout#train
- torch.nn.functional.gumbel_softmax#hard torch.nn.functional.pad#circular torch.nn.functional.tanhshrink
- torch.quantile torch.special.ndtr torch.true_divide.scalar
+ torch.nn.functional.pad#circular torch.nn.functional.tanhshrink torch.quantile torch.special.ndtr
+ torch.true_divide.scalar
 input: new t; a<a
  Tensor.abs Tensor.absolute Tensor.acos Tensor.acosh Tensor.angle Tensor.arccos Tensor.arccosh Tensor.arcsin
  Tensor.arcsinh Tensor.arctan Tensor.arctanh Tensor.asin Tensor.asinh Tensor.atan Tensor.atanh Tensor.clamp
@@ -477,47 +525,49 @@ input: new t; a<a
  Tensor.logdet Tensor.logit Tensor.matrix_exp Tensor.matrix_power Tensor.mvlgamma Tensor.nan_to_num
  Tensor.nanmean Tensor.nansum Tensor.polygamma Tensor.pow.scalar Tensor.renorm Tensor.sin Tensor.sinc
  Tensor.sinh Tensor.square Tensor.stft Tensor.var Tensor.xlogy.scalar torch.abs torch.absolute torch.acos
- torch.acosh torch.angle torch.arccos torch.arccosh torch.arcsin torch.arcsinh torch.arctan torch.arctanh
- torch.asin torch.asinh torch.atan torch.atanh torch.celu torch.clamp torch.clamp_max torch.clamp_min
- torch.clip torch.combinations torch.cos torch.cosh torch.digamma torch.erf torch.erfc torch.erfinv
- torch.fft.fft torch.fft.ifft torch.fft.ihfft torch.fft.rfft torch.fft.rfft2 torch.fft.rfftn torch.hardshrink
- torch.i0 torch.lgamma torch.linalg.matrix_exp torch.linalg.matrix_power torch.log torch.log10 torch.log1p
- torch.log2 torch.logdet torch.logit torch.matrix_exp torch.matrix_power torch.mvlgamma torch.nan_to_num
- torch.nanmean torch.nansum torch.nn.AdaptiveAvgPool1d torch.nn.AdaptiveAvgPool3d torch.nn.AdaptiveMaxPool1d
- torch.nn.AdaptiveMaxPool2d torch.nn.AdaptiveMaxPool3d torch.nn.AvgPool1d torch.nn.AvgPool2d
- torch.nn.AvgPool3d torch.nn.BatchNorm1d.plain torch.nn.BatchNorm2d.plain torch.nn.CELU torch.nn.ELU
- torch.nn.FractionalMaxPool2d torch.nn.GELU torch.nn.GLU torch.nn.GroupNorm.plain torch.nn.Hardshrink
- torch.nn.Hardsigmoid torch.nn.Hardswish torch.nn.Hardtanh torch.nn.InstanceNorm1d.plain
- torch.nn.InstanceNorm2d.plain torch.nn.InstanceNorm3d.plain torch.nn.LPPool1d torch.nn.LPPool2d
- torch.nn.LayerNorm.plain torch.nn.LeakyReLU torch.nn.LocalResponseNorm torch.nn.LogSigmoid torch.nn.MaxPool1d
- torch.nn.MaxPool2d torch.nn.MaxPool3d torch.nn.Mish torch.nn.RMSNorm.plain torch.nn.RReLU torch.nn.ReLU6
- torch.nn.ReflectionPad1d torch.nn.ReflectionPad2d torch.nn.ReflectionPad3d torch.nn.ReplicationPad1d
- torch.nn.ReplicationPad2d torch.nn.ReplicationPad3d torch.nn.SELU torch.nn.SiLU torch.nn.Softplus
- torch.nn.Softshrink torch.nn.Softsign torch.nn.Threshold torch.nn.functional.adaptive_avg_pool1d
- torch.nn.functional.adaptive_avg_pool3d torch.nn.functional.adaptive_max_pool1d
- torch.nn.functional.adaptive_max_pool2d torch.nn.functional.adaptive_max_pool3d
- torch.nn.functional.avg_pool1d torch.nn.functional.avg_pool2d torch.nn.functional.avg_pool3d
- torch.nn.functional.celu torch.nn.functional.elu torch.nn.functional.gelu torch.nn.functional.glu
+ torch.acosh torch.adaptive_avg_pool1d torch.angle torch.arccos torch.arccosh torch.arcsin torch.arcsinh
+ torch.arctan torch.arctanh torch.asin torch.asinh torch.atan torch.atanh torch.avg_pool1d torch.celu
+ torch.clamp torch.clamp_max torch.clamp_min torch.clip torch.combinations torch.cos torch.cosh torch.digamma
+ torch.erf torch.erfc torch.erfinv torch.fft.fft torch.fft.ifft torch.fft.ihfft torch.fft.rfft torch.fft.rfft2
+ torch.fft.rfftn torch.hardshrink torch.i0 torch.lgamma torch.log torch.log10 torch.log1p torch.log2
+ torch.logdet torch.logit torch.matrix_exp torch.matrix_power torch.max_pool1d torch.max_pool2d
+ torch.max_pool3d torch.mvlgamma torch.nan_to_num torch.nanmean torch.nansum torch.nn.AdaptiveAvgPool1d
+ torch.nn.AdaptiveAvgPool3d torch.nn.AdaptiveMaxPool1d torch.nn.AdaptiveMaxPool2d torch.nn.AdaptiveMaxPool3d
+ torch.nn.AvgPool1d torch.nn.AvgPool2d torch.nn.AvgPool3d torch.nn.BatchNorm1d.plain
+ torch.nn.BatchNorm2d.plain torch.nn.CELU torch.nn.ELU torch.nn.FractionalMaxPool2d torch.nn.GELU torch.nn.GLU
+ torch.nn.GroupNorm.plain torch.nn.Hardshrink torch.nn.Hardsigmoid torch.nn.Hardswish torch.nn.Hardtanh
+ torch.nn.InstanceNorm1d.plain torch.nn.InstanceNorm2d.plain torch.nn.InstanceNorm3d.plain torch.nn.LPPool1d
+ torch.nn.LPPool2d torch.nn.LPPool3d torch.nn.LayerNorm.plain torch.nn.LeakyReLU torch.nn.LocalResponseNorm
+ torch.nn.LogSigmoid torch.nn.MaxPool1d torch.nn.MaxPool2d torch.nn.MaxPool3d torch.nn.Mish torch.nn.RReLU
+ torch.nn.ReLU6 torch.nn.ReflectionPad1d torch.nn.ReflectionPad2d torch.nn.ReflectionPad3d
+ torch.nn.ReplicationPad1d torch.nn.ReplicationPad2d torch.nn.ReplicationPad3d torch.nn.SELU torch.nn.SiLU
+ torch.nn.Softplus torch.nn.Softshrink torch.nn.Softsign torch.nn.Threshold
+ torch.nn.functional.adaptive_avg_pool1d torch.nn.functional.adaptive_avg_pool3d
+ torch.nn.functional.adaptive_max_pool1d torch.nn.functional.adaptive_max_pool2d
+ torch.nn.functional.adaptive_max_pool3d torch.nn.functional.avg_pool1d torch.nn.functional.avg_pool2d
+ torch.nn.functional.avg_pool3d torch.nn.functional.celu torch.nn.functional.elu
+ torch.nn.functional.fractional_max_pool2d torch.nn.functional.gelu torch.nn.functional.glu
  torch.nn.functional.hardshrink torch.nn.functional.hardsigmoid torch.nn.functional.hardswish
  torch.nn.functional.hardtanh torch.nn.functional.interpolate#area torch.nn.functional.leaky_relu
  torch.nn.functional.local_response_norm torch.nn.functional.logsigmoid torch.nn.functional.lp_pool1d
- torch.nn.functional.lp_pool2d torch.nn.functional.max_pool1d torch.nn.functional.max_pool2d
- torch.nn.functional.max_pool3d torch.nn.functional.mish torch.nn.functional.normalize
- torch.nn.functional.pad#reflect torch.nn.functional.pad#replicate torch.nn.functional.relu6
- torch.nn.functional.rrelu torch.nn.functional.rrelu#train torch.nn.functional.selu torch.nn.functional.silu
- torch.nn.functional.softplus torch.nn.functional.softshrink torch.nn.functional.softsign
- torch.nn.functional.threshold torch.pow.scalar torch.renorm torch.rrelu torch.selu torch.sin torch.sinc
- torch.sinh torch.special.digamma torch.special.entr torch.special.erf torch.special.erfc torch.special.erfinv
- torch.special.gammaln torch.special.i0 torch.special.log1p torch.special.logit torch.special.multigammaln
- torch.special.psi torch.special.sinc torch.square torch.stft torch.threshold torch.var torch.xlogy.scalar
+ torch.nn.functional.lp_pool2d torch.nn.functional.lp_pool3d torch.nn.functional.max_pool1d
+ torch.nn.functional.max_pool2d torch.nn.functional.max_pool3d torch.nn.functional.mish
+ torch.nn.functional.normalize torch.nn.functional.pad#reflect torch.nn.functional.pad#replicate
+ torch.nn.functional.relu6 torch.nn.functional.rrelu torch.nn.functional.rrelu#train torch.nn.functional.selu
+ torch.nn.functional.silu torch.nn.functional.softplus torch.nn.functional.softshrink
+ torch.nn.functional.softsign torch.nn.functional.threshold torch.pow.scalar torch.renorm torch.rrelu
+ torch.selu torch.sin torch.sinc torch.sinh torch.special.digamma torch.special.entr torch.special.erf
+ torch.special.erfc torch.special.erfinv torch.special.gammaln torch.special.i0 torch.special.log1p
+ torch.special.logit torch.special.multigammaln torch.special.psi torch.special.sinc torch.square torch.stft
+ torch.threshold torch.var torch.xlogy.scalar
 input: new t; a<a O<a
  Tensor.amax Tensor.amin Tensor.cholesky_inverse Tensor.copysign.scalar Tensor.cumprod Tensor.det
  Tensor.logcumsumexp Tensor.logsumexp Tensor.max Tensor.median Tensor.min Tensor.nanmedian Tensor.norm
  Tensor.pinverse Tensor.prod Tensor.sgn Tensor.std torch.amax torch.amin torch.cholesky_inverse
- torch.copysign.scalar torch.cumprod torch.det torch.linalg.det torch.linalg.matrix_norm torch.linalg.pinv
- torch.logcumsumexp torch.logsumexp torch.max torch.median torch.min torch.nanmedian torch.nn.CrossMapLRN2d
- torch.nn.functional.pdist torch.norm torch.pdist torch.pinverse torch.prod torch.sgn torch.special.erfcx
- torch.special.i0e torch.special.i1 torch.special.i1e torch.special.log_ndtr torch.special.logsumexp torch.std
+ torch.copysign.scalar torch.cumprod torch.det torch.logcumsumexp torch.logsumexp torch.max torch.median
+ torch.min torch.nanmedian torch.nn.CrossMapLRN2d torch.nn.functional.pdist torch.norm torch.pdist
+ torch.pinverse torch.prod torch.sgn torch.special.erfcx torch.special.i0e torch.special.i1 torch.special.i1e
+ torch.special.log_ndtr torch.special.logsumexp torch.std
 input: new t; a?a
  torch.nn.AdaptiveAvgPool2d torch.nn.functional.adaptive_avg_pool2d
 input: view [t];
@@ -554,14 +604,17 @@ input@1: new t; a<a
 input@1: view t;
  torch.einsum#1
 input~ boundaries~: new i;
- torch.bucketize torch.searchsorted
+ torch.bucketize
+input~ other~: inplace i;
+ Tensor.bitwise_and_ Tensor.bitwise_or_ Tensor.bitwise_xor_
 input~ other~: new i;
- Tensor.bitwise_and Tensor.bitwise_or Tensor.bitwise_xor Tensor.eq Tensor.gcd Tensor.ge Tensor.greater
- Tensor.greater_equal Tensor.gt Tensor.isclose Tensor.lcm Tensor.le Tensor.less Tensor.less_equal
- Tensor.logical_and Tensor.logical_or Tensor.logical_xor Tensor.lt Tensor.ne Tensor.not_equal
- torch.bitwise_and torch.bitwise_or torch.bitwise_xor torch.eq torch.gcd torch.ge torch.greater
- torch.greater_equal torch.gt torch.isclose torch.lcm torch.le torch.less torch.less_equal torch.logical_and
- torch.logical_or torch.logical_xor torch.lt torch.ne torch.not_equal
+ Tensor.bitwise_and Tensor.bitwise_left_shift Tensor.bitwise_or Tensor.bitwise_right_shift Tensor.bitwise_xor
+ Tensor.eq Tensor.gcd Tensor.ge Tensor.greater Tensor.greater_equal Tensor.gt Tensor.isclose Tensor.lcm
+ Tensor.le Tensor.less Tensor.less_equal Tensor.logical_and Tensor.logical_or Tensor.logical_xor Tensor.lt
+ Tensor.ne Tensor.not_equal torch.bitwise_and torch.bitwise_left_shift torch.bitwise_or
+ torch.bitwise_right_shift torch.bitwise_xor torch.eq torch.gcd torch.ge torch.greater torch.greater_equal
+ torch.gt torch.isclose torch.lcm torch.le torch.less torch.less_equal torch.logical_and torch.logical_or
+ torch.logical_xor torch.lt torch.ne torch.not_equal
 input~ other~: new v;
  Tensor.allclose Tensor.equal Tensor.is_same_size torch.allclose torch.equal torch.is_same_size
  torch.result_type
@@ -589,8 +642,8 @@ input~: new i;
 input~: new v;
  Tensor.data_ptr Tensor.dim Tensor.element_size Tensor.get_device Tensor.is_complex Tensor.is_contiguous
  Tensor.is_floating_point Tensor.is_nonzero Tensor.item Tensor.ndimension Tensor.nelement Tensor.numel
- Tensor.storage_offset Tensor.untyped_storage torch.is_complex torch.is_floating_point torch.is_nonzero
- torch.is_tensor torch.numel torch.typename
+ Tensor.numpy Tensor.storage_offset Tensor.untyped_storage torch.is_complex torch.is_floating_point
+ torch.is_nonzero torch.is_tensor torch.numel torch.typename
 left right: inplace t;
  augmented.Add augmented.FloorDiv augmented.Sub
 left right: inplace t; b<a X<b
@@ -625,6 +678,10 @@ left~ right~: new i;
  binary.BitAnd binary.BitOr binary.BitXor binary.Eq binary.Gt binary.GtE binary.Lt binary.LtE binary.NotEq
 left~: new i;
  binary.Eq.right binary.Gt.right binary.GtE.right binary.Lt.right binary.LtE.right binary.NotEq.right
+loc@- covariance_matrix@- value@0: new t; X<abc
+ torch.distributions.MultivariateNormal.log_prob
+loc@- covariance_matrix@-: new t; X<b
+ torch.distributions.MultivariateNormal.rsample
 loc@- scale@- value@0: new t; X<abc
  torch.distributions.Gumbel.cdf torch.distributions.Normal.cdf
 loc@- scale@- value@0: new t; b<abc
@@ -641,6 +698,10 @@ loc@- scale@-: new t; X<b
  torch.distributions.Normal.rsample
 loc@- scale~@-: view t;
  torch.distributions.Normal.loc torch.distributions.Normal.mean
+loc~@- covariance_matrix@-: new t; X<b
+ torch.distributions.MultivariateNormal.entropy
+loc~@- covariance_matrix~@-: new i;
+ torch.distributions.MultivariateNormal.sample
 loc~@- scale@-: new t;
  torch.distributions.Normal.scale torch.distributions.Normal.stddev
 loc~@- scale@-: new t; X<b
@@ -650,8 +711,14 @@ loc~@- scale@-: new t; b<b
 loc~@- scale~@-: new i;
  torch.distributions.Cauchy.sample torch.distributions.Gumbel.sample torch.distributions.Laplace.sample
  torch.distributions.Normal.sample
+log_input target: new t; a<b b<a
+ torch.nn.PoissonNLLLoss
 log_probs targets~ input_lengths~ target_lengths~: new t; a<a b<a
  torch.nn.CTCLoss torch.nn.functional.ctc_loss
+logits: new t; O<a
+ torch.nn.functional.gumbel_softmax
+logits: new t; X<a
+ torch.nn.functional.gumbel_softmax#hard
 logits@- value@0: new t; a<ab b<ab
  torch.distributions.Bernoulli.log_prob#logits
 logits@- value~@0: new t; a<a b<a
@@ -667,6 +734,8 @@ low~@- high~@-: new i;
  torch.distributions.Uniform.sample
 mean std: new t;
  torch.normal
+obj: either t;
+ torch.asarray
 operand: new t;
  unary.USub
 operand: view t;
@@ -677,10 +746,10 @@ operand~: new v;
  unary.Not
 other@1: new t; a<a
  torch.xlogy.scalar_base
+p q: new t; X<ab
+ torch.distributions.kl_divergence.Categorical#logits
 p_loc p_scale@0 q_loc@1 q_scale@1: new t; b<d d<abcd
- torch.distributions.kl.kl_divergence.Normal torch.distributions.kl_divergence.Normal
-p_logits q_logits: new t; X<ab
- torch.distributions.kl.kl_divergence.Categorical#logits torch.distributions.kl_divergence.Categorical#logits
+ torch.distributions.kl_divergence.Normal
 probs@- value@0: new t; a<a b<ab
  torch.distributions.Bernoulli.log_prob
 probs@- value~@0: new t; a<a b<a
@@ -703,8 +772,6 @@ rate@- value~@0: new t; a<a b<a
  torch.distributions.Poisson.log_prob
 rate@-: new t; a<a
  torch.distributions.Exponential.rsample
-real imag: new t; O<ab
- torch.polar
 real imag: new t; a<a b<b
  torch.complex
 right@1: new t;
@@ -715,6 +782,10 @@ right@1: new t; a<a O<a
  binary.Pow.left
 right~@1: new i;
  binary.Eq.left binary.Gt.left binary.GtE.left binary.Lt.left binary.LtE.left binary.NotEq.left
+sequence: new (ti); X<a
+ torch.nn.utils.rnn.pad_packed_sequence
+sorted_sequence~ input~: new i;
+ torch.searchsorted
 src tgt weight@-: new t; a<c b<c c<abc
  torch.nn.Transformer
 src weight@-: new t; a<b a?a b<ab
@@ -727,6 +798,8 @@ tgt memory weight@-: new t; a<c b<c c<abc
  torch.nn.TransformerDecoder torch.nn.TransformerDecoderLayer
 theta: new t;
  torch.nn.functional.affine_grid
+x weight@-: new t; a<a b<a X<b
+ torch.nn.RMSNorm
 x y: new t; a<b b<a
  torch.linalg.vecdot
 x1 x2: new t; O<ab
@@ -735,10 +808,10 @@ x1 x2: new t; a<a b<b
  torch.cosine_similarity torch.nn.CosineSimilarity torch.nn.functional.cosine_similarity
 x1 x2: new t; a<ab b<ab O<ab
  torch.cdist
+x: new t; a<a
+ torch.nn.RMSNorm.plain
 x: new t; a<a O<a
  torch.linalg.norm torch.linalg.vector_norm
-x~: new i;
- torch.linalg.matrix_rank
 y: new t;
  torch.cumulative_trapezoid torch.trapezoid torch.trapz
 """

@@ -8,11 +8,26 @@ the committed table to the torch that is installed. Nothing here imports torch.
 An operation that is called in several ways has one row for each way. After the name,
 
 * ``.word`` tells overloads apart: ``max.dim`` and ``max.other`` beside ``max``; ``.scalar`` where
-  a Python number stands for the second operand: ``mul.scalar``;
+  a Python number stands for the second operand: ``mul.scalar``; ``.plain`` for a module that was
+  built without parameters: ``torch.nn.LayerNorm.plain``;
 * ``#word`` tells modes apart: ``torch.nn.functional.relu#inplace``, ``torch.nn.Dropout#eval``,
-  ``torch.nn.functional.batch_norm#train``, ``torch.distributions.Categorical#logits``.
+  ``torch.nn.functional.batch_norm#train``, ``torch.nn.functional.pad#reflect``,
+  ``torch.nn.LSTM#packed``, ``torch.distributions.Categorical#logits``.
 
 The row without a suffix is the call with default arguments; a module's is its training mode.
+A method of a distribution has the parameters of the distribution as its first operands. Where the
+constructor computes something that all its methods share (``Categorical`` normalises), it has a row
+of its own, and the operand of the methods is what that row results in.
+
+What no row can say:
+
+* An in-place operation on a view also replaces the history of the tensor that is viewed. The node
+  that does so raises at a second backward even if the operation itself saves nothing, as in
+  ``x[0] = y`` (row ``setitem.int_or_slice``).
+* Under ``autocast``, ``Linear``, ``Conv`` and recurrent layers save a cast copy of their weight: a
+  step then goes unnoticed, so that what is saved of an operand there is only possible.
+* What only changes how the graph is attached is no operation here: ``detach_``, ``requires_grad_``,
+  ``retain_grad``, ``.data``.
 """
 
 from __future__ import annotations
@@ -22,7 +37,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, cast
 
 from gradfix.autograd import operator_table
 
@@ -43,9 +58,10 @@ class Operator:
 
     Bit ``i`` of a mask stands for operand ``i``. Two questions are answered for a set of operands
     that require grad: what the graph *surely* saved (:attr:`saved`), and what it saved in some of
-    the ways to make the call that were tried (:attr:`possible`, a superset: shapes, reductions and
-    which output is differentiated can matter). A node that saved nothing survives being traversed
-    twice; one that saved something raises at the second ``backward``.
+    the ways to make the call that were tried (:attr:`possible`, a superset: shapes, options and
+    starting from a result other than the first can matter). A node that saved nothing survives
+    being traversed twice; one that saved something raises at the second ``backward``. The bit of an
+    operand that the call leaves out means nothing.
     """
 
     name: str
@@ -144,7 +160,16 @@ def module(name: str) -> Operator | None:
     return _row(name) or (_row(name.removesuffix("#eval")) if name.endswith("#eval") else None)
 
 
-_ROW = re.compile(r"(?P<operands>.*): (?P<result>\w+) (?P<outputs>\S+);(?P<rules>.*)")
+_PATHS = (
+    (re.compile(r"^torch\.nn\.modules\.[a-z_]+\."), "torch.nn."),
+    (re.compile(r"^torch\.distributions\.(?!kl_divergence)[a-z_]+\."), "torch.distributions."),
+    (re.compile(r"^torch\.functional\."), "torch."),
+    (re.compile(r"^torch\.(?=Tensor\.)"), ""),
+)
+"""Where torch defines what it exports under a shorter name."""
+_ROW = re.compile(
+    r"(?P<operands>.*): (?P<result>new|view|either|inplace|detached) (?P<outputs>\S+);(?P<rules>.*)"
+)
 _SHORT = re.compile(r"^(torch\.nn\.functional\.|torch\.|Tensor\.)")
 
 
@@ -163,6 +188,8 @@ def _index() -> dict[str, str]:
 
 @lru_cache(maxsize=1024)
 def _row(name: str) -> Operator | None:
+    for pattern, short in _PATHS:
+        name = pattern.sub(short, name)
     line = _index().get(name)
     return parse(_SHORT.sub("", name), line) if line is not None else None
 
@@ -199,14 +226,6 @@ def parse(name: str, line: str) -> Operator:
             sure.append((what, because))
 
     outputs, _, fields = match["outputs"].partition(":")
-    result = match["result"]
-    assert (
-        result == "new"
-        or result == "view"
-        or result == "either"
-        or result == "inplace"
-        or result == "detached"
-    )
     return Operator(
         name=name,
         operands=tuple(operands),
@@ -214,7 +233,7 @@ def parse(name: str, line: str) -> Operator:
         sequences=sequences,
         saved=_masks(gradients, sure),
         possible=_masks(gradients, maybe),
-        result=result,
+        result=cast(Result, match["result"]),
         outputs=outputs,
         fields=tuple(fields.split(",")) if fields else (),
     )
