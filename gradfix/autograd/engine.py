@@ -81,7 +81,7 @@ def backward(
     only: set[Node] | None = None
     inputs = keywords.get("inputs")
     if inputs is not None:
-        only = _between([n for n, _ in nodes], inputs[0])
+        only = _between(run, [n for n, _ in nodes], inputs[0])
     run_backward(event, nodes, only)
     if inputs is not None:
         # Only the listed leaves accumulate; what a list of unknown things holds cannot be known.
@@ -113,7 +113,7 @@ def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.
     known = inputs is not None and not isinstance(inputs, Opaque)
     if not known:
         event.certain = False
-    run_backward(event, nodes, _between([n for n, _ in nodes], inputs) if inputs is not None and known else None)
+    run_backward(event, nodes, _between(run, [n for n, _ in nodes], inputs) if inputs is not None and known else None)
     count = 1
     if isinstance(inputs, (Sequence, Params)):
         count = len(inputs.items) if isinstance(inputs, Sequence) else 1
@@ -134,11 +134,12 @@ def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.
     return Sequence("tuple", items, isinstance(inputs, (Params, Opaque)))
 
 
-def _between(roots: list[Node], inputs: Value) -> set[Node]:
+def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
     """The nodes on a way from the roots to the inputs: all that a restricted backward runs."""
     from gradfix.autograd.calls import leaves_of
 
     leaves = set(leaves_of(inputs)[0])
+    run.differentiated |= leaves
     targets = {t.node for t in tensors_in(inputs) if t.node is not None}
     seen = reach([(r, True) for r in roots])
     found: set[Node] = set()

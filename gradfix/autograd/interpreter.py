@@ -120,7 +120,11 @@ class Run:
         self.equals: dict[Any, Any] = {}
         self.kept: list[Value] = []
         self.carried: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
-        self.frames: dict[ast.AST, Frame] = {}
+        """What carried a graph into each pass but the first."""
+        self.before: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
+        """What was there before the first pass."""
+        self.differentiated: set[Leaf] = set()
+        """Leaves with respect to which something was differentiated."""
         self.optimizers: list[Optimizer] = []
         self.escapes: list[tuple[int, list[Node]]] = []
         """When something unknown was handed graphs that it could traverse, and their roots."""
@@ -304,8 +308,9 @@ class Run:
                 if watched:
                     self.path = (*outer, (node, number))
                     if number:
-                        self.carried[node, self.path] = carried(frame)
-                        self.frames[node] = frame
+                        self.carried[node, self.path] = carried(frame.variables)
+                    else:
+                        self.before[node, outer] = named(frame.variables)
                 if item is not None and not isinstance(node, ast.While):
                     assign(self, node.target, item, frame, None)
                 flow = self.block(node.body, frame)
@@ -324,24 +329,34 @@ class Run:
         return flow
 
 
-def carried(frame: Frame) -> dict[str, Value]:
-    """What a new pass inherits that carries a graph: access path as source text -> value."""
+def named(variables: dict[str, Value]) -> dict[str, Value]:
+    """What can be named in a frame: access path as source text -> value."""
     found: dict[str, Value] = {}
-    for name, value in frame.variables.items():
-        _carried(name, value, found, 2)
+    for name, value in variables.items():
+        _named(name, value, found, 2)
     return found
 
 
-def _carried(name: str, value: Value, found: dict[str, Value], depth: int) -> None:
-    if isinstance(value, (Tensor, Opaque)):
-        if value.node is not None:
-            found[name] = value
-    elif isinstance(value, (Sequence, Mapping)):
-        if any(t.node is not None for t in tensors_in(value)):
-            found[name] = value
-    elif isinstance(value, (Module, Instance)) and depth:
-        for attribute, held in value.attributes.items():
-            _carried(f"{name}.{attribute}", held, found, depth - 1)
+def _named(name: str, value: Value, found: dict[str, Value], depth: int) -> None:
+    if isinstance(value, Mapping):
+        for key, held in value.items.items():
+            if isinstance(key, str) and key.isidentifier():
+                _named(f'{name}["{key}"]', held, found, 0)
+    elif isinstance(value, (Module, Instance)):
+        if depth:
+            for attribute, held in value.attributes.items():
+                _named(f"{name}.{attribute}", held, found, depth - 1)
+    else:
+        found[name] = value
+
+
+def carried(variables: dict[str, Value]) -> dict[str, Value]:
+    """What a new pass inherits that carries a graph."""
+    return {
+        name: value
+        for name, value in named(variables).items()
+        if any(t.node is not None for t in tensors_in(value))
+    }
 
 
 def truth(value: Value) -> bool | None:

@@ -90,6 +90,29 @@ def owned_elsewhere(run: Run, backward: Backward, by: OptimizerState) -> set[Lea
     return {leaf for leaf, sure in backward.reached.items() if sure and leaf in others and leaf not in mine}
 
 
+def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
+    """Steps that consume a gradient which the same optimizer has consumed before.
+
+    Gives each with the first backward of its own pass. A step site that ever consumes only fresh
+    gradients after its first time is left out: its gradients are cleared somewhere.
+    """
+    again: dict[ast.AST, tuple[Step, Backward]] = {}
+    clean: set[ast.AST] = set()
+    for step in steps(run):
+        earlier = [s for s in step.optimizer.steps if s.serial < step.serial and s.site is step.site]
+        if not earlier:
+            continue
+        stale = any(sure and before for d in step.consumed.values() for sure, before in d.values())
+        fresh = [b for d in step.consumed.values() for b, (_, before) in d.items() if not before and b.path == step.path]
+        if step.doubtful or not stale or not fresh or not step.optimizer.groups_known:
+            clean.add(step.site)
+        else:
+            again.setdefault(step.site, (step, min(fresh, key=lambda b: b.serial)))
+    for site, pair in again.items():
+        if site not in clean:
+            yield pair
+
+
 def detached_code(source: str, expression: ast.expr, value: Value) -> str | None:
     """Code for ``expression`` with every tensor in it detached; None where its make is not known."""
     from gradfix.segments import call_method

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from gradfix.autograd import calls
-from gradfix.autograd.interpreter import OutOfFuel, Run, Scenario, carried
+from gradfix.autograd.interpreter import OutOfFuel, Run, Scenario, carried, named
 from gradfix.autograd.relevance import Definition, Relevance
-from gradfix.autograd.values import Class, Frame, Function, Instance, Module, Opaque, Value, tensors_in
+from gradfix.autograd.values import Class, Function, Instance, Module, Opaque, Value, tensors_in
 from gradfix.codemod import Span
 from gradfix.segments import Lines
 
@@ -265,6 +265,8 @@ def run_entry(run: Run, tree: ast.Module, definition: Definition) -> None:
         if number:
             names = {f"self.{k}": v for k, v in carried_attributes(instance).items()}
             run.carried[definition, run.path] = names
+        else:
+            run.before[definition, ()] = {f"self.{k}": v for k, v in named(instance.attributes).items()}
         _returned(run, calls.call_function(run, method.bind(instance), [], {}, definition))
     run.path = ()
 
@@ -276,9 +278,7 @@ def _returned(run: Run, value: Value) -> None:
 
 def carried_attributes(instance: Module | Instance) -> dict[str, Value]:
     """What an instance holds between two calls that carries a graph."""
-    frame = Frame(None, None)
-    frame.variables = dict(instance.attributes)
-    return carried(frame)
+    return carried(instance.attributes)
 
 
 def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:

@@ -1,0 +1,304 @@
+"""A state is carried from one pass of a loop to the next together with its graph.
+
+    for x, y in loader:                        for x, y in loader:
+                                                   hidden = hidden.detach()
+        out, hidden = rnn(x, hidden)      =>       out, hidden = rnn(x, hidden)
+        loss = loss_fn(out, y)                     loss = loss_fn(out, y)
+        loss.backward(retain_graph=True)           loss.backward()
+        optimizer.step()                           optimizer.step()
+
+Every backward then goes back through all earlier passes. Without `retain_graph` the second pass raises
+"Trying to backward through the graph a second time"; with it, the optimizer's step has changed the weights
+that the old passes saved, and autograd raises "modified by an inplace operation". The assignment
+`h = h_next` only binds a name: what was modified in place is the weight.
+
+The repair cuts the carried value once for each backward: at the plain assignment that hands it over, if
+there is one, else where the pass begins. It goes to the end of the pass where the first state is itself
+trained (a parameter), so that this keeps its gradient. `retain_graph=True` goes with it.
+
+Preconditions: the failing backward certainly reaches a node of an earlier pass of the loop, and every value
+that leads there is known by name and make (a tensor, a list or tuple of tensors, None at first).
+
+Effect: repairs. Gradients up to the first failing pass are unchanged; afterwards each pass learns from its
+own segment (truncated backpropagation through time).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+
+from gradfix.autograd.graph import Backward, Leaf, Node, Path, reach
+from gradfix.autograd.interpreter import Run
+from gradfix.autograd.questions import backwards
+from gradfix.autograd.training_step import Program
+from gradfix.autograd.values import Opaque, Sequence, Tensor, Value, tensors_in
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.diagnosis import Diagnosis, diagnose
+from gradfix.edits import drop_retain, insert, line, note, receiver
+from gradfix.segments import call_method
+
+
+@dataclass(eq=False)
+class Carried:
+    """A failing backward, the loop whose passes it crosses, and what crosses them."""
+
+    run: Run
+    event: Backward
+    loop: ast.AST
+    path: Path
+    values: dict[str, Value] = field(default_factory=dict)
+    """Source text of what carries the graph -> its value at the start of the pass."""
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each backward that crosses into an earlier pass through a carried value."""
+    seen: set[ast.AST] = set()
+    for entry in program.entries:
+        for carried in entry.certain(crossing, lambda c: c.event.site, raises=True):
+            if carried.event.site in seen:
+                continue
+            seen.add(carried.event.site)
+            yield _finding(program, carried)
+
+
+def crossing(run: Run) -> dict[Hashable, Carried]:
+    """Failures at nodes of an earlier pass."""
+    found: dict[Hashable, Carried] = {}
+    for event in backwards(run):
+        if diagnose(run, event) is not Diagnosis.CARRIED:
+            continue
+        assert event.failure is not None and event.failure.node is not None
+        depth = _crossed(event.failure.node, event)
+        if depth is None:
+            continue
+        loop, _ = event.path[depth]
+        path = event.path[: depth + 1]
+        at_start = run.carried.get((loop, path), {})
+        values = {
+            name: value
+            for name, value in at_start.items()
+            if any(t.node in event.visited and event.visited[t.node] for t in tensors_in(value) if t.node)
+            and not _is_loss(name, value, run, event)
+        }
+        if values:
+            known = found.setdefault(event.site, Carried(run, event, loop, path, values))
+            known.values.update({k: v for k, v in values.items() if k not in known.values})
+    return found
+
+
+def _is_loss(name: str, value: Value, run: Run, event: Backward) -> bool:
+    """A leftover of the earlier pass that this one rebinds before it is read: it carries nothing.
+
+    Its graph is reached all the same, through the value that does carry it; cutting it would be noise.
+    """
+    nodes = {t.node for t in tensors_in(value) if t.node is not None}
+    return not any(
+        edge.node in nodes
+        for node, sure in event.visited.items()
+        if sure and node.path[: len(event.path)] == event.path[: len(node.path)] and _current(node, event)
+        for edge in node.edges
+    )
+
+
+def _current(node: Node, event: Backward) -> bool:
+    assert event.failure is not None and event.failure.node is not None
+    depth = _crossed(event.failure.node, event)
+    return depth is not None and node.path[: depth + 1] == event.path[: depth + 1]
+
+
+def _crossed(node: Node, event: Backward) -> int | None:
+    """The loop, by its depth, of which ``node`` belongs to an earlier pass than ``event``."""
+    for depth, (mine, theirs) in enumerate(zip(event.path, node.path)):
+        if mine[0] is not theirs[0]:
+            return None
+        if mine[1] != theirs[1]:
+            return depth
+    return None
+
+
+def _finding(program: Program, carried: Carried) -> Finding:
+    event = carried.event
+    failure = event.failure
+    assert failure is not None and failure.culprit is not None and isinstance(event.site, ast.Call)
+    names = ", ".join(f"`{name}`" for name in carried.values)
+    notes = []
+    for node, edge in failure.route:
+        if edge is not None and _current(node, event) and not _current(edge.node, event):
+            place = edge.operand if edge.operand is not None else node.site
+            notes.append(note(place, "the state of the pass before comes in here, with its graph"))
+            break
+    if failure.kind == "E1":
+        notes.append(note(failure.culprit.site, "the backward of the pass before has freed that graph"))
+        why = "which its backward has freed"
+    else:
+        notes.append(note(failure.culprit.site, "this changes weights that the graph of an earlier pass saved"))
+        why = "whose weights a step has changed since"
+    notes.append(note(event.site, "this backward goes through the earlier passes as well: autograd raises"))
+    return Finding(
+        "carried-hidden-state",
+        f"{names} carries the graph of earlier passes of the loop into `{receiver(program, event)}`, {why}",
+        Span.of(event.site),
+        tuple(notes),
+        tuple(_fixes(program, carried)),
+    )
+
+
+def _fixes(program: Program, carried: Carried) -> Iterator[Fix]:
+    failure = carried.event.failure
+    assert failure is not None and failure.kind in ("E1", "E2")
+    claim = Claim("E1" if failure.kind == "E1" else "E2", line(carried.event.site))
+    retain = [
+        e
+        for site in dict.fromkeys(b.site for b in backwards(carried.run) if b.retain is True)
+        for e in drop_retain(next(b for b in backwards(carried.run) if b.site is site))
+    ]
+    names = ", ".join(f"`{name}`" for name in carried.values)
+    for detach in (_at_assignment(program, carried), _at_start(program, carried), _at_end(program, carried)):
+        if not detach:
+            continue
+        for dropped in ([retain, []] if retain else [[]]):
+            suffix = " and drop retain_graph=True" if dropped else ""
+            yield Fix(f"detach {names} once for each pass{suffix}", Effect.REPAIRS, (*detach, *dropped), claim)
+
+
+def _at_assignment(program: Program, carried: Carried) -> list[Edit] | None:
+    """Detach in place of the plain assignment that hands the state over: `h = h_next`."""
+    edits: list[Edit] = []
+    loop = carried.loop
+    if not isinstance(loop, (ast.For, ast.While, ast.AsyncFor)):
+        return None
+    for name, value in carried.values.items():
+        if not isinstance(value, Tensor):
+            return None
+        handing = [
+            s
+            for s in ast.walk(loop)
+            if isinstance(s, ast.Assign)
+            and len(s.targets) == 1
+            and not isinstance(s.targets[0], (ast.Tuple, ast.List))
+            and program.segment(s.targets[0]) == name
+        ]
+        if len(handing) != 1 or not isinstance(handing[0].value, (ast.Name, ast.Attribute, ast.Subscript)):
+            return None
+        # A later read of the name in the pass may need the graph.
+        if handing[0] not in loop.body or _read_after(program, loop, handing[0], name):
+            return None
+        source = handing[0].value
+        code = call_method(program.segment(source), source, "detach")
+        edits.append(ReplaceExpression(Span.of(source), code))
+    return edits
+
+
+def _read_after(program: Program, loop: ast.For | ast.While | ast.AsyncFor, at: ast.stmt, name: str) -> bool:
+    later = loop.body[loop.body.index(at) + 1 :]
+    return any(
+        isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))
+        and isinstance(n.ctx, ast.Load)
+        and program.segment(n) == name
+        for s in later
+        for n in ast.walk(s)
+    )
+
+
+def _at_start(program: Program, carried: Carried) -> list[Edit] | None:
+    """Detach where the pass begins, unless the first state is trained."""
+    body = _body(carried.loop)
+    if body is None:
+        return None
+    first_pass = {id(v): v for v in _first_values(carried)}
+    if any(_trained(carried, v) for v in first_pass.values()):
+        return None
+    code = _detach_code(carried)
+    if code is None:
+        return None
+    return [insert(_first_use(program, carried, body), "before", code)]
+
+
+def _at_end(program: Program, carried: Carried) -> list[Edit] | None:
+    """Detach where the pass ends: the first state keeps its gradient."""
+    body = _body(carried.loop)
+    if body is None or any(isinstance(n, ast.Continue) for s in body for n in ast.walk(s)):
+        return None
+    code = _detach_code(carried, at_end=True)
+    return None if code is None else [insert(body[-1], "after", code)]
+
+
+def _body(loop: ast.AST) -> list[ast.stmt] | None:
+    body = getattr(loop, "body", None)
+    return body if isinstance(body, list) else None
+
+
+def _first_values(carried: Carried) -> list[Value]:
+    """What the carried names held before the first pass."""
+    frame = carried.run.before.get((carried.loop, carried.path[:-1]), {})
+    return [frame[name] for name in carried.values if name in frame]
+
+
+def _trained(carried: Carried, value: Value) -> bool:
+    owned = {leaf for o in carried.run.optimizers for leaf in o.state.owned()}
+    leaves: list[Leaf] = []
+    for tensor in tensors_in(value):
+        if isinstance(tensor, Tensor) and tensor.leaf is not None:
+            leaves.append(tensor.leaf)
+        if tensor.node is not None:
+            leaves += [leaf for n in reach([(tensor.node, True)]) for leaf, _, _ in n.leaves]
+    return any(leaf in owned for leaf in leaves)
+
+
+def _detach_code(carried: Carried, at_end: bool = False) -> str | None:
+    before = carried.run.before.get((carried.loop, carried.path[:-1]), {})
+    lines: list[str] = []
+    plain: list[str] = []
+    for name, value in carried.values.items():
+        code = _detached(name, value)
+        if code is None:
+            return None
+        initial = before.get(name)
+        if not at_end and initial is not None and _is_none(initial):
+            lines.append(f"if {name} is not None:\n    {name} = {code}")
+        elif not at_end and _is_number(initial):
+            return None
+        elif isinstance(value, Tensor) or (isinstance(value, Opaque)):
+            plain.append(name)
+        else:
+            lines.append(f"{name} = {code}")
+    if plain:
+        values = ", ".join(f"{n}.detach()" for n in plain)
+        lines.append(f"{', '.join(plain)} = {values}")
+    return "\n".join(lines)
+
+
+def _is_none(value: Value) -> bool:
+    return getattr(value, "value", 0) is None
+
+
+def _is_number(value: Value | None) -> bool:
+    return isinstance(getattr(value, "value", None), (int, float))
+
+
+def _detached(name: str, value: Value) -> str | None:
+    if isinstance(value, Tensor):
+        return f"{name}.detach()"
+    if isinstance(value, Sequence) and value.kind in ("list", "tuple") and value.items and not value.open:
+        if all(isinstance(i, Tensor) for i in value.items):
+            inner = f"s.detach() for s in {name}"
+            return f"[{inner}]" if value.kind == "list" else f"tuple({inner})"
+        if all(isinstance(i, Sequence) and _detached("s", i) for i in value.items):
+            inner = f"{_detached('s', value.items[0])} for s in {name}"
+            return f"[{inner}]" if value.kind == "list" else f"tuple({inner})"
+    return None
+
+
+def _first_use(program: Program, carried: Carried, body: list[ast.stmt]) -> ast.stmt:
+    """The first statement of the pass that could see the carried value."""
+    tops = {name.split(".", 1)[0].split("[", 1)[0] for name in carried.values}
+    for statement in body:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            continue
+        reads = any(isinstance(n, ast.Name) and n.id in tops for n in ast.walk(statement))
+        compound = hasattr(statement, "body")
+        if reads or compound:
+            return statement
+    return body[0]

@@ -1,0 +1,201 @@
+"""Gradients are cleared at the wrong moment.
+
+    loss.backward()                 optimizer.zero_grad()
+    optimizer.zero_grad()      =>   loss.backward()
+    optimizer.step()                optimizer.step()
+
+Three places are wrong:
+
+* between backward and step: the step finds no gradient and trains nothing (effect: repairs);
+* before the backward of another loss, which leaves its gradients in the same parameters. The usual case is
+  a GAN that clears both networks at the top: the generator's loss runs through the discriminator, and the
+  discriminator's step consumes that too, in the wrong direction (effect: changes);
+* once before an inner loop that steps in every pass: each step consumes the gradients of all passes so far
+  (effect: changes).
+
+The call moves to directly before the backward whose gradients the step is meant to consume.
+
+Preconditions: the consumption is certain in every pass and whichever way undecided conditions go. Gradient
+accumulation, where step and zero_grad share a condition, never consumes a gradient twice. For the second
+place, the loss that leaves its gradients behind must belong to another optimizer that has stepped on it
+already, and must run through these parameters on its way to that optimizer's own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+from gradfix.autograd.graph import Backward, Step, ZeroGrad
+from gradfix.autograd.interpreter import Run
+from gradfix.autograd.questions import (
+    calls_in,
+    consuming_again,
+    holding,
+    owner,
+    steps,
+    without_call,
+    zeros,
+)
+from gradfix.autograd.training_step import Program
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, Span
+from gradfix.edits import insert, move, note, receiver, stepped
+
+
+@dataclass(eq=False)
+class Misplaced:
+    """A clearing of gradients, the backward before which it belongs, and the step that suffers."""
+
+    zero: ZeroGrad
+    backward: Backward
+    step: Step
+    effect: Effect
+    dirt: Backward | None = None
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each clearing of gradients that comes too late, too early or too rarely."""
+    seen: set[ast.AST] = set()
+    for entry in program.entries:
+        for observe in (between, dirtied, too_rarely):
+            for one in entry.certain(observe, lambda m: m.step.site, raises=False):
+                if one.zero.site not in seen:
+                    seen.add(one.zero.site)
+                    yield _finding(program, one)
+
+
+def between(run: Run) -> dict[Hashable, Misplaced]:
+    """Steps that consume nothing since their gradients were cleared after the backward."""
+    found: dict[Hashable, Misplaced] = {}
+    refuted: set[Hashable] = set()
+    for step in steps(run):
+        optimizer = step.optimizer
+        if step.doubtful or not optimizer.groups_known or step.consumed or not step.empty:
+            refuted.add(step.site)
+            continue
+        previous = max((s.serial for s in optimizer.steps if s.serial < step.serial), default=0)
+        cleared = [z for z in zeros(run) if previous < z.serial < step.serial]
+        lost = [
+            (z, b)
+            for z in cleared
+            for leaf, d in z.dropped.items()
+            if leaf in step.empty
+            for b, c in d.items()
+            if c.certain and not c.consumed and b.serial > previous and b.path == step.path == z.path
+        ]
+        if lost:
+            zero = lost[-1][0]
+            first = min((b for z, b in lost if z is zero), key=lambda b: b.serial)
+            found.setdefault(step.site, Misplaced(zero, first, step, Effect.REPAIRS))
+        else:
+            refuted.add(step.site)
+    return {key: one for key, one in found.items() if key not in refuted}
+
+
+def dirtied(run: Run) -> dict[Hashable, Misplaced]:
+    """Steps that consume what a loss for another optimizer left on its way."""
+    found: dict[Hashable, Misplaced] = {}
+    refuted: set[Hashable] = set()
+    for step in steps(run):
+        one = _dirt(run, step)
+        if one is None:
+            refuted.add(step.site)
+        else:
+            found.setdefault(step.site, one)
+    return {key: one for key, one in found.items() if key not in refuted}
+
+
+def _dirt(run: Run, step: Step) -> Misplaced | None:
+    if step.doubtful:
+        return None
+    mine = set(step.optimizer.owned())
+    consumed = {b: sure for d in step.consumed.values() for b, (sure, _) in d.items()}
+    own = [b for b in consumed if owner(run, b) is step.optimizer and b.path == step.path]
+    for dirt, sure in consumed.items():
+        other = owner(run, dirt)
+        if not sure or other is None or other is step.optimizer or dirt.path != step.path or not own:
+            continue
+        needed = min(own, key=lambda b: b.serial)
+        if dirt.serial > needed.serial or not _passes_through(run, dirt, mine, set(other.owned())):
+            continue
+        if any(leaf in other.owned() for leaf, known in needed.reached.items() if known):
+            continue
+        clearing = [
+            z for z in zeros(run) if z.path == step.path and z.serial < dirt.serial and set(z.leaves) & mine
+        ]
+        if clearing:
+            return Misplaced(clearing[-1], needed, step, Effect.CHANGES, dirt)
+    return None
+
+
+def _passes_through(run: Run, dirt: Backward, mine: set[object], theirs: set[object]) -> bool:
+    """Whether a loss runs through the networks of ``mine`` on its way to every one of ``theirs``."""
+    calls = {c for c in calls_in(dirt.visited) if c.leaves & mine and not c.leaves & theirs}
+    targets = holding(dirt.visited, theirs)  # type: ignore[arg-type]
+    return bool(calls) and bool(targets - without_call(dirt, calls))
+
+
+def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
+    """Steps that consume gradients again, since they are cleared only outside their loop."""
+    found: dict[Hashable, Misplaced] = {}
+    for step, fresh in consuming_again(run):
+        clearing = [z for z in zeros(run) if set(z.leaves) & set(step.optimizer.owned())]
+        outside = [z for z in clearing if len(z.path) < len(step.path) and z.serial < fresh.serial]
+        if clearing and len(outside) == len(clearing):
+            found.setdefault(step.site, Misplaced(outside[-1], fresh, step, Effect.CHANGES))
+    return found
+
+
+def _finding(program: Program, one: Misplaced) -> Finding:
+    name = stepped(program, one.step.optimizer) or "the optimizer"
+    loss = receiver(program, one.backward)
+    assert isinstance(one.zero.site, (ast.expr, ast.stmt))
+    notes: list[Note] = []
+    if one.effect is Effect.REPAIRS:
+        message = f"gradients of `{loss}` are cleared before `{name}.step()` can use them"
+        notes = [
+            note(one.backward.site, "this backward computes them"),
+            note(one.zero.site, "this clears them"),
+            note(one.step.site, "this step finds none and trains nothing"),
+        ]
+    elif one.dirt is not None:
+        dirt = receiver(program, one.dirt)
+        message = f"`{name}.step()` also consumes gradients that `{dirt}` left in its parameters"
+        notes = [
+            note(one.zero.site, "cleared here"),
+            note(one.dirt.site, f"`{dirt}` is another optimizer's loss, and runs through these parameters"),
+            note(one.step.site, f"this step consumes both its gradients and those of `{loss}`"),
+        ]
+    else:
+        message = f"`{name}.step()` consumes the gradients of earlier passes again: they are cleared too rarely"
+        notes = [
+            note(one.zero.site, "cleared here, outside the loop of the step"),
+            note(one.step.site, "every step of the loop adds up all passes since then"),
+        ]
+    return Finding(
+        "misplaced-zero-grad", message, Span.of(one.zero.site), tuple(notes), tuple(_fixes(program, one, name))
+    )
+
+
+def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
+    zero, target = program.statement(one.zero.site), program.statement(one.backward.site)
+    claim = Claim(unchanged="all" if one.effect is Effect.REPAIRS else ())
+    mine = set(one.step.optimizer.owned())
+    foreign = [leaf for leaf in one.zero.leaves if leaf not in mine]
+    single = isinstance(zero, ast.Expr) and zero.value is one.zero.site
+    if single and not foreign and program.function(zero) is program.function(target):
+        backward_first = zero.lineno > target.lineno and one.effect is Effect.REPAIRS
+        if backward_first and _adjacent(program, target, zero):
+            # The backward moves down over the clearing: its comments stay with it.
+            yield Fix("clear before the backward", one.effect, (move(target, zero, "after"),), claim)
+        yield Fix("clear before the backward", one.effect, (move(zero, target, "before"),), claim)
+    code = f"{name}.zero_grad()"
+    edits: tuple[Edit, ...] = (insert(target, "before", code),)
+    if one.effect is Effect.CHANGES:
+        yield Fix("clear again before the backward", one.effect, edits, Claim(unchanged=()))
+
+
+def _adjacent(program: Program, first: ast.stmt, second: ast.stmt) -> bool:
+    block = program.block(first)
+    return second in block and block.index(second) == block.index(first) + 1

@@ -1,0 +1,67 @@
+"""A loop steps an optimizer and never clears its gradients.
+
+    for x, y in loader:                       for x, y in loader:
+        loss = loss_fn(model(x), y)      =>       loss = loss_fn(model(x), y)
+                                                  optimizer.zero_grad()
+        loss.backward()                           loss.backward()
+        optimizer.step()                          optimizer.step()
+
+`backward` adds to the gradients that are there. Each step then moves along the sum of all gradients since
+training began: nothing raises, and the loss diverges or creeps.
+
+Preconditions:
+
+* from the second pass on, every step consumes gradients that the same optimizer has consumed before,
+  whichever way undecided conditions go: accumulation over micro-batches, where a condition guards the step,
+  never does;
+* nothing in the run clears them by any writing: `zero_grad` of the optimizer or of a network, `p.grad =
+  None`, `p.grad.zero_()`, a helper;
+* no function that the model cannot see is handed the optimizer, the network or its parameters in between.
+
+Effect: changes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+
+from gradfix.autograd.graph import Backward, Step
+from gradfix.autograd.interpreter import Run
+from gradfix.autograd.questions import consuming_again, zeros
+from gradfix.autograd.training_step import Program
+from gradfix.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.edits import insert, note, stepped
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each optimizer that steps in a loop and whose gradients nothing clears."""
+    for entry in program.entries:
+        for step, backward in entry.certain(never_cleared, lambda f: f[0].site, raises=False):
+            name = stepped(program, step.optimizer)
+            statement = program.statement(backward.site)
+            fixes: tuple[Fix, ...] = ()
+            if name is not None:
+                edit = insert(statement, "before", f"{name}.zero_grad()")
+                fixes = (Fix("clear the gradients of each pass", Effect.CHANGES, (edit,), Claim(unchanged=())),)
+            assert isinstance(step.site, ast.Call)
+            yield Finding(
+                "missing-zero-grad",
+                f"nothing ever clears the gradients that `{name or 'the optimizer'}.step()` consumes",
+                Span.of(step.site),
+                (
+                    note(backward.site, "each pass adds its gradients to those of all passes before"),
+                    note(step.site, "every step consumes the whole sum"),
+                ),
+                fixes,
+            )
+
+
+def never_cleared(run: Run) -> dict[Hashable, tuple[Step, Backward]]:
+    """Steps that consume gradients again which nothing clears."""
+    cleared = {leaf for z in zeros(run) for leaf in z.leaves}
+    return {
+        step.site: (step, fresh)
+        for step, fresh in consuming_again(run)
+        if not cleared & set(step.optimizer.owned())
+    }

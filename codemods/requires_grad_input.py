@@ -1,0 +1,113 @@
+"""Data with `requires_grad=True` carries its graph into a loop.
+
+    x = torch.randn((100, 1), requires_grad=True)   =>   x = torch.randn((100, 1))
+    y = 1 + 2 * x
+    for epoch in range(n):
+        loss = loss_fn(model(x), y)
+        loss.backward()
+
+What is computed from `x` before the loop hangs on one graph. The first backward frees it, and the second
+pass raises "Trying to backward through the graph a second time". Data is not trained: it needs no gradient.
+
+Preconditions:
+
+* the freed graph was built before the loop and leads only to tensors that were created with
+  `requires_grad=True` written out;
+* no optimizer owns them, nothing reads their gradient or differentiates with respect to them (adversarial
+  examples, gradient penalties and style transfer do).
+
+Effect: repairs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+from gradfix.autograd.graph import Backward, Leaf, reach
+from gradfix.autograd.interpreter import Run
+from gradfix.autograd.questions import backwards
+from gradfix.autograd.training_step import Program
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, Span
+from gradfix.diagnosis import Diagnosis, diagnose
+from gradfix.edits import line, note, receiver
+
+
+@dataclass(eq=False)
+class Outside:
+    """A backward in a loop that goes through a graph built before it."""
+
+    run: Run
+    event: Backward
+    leaves: list[Leaf]
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each graph that is built before a loop and traversed in every pass of it."""
+    for entry in program.entries:
+        for outside in entry.certain(graphs_outside, lambda o: o.event.site, raises=True):
+            event = outside.event
+            assert isinstance(event.site, ast.Call)
+            assert event.failure is not None and event.failure.node is not None
+            origin = event.failure.node.site
+            notes = [note(origin, "computed once, before the loop, with a graph")]
+            notes += [note(leaf.created, "because this requires grad") for leaf in _created(outside)]
+            notes.append(note(event.site, "every pass goes through it: the second one raises"))
+            fixes = tuple(_fixes(outside))
+            source = program.segment(origin) if isinstance(origin, ast.expr) else "it"
+            yield Finding(
+                "requires-grad-input",
+                f"`{receiver(program, event)}` goes through the graph of `{source}`, "
+                "which the first pass of the loop frees",
+                Span.of(_created(outside)[0].created if fixes else event.site),  # type: ignore[arg-type]
+                tuple(notes),
+                fixes,
+            )
+
+
+def graphs_outside(run: Run) -> dict[Hashable, Outside]:
+    """Failures at nodes that are older than the loop."""
+    found: dict[Hashable, Outside] = {}
+    for event in backwards(run):
+        if diagnose(run, event) is not Diagnosis.OUTSIDE:
+            continue
+        assert event.failure is not None and event.failure.node is not None
+        depth = len(event.failure.node.path)
+        older = [n for n in event.visited if len(n.path) <= depth and n.path == event.path[: len(n.path)]]
+        leaves = {leaf: None for n in reach([(n, True) for n in older]) for leaf, _, _ in n.leaves}
+        found.setdefault(event.site, Outside(run, event, list(leaves)))
+    return found
+
+
+def _created(outside: Outside) -> list[Leaf]:
+    return [leaf for leaf in outside.leaves if _keyword(leaf) is not None]
+
+
+def _keyword(leaf: Leaf) -> ast.Call | None:
+    call = leaf.created
+    if isinstance(call, ast.Call) and leaf.label == "tensor":
+        for keyword in call.keywords:
+            if keyword.arg == "requires_grad" and isinstance(keyword.value, ast.Constant) and keyword.value.value:
+                return call
+    return None
+
+
+def _fixes(outside: Outside) -> Iterator[Fix]:
+    run = outside.run
+    owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
+    read = {leaf for _, leaf in run.grad_reads}
+    calls = [_keyword(leaf) for leaf in outside.leaves]
+    if not calls or any(call is None for call in calls):
+        return
+    if any(leaf in owned or leaf in read or leaf in run.differentiated for leaf in outside.leaves):
+        return
+    edits: list[Edit] = [
+        RemoveArgument(Span.of(call), "requires_grad") for call in dict.fromkeys(calls) if call is not None
+    ]
+    yield Fix(
+        "drop requires_grad=True from the data",
+        Effect.REPAIRS,
+        tuple(edits),
+        Claim("E1", line(outside.event.site)),
+    )

@@ -1,0 +1,355 @@
+"""A prediction made before an optimizer's step is used in a backward after it.
+
+    pred = D(fake)                                 pred = D(fake.detach())
+    d_loss = bce(pred, zeros) + ...                d_loss = bce(pred, zeros) + ...
+    d_loss.backward(retain_graph=True)        =>   d_loss.backward()
+    optimizer_D.step()                             optimizer_D.step()
+                                                   pred = D(fake)
+    g_loss = bce(pred, ones)                       g_loss = bce(pred, ones)
+    g_loss.backward()                              g_loss.backward()
+
+The step changes in place the weights that the prediction's graph has saved. The later backward raises
+"modified by an inplace operation", or "a second time" where the graph has been freed as well. It needs a
+fresh forward with the weights of the moment; `detach` on the old prediction would silence the error and
+leave the second loss without any gradient.
+
+What is repaired how:
+
+* the prediction serves the first loss too: its statement is repeated before the first use after the step,
+  and the first forward gets its input detached, if that leads into a network of the second loss;
+* the prediction had been made from a detached input: the repeated one is made without the detach;
+* only the second loss uses it (the policy's loss in SAC, computed up front): its statements move to
+  directly after the step.
+
+Preconditions: the step certainly moved weights that the prediction saved; the statement that is repeated or
+moved reads nothing that is rebound in between, and means the same where it goes.
+
+Effect: repairs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+from gradfix.autograd.graph import Backward, ModuleCall, Node, Step, reach
+from gradfix.autograd.interpreter import Run
+from gradfix.autograd.questions import backwards, calls_in, detached_code, steps
+from gradfix.autograd.training_step import Program
+from gradfix.autograd.values import Value, tensors_in
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.diagnosis import Diagnosis, diagnose, stale_step
+from gradfix.edits import drop_retain, insert, line, move, names_bound, names_read, note, receiver
+
+
+@dataclass(eq=False)
+class Stale:
+    """A backward that needs a prediction from before a step."""
+
+    run: Run
+    event: Backward
+    step: Step
+    calls: list[ModuleCall]
+    """The network calls that the step made stale, in the event's graph."""
+    effect: Effect = Effect.REPAIRS
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each backward through a prediction that a step has made stale."""
+    seen: set[ast.AST] = set()
+    for entry in program.entries:
+        found = [
+            *entry.certain(stale, lambda s: s.event.site, raises=True),
+            *entry.certain(cut_off, lambda s: s.event.site, raises=False),
+        ]
+        for one in found:
+            if one.event.site not in seen:
+                seen.add(one.event.site)
+                yield _finding(program, one)
+
+
+def stale(run: Run) -> dict[Hashable, Stale]:
+    """Failing backwards through predictions that a step made stale."""
+    found: dict[Hashable, Stale] = {}
+    for event in backwards(run):
+        if diagnose(run, event) is Diagnosis.STALE:
+            step = stale_step(run, event)
+            assert step is not None
+            moved = set(step.optimizer.owned())
+            old = [n for n in event.visited if n.serial < step.serial]
+            calls = [c for c in calls_in(old) if c.leaves & moved and c.path == event.path]
+            found.setdefault(event.site, Stale(run, event, step, calls))
+    return found
+
+
+def cut_off(run: Run) -> dict[Hashable, Stale]:
+    """Losses that nobody's step learns from, because the prediction they reuse was made from a cut input."""
+    found: dict[Hashable, Stale] = {}
+    refuted: set[Hashable] = set()
+    last: Backward | None = None
+    for event in run.events:
+        if isinstance(event, Backward) and event.accumulates:
+            last = event
+        if not isinstance(event, Step) or last is None or last.path != event.path or event.doubtful:
+            continue
+        nothing = not event.consumed and event.empty and event.optimizer.groups_known
+        earlier = [
+            s
+            for s in steps(run)
+            if s.path == event.path and s.serial < last.serial and s.optimizer is not event.optimizer
+        ]
+        hit = None
+        for step in earlier:
+            moved = set(step.optimizer.owned())
+            calls = [
+                c
+                for c in calls_in(n for n in last.visited if n.serial < step.serial)
+                if c.leaves & moved and _cut_operands(c, event)
+            ]
+            if nothing and calls and last.failure is None and last.certain:
+                hit = Stale(run, last, step, calls)
+        if hit is not None:
+            found.setdefault(last.site, hit)
+        else:
+            refuted.add(last.site)
+    return {key: one for key, one in found.items() if key not in refuted}
+
+
+def _cut_operands(call: ModuleCall, step: Step) -> list[ast.expr]:
+    """The operands that are written with a detach."""
+    return [e for e, _ in call.operands if _without_detach(e) is not None]
+
+
+def _without_detach(expression: ast.expr) -> ast.expr | None:
+    if (
+        isinstance(expression, ast.Call)
+        and isinstance(expression.func, ast.Attribute)
+        and expression.func.attr == "detach"
+        and not expression.args
+    ):
+        return expression.func.value
+    return None
+
+
+def _finding(program: Program, one: Stale) -> Finding:
+    event, step = one.event, one.step
+    assert isinstance(event.site, ast.Call)
+    loss, by = receiver(program, event), receiver(program, step)
+    notes = [note(c.site, "computed with the weights of that moment") for c in one.calls[:1]]
+    notes.append(note(step.site, "this step changes them in place"))
+    failure = event.failure
+    if failure is None:
+        notes.append(note(event.site, "no gradient gets past the detach: the next step has nothing to learn from"))
+        why = "and its input was detached: the loss reaches nothing that its optimizer owns"
+    elif failure.kind == "E2":
+        notes.append(note(event.site, "this backward needs the old ones: autograd raises"))
+        why = "and autograd needs the old weights"
+    else:
+        if failure.culprit is not None:
+            notes.append(note(failure.culprit.site, "this backward frees its graph"))
+        notes.append(note(event.site, "this backward goes through it again: autograd raises"))
+        why = "and its graph is freed"
+    what = f"`{program.segment(one.calls[0].site)}`" if one.calls else "a prediction"
+    return Finding(
+        "stale-forward",
+        f"`{loss}` uses {what} from before `{by}.step()`, {why}",
+        Span.of(event.site),
+        tuple(notes),
+        tuple(_fixes(program, one)),
+    )
+
+
+# ---------------------------------------------------------------------- repairs
+
+
+def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
+    plan = _plan(program, one)
+    if plan is None:
+        return
+    edits, detach, message = plan
+    event = one.event
+    failure = event.failure
+    kind = failure.kind if failure is not None and failure.kind != "E4" else None
+    claim = Claim(kind, line(event.site) if kind else None, (line(one.step.optimizer.created),))
+    retain: list[Edit] = []
+    for site in dict.fromkeys(b.site for b in backwards(one.run) if b.retain is True and b.path == event.path):
+        retain += drop_retain(next(b for b in backwards(one.run) if b.site is site))
+    for detached in ([detach, []] if detach else [[]]):
+        for dropped in ([retain, []] if retain else [[]]):
+            yield Fix(message, one.effect, (*edits, *detached, *dropped), claim)
+
+
+def _plan(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | None:
+    """The statements to repeat or to move after the step, and what to detach before it."""
+    event, step = one.event, one.step
+    calls = set(one.calls)
+    dependent = {
+        node
+        for node in event.visited
+        if node.call in calls or any(n.call in calls for n in reach([(node, True)]))
+    }
+    early = _statements(program, (n for n in dependent if n.serial < step.serial))
+    late = _statements(program, (n for n in dependent if n.serial > step.serial))
+    if not early:
+        return None
+    others = {
+        n for b in backwards(one.run) if b is not event and b.path == event.path for n in b.visited
+    }
+    shared_nodes = {n for n in dependent if n in others and n.serial < step.serial}
+    shared = _statements(program, shared_nodes)
+    exclusive = [s for s in early if s not in shared]
+    step_statement = program.statement(step.site)
+    if not late:
+        anchor: ast.stmt = program.statement(event.site)
+        anchor_block = program.block(anchor)
+        if step_statement in anchor_block:
+            after = anchor_block[anchor_block.index(step_statement) + 1 :]
+            anchor = next((s for s in after), anchor)
+    else:
+        anchor = late[0]
+    if exclusive and late and not _statement_before(program, step_statement, anchor):
+        return None
+    edits: list[Edit] = []
+    # What only the second loss uses moves; what the first loss uses as well is repeated.
+    repeated = [] if not shared else _repeat(program, one, shared, anchor)
+    if repeated is None:
+        return None
+    for statement in exclusive:
+        if not _may_move(program, statement, step_statement):
+            return None
+    if repeated:
+        edits.append(insert(anchor, "before", "\n".join(repeated)))
+    place = step_statement if step_statement in program.block(anchor) else None
+    for statement in reversed(exclusive) if place is not None else exclusive:
+        if place is not None:
+            edits.append(move(statement, place, "after"))
+        else:
+            edits.append(move(statement, anchor, "before"))
+    if place is not None:
+        edits = [e for e in edits if e not in edits[: 1 if repeated else 0]] if False else edits
+    detach = _detach(program, one, others) if shared else []
+    what = "repeat the forward after the step" if repeated else "compute the loss after the step"
+    return edits, detach, what
+
+
+def _statement_before(program: Program, first: ast.stmt, second: ast.stmt) -> bool:
+    return first.lineno < second.lineno
+
+
+def _statements(program: Program, nodes: object) -> list[ast.stmt]:
+    found = {program.statement(n.site): None for n in nodes}  # type: ignore[attr-defined]
+    return sorted(found, key=lambda s: s.lineno)
+
+
+def _repeat(program: Program, one: Stale, shared: list[ast.stmt], anchor: ast.stmt) -> list[str] | None:
+    """The code that makes the shared predictions again, as far as the code after the step reads them."""
+    lines: list[str] = []
+    wanted = names_read_from(program, anchor, one)
+    for statement in reversed(shared):
+        pairs = _bindings(statement)
+        if pairs is None:
+            continue
+        code: list[str] = []
+        for target, value in pairs:
+            name = program.segment(target)
+            if name not in wanted:
+                continue
+            text = _undetached(program, one, value)
+            if text is None or not _means_the_same(program, statement, value, anchor):
+                return None
+            code.append(f"{name} = {text}")
+            wanted |= {program.segment(n) for n in ast.walk(value) if isinstance(n, (ast.Name, ast.Attribute))}
+        lines = code + lines
+    return lines or None
+
+
+def names_read_from(program: Program, anchor: ast.stmt, one: Stale) -> set[str]:
+    """What the statements from ``anchor`` to the failing backward read, as source text."""
+    end = program.statement(one.event.site)
+    function = program.function(anchor)
+    found: set[str] = set()
+    for node in ast.walk(function):
+        if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+            continue
+        if anchor.lineno <= node.lineno <= max(end.end_lineno or 0, anchor.end_lineno or 0) or (
+            program.function(end) is not function and node.lineno >= anchor.lineno
+        ):
+            found.add(program.segment(node))
+    return found
+
+
+def _bindings(statement: ast.stmt) -> list[tuple[ast.expr, ast.expr]] | None:
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0]
+    if isinstance(target, (ast.Tuple, ast.List)):
+        if isinstance(statement.value, ast.Tuple) and len(statement.value.elts) == len(target.elts):
+            return list(zip(target.elts, statement.value.elts))
+        return None
+    return [(target, statement.value)]
+
+
+def _undetached(program: Program, one: Stale, value: ast.expr) -> str | None:
+    """The text of a prediction, made from inputs that are not detached."""
+    text = program.segment(value)
+    for call in one.calls:
+        if not any(n is call.site for n in ast.walk(value)):
+            continue
+        for expression, _ in call.operands:
+            inner = _without_detach(expression)
+            if inner is not None:
+                text = text.replace(program.segment(expression), program.segment(inner), 1)
+    return text
+
+
+def _means_the_same(program: Program, statement: ast.stmt, value: ast.expr, anchor: ast.stmt) -> bool:
+    """Whether an expression of ``statement`` can be evaluated at ``anchor`` with the same result."""
+    here, there = program.function(statement), program.function(anchor)
+    if here is not there:
+        names = names_read(value)
+        return names <= {"self", "torch", "F", "nn"}
+    rebound = {
+        name
+        for s in ast.walk(here)
+        if isinstance(s, ast.stmt) and statement.lineno < s.lineno < anchor.lineno and not hasattr(s, "body")
+        for name in names_bound(s)
+    }
+    return not (names_read(value) & rebound)
+
+
+def _may_move(program: Program, statement: ast.stmt, step: ast.stmt) -> bool:
+    """Whether ``statement`` may be executed after ``step`` instead of where it stands."""
+    block = program.block(statement)
+    if step not in block or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return False
+    between = block[block.index(statement) + 1 : block.index(step) + 1]
+    bound, read = names_bound(statement), names_read(statement)
+    for other in between:
+        if names_bound(other) & (read | bound):
+            return False
+        if names_read(other) & bound and not _moves_too(other, bound):
+            return False
+    return True
+
+
+def _moves_too(other: ast.stmt, bound: set[str]) -> bool:
+    return isinstance(other, ast.Assign) and bool(names_read(other) & bound)
+
+
+def _detach(program: Program, one: Stale, others: set[Node]) -> list[Edit]:
+    """Detach what enters the first forward, where it leads into other networks."""
+    moved = set(one.step.optimizer.owned())
+    edits: list[Edit] = []
+    for call in one.calls:
+        if not any(n.call is call for n in others):
+            continue
+        for expression, value in call.operands:
+            assert isinstance(value, Value)
+            roots = [(t.node, True) for t in tensors_in(value) if t.node is not None]
+            leaves = {leaf for n in reach(roots) for leaf, _, _ in n.leaves}
+            if leaves - moved:
+                code = detached_code(program.segment(expression), expression, value)
+                if code is not None:
+                    edits.append(ReplaceExpression(Span.of(expression), code))
+    return edits

@@ -1,0 +1,242 @@
+"""A loss for one network flows on into another network that only feeds it.
+
+    fake = G(z)                                    fake = G(z)
+    d_loss = bce(D(fake), zeros) + ...        =>   d_loss = bce(D(fake.detach()), zeros) + ...
+    d_loss.backward()                              d_loss.backward()
+    optimizer_D.step()                             optimizer_D.step()
+
+The discriminator's loss has no business in the generator. If it gets there, one of three things happens:
+its backward frees (or a step in between changes) the graph that the generator's own loss needs, and
+autograd raises; or its gradients stay in the generator and the generator's optimizer consumes them, pushing
+it the wrong way; or they are cleared before that, and a whole backward pass through it was wasted.
+
+Which network a loss is for is not read from names: it is the one whose optimizer steps first on its
+gradients.
+
+Preconditions:
+
+* the loss reaches the other network only through its own one, whose call is where the detach goes;
+* nobody differentiates with respect to what would be detached (WGAN-div and the like need that graph);
+* the very prediction is not used for another loss (that is stale-forward);
+* for the silent leak: the other optimizer also consumes a loss of its own that goes through this network.
+
+Effect: repairs where autograd raised, changes where a leak is closed, preserves where only work is saved.
+`retain_graph=True` that was there only for this goes with it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step
+from gradfix.autograd.interpreter import Run
+from gradfix.autograd.questions import (
+    backwards,
+    calls_in,
+    carrying,
+    detached_code,
+    first_step,
+    owner,
+    steps,
+    zeros,
+)
+from gradfix.autograd.training_step import Program
+from gradfix.autograd.values import Value
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span
+from gradfix.diagnosis import Diagnosis, diagnose, feeding, leaking, reused
+from gradfix.edits import drop_retain, line, note, receiver, stepped
+
+
+@dataclass(eq=False)
+class Leak:
+    """One loss that flows too far, and what comes of it."""
+
+    run: Run
+    backward: Backward
+    optimizer: OptimizerState
+    cuts: list[tuple[ModuleCall, ast.expr, Value]]
+    effect: Effect
+    failing: Backward | None = None
+    step: Step | None = None
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each loss that flows into a network that only feeds it."""
+    seen: set[ast.AST] = set()
+    for entry in program.entries:
+        found = [
+            *entry.certain(raising, lambda leak: leak.failing.site, raises=True),  # type: ignore[union-attr]
+            *entry.certain(silent, lambda leak: leak.backward.site, raises=False),
+            *entry.certain(wasted, lambda leak: leak.backward.site, raises=False),
+        ]
+        for leak in found:
+            if leak.backward.site not in seen:
+                seen.add(leak.backward.site)
+                yield _finding(program, leak)
+
+
+def raising(run: Run) -> dict[Hashable, Leak]:
+    """Leaks that make autograd raise."""
+    found: dict[Hashable, Leak] = {}
+    for event in backwards(run):
+        if diagnose(run, event) is Diagnosis.UNDETACHED:
+            backward = leaking(run, event)
+            assert backward is not None
+            leak = _leak(run, backward, Effect.REPAIRS)
+            if leak is not None:
+                leak.failing = event
+                _add(found, leak)
+    return found
+
+
+def silent(run: Run) -> dict[Hashable, Leak]:
+    """Leaks whose gradients the other optimizer consumes together with those of its own loss."""
+    found: dict[Hashable, Leak] = {}
+    for backward, fed in _flowing(run):
+        step = _consuming(run, backward, fed[0], fed[1])
+        if step is not None:
+            leak = _leak(run, backward, Effect.CHANGES)
+            if leak is not None:
+                leak.step = step
+                _add(found, leak)
+    return found
+
+
+def wasted(run: Run) -> dict[Hashable, Leak]:
+    """Leaks whose gradients are always cleared before anybody consumes them."""
+    found: dict[Hashable, Leak] = {}
+    used: set[Hashable] = set()
+    for backward, fed in _flowing(run):
+        dropped = {
+            leaf: z.dropped[leaf][backward]
+            for z in zeros(run)
+            for leaf in fed[1]
+            if backward in z.dropped.get(leaf, ())
+        }
+        consumed = any(backward in d for s in steps(run) for leaf, d in s.consumed.items() if leaf in fed[1])
+        if consumed or any(leaf.unknown_grad for leaf in fed[1]):
+            used.add(backward.site)
+        elif set(dropped) == fed[1]:
+            leak = _leak(run, backward, Effect.PRESERVES)
+            if leak is not None:
+                _add(found, leak)
+    return {key: leak for key, leak in found.items() if key not in used}
+
+
+def _add(found: dict[Hashable, Leak], leak: Leak) -> None:
+    """Merge what different passes show of the same backward."""
+    known = found.setdefault(leak.backward.site, leak)
+    places = {e for _, e, _ in known.cuts}
+    known.cuts += [cut for cut in leak.cuts if cut[1] not in places]
+
+
+def _flowing(run: Run) -> Iterator[tuple[Backward, tuple[OptimizerState, set[Leaf], set[Node]]]]:
+    for backward in backwards(run):
+        if backward.failure is None:
+            fed = feeding(run, backward)
+            if fed is not None and all(o.state.groups_known for o in run.optimizers):
+                yield backward, fed
+
+
+def _consuming(run: Run, backward: Backward, mine: OptimizerState, foreign: set[Leaf]) -> Step | None:
+    """The step of another optimizer that consumes a leak next to a loss of its own through this network."""
+    own_step = first_step(run, backward)
+    own = set(mine.owned())
+    for step in steps(run):
+        if step.optimizer is mine or step.doubtful or own_step is None or step.serial < own_step.serial:
+            continue
+        for leaf in foreign:
+            consumed = step.consumed.get(leaf, {})
+            if backward not in consumed or not consumed[backward][0]:
+                continue
+            for other, (sure, _) in consumed.items():
+                adversarial = sure and other is not backward and other.path == backward.path
+                through = any(leaf_ in own for leaf_ in other.reached)
+                if adversarial and through and owner(run, other) is step.optimizer:
+                    return step
+    return None
+
+
+def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
+    """The calls at which to cut, unless somebody needs the graph behind them."""
+    fed = feeding(run, backward)
+    if fed is None:
+        return None
+    mine, foreign, targets = fed
+    own = set(mine.owned())
+    cuts: list[tuple[ModuleCall, ast.expr, Value]] = []
+    for call in calls_in(backward.visited):
+        if not call.leaves & own or call.leaves & foreign:
+            continue
+        operands = carrying(call, targets)
+        if operands and (reused(run, backward, call) or _differentiated(run, call)):
+            return None
+        cuts += [(call, expression, value) for expression, value in operands]
+    return Leak(run, backward, mine, cuts, effect) if cuts else None
+
+
+def _differentiated(run: Run, call: ModuleCall) -> bool:
+    return any(not b.accumulates and any(n.call is call for n in b.visited) for b in backwards(run))
+
+
+def _finding(program: Program, leak: Leak) -> Finding:
+    call, expression, _ = leak.cuts[0]
+    loss = receiver(program, leak.backward)
+    name = stepped(program, leak.optimizer) or "its optimizer"
+    operand = program.segment(expression)
+    notes: list[Note] = [
+        note(expression, f"`{operand}` enters this network with its graph"),
+        note(leak.backward.site, f"this backward is for `{name}`, and goes on into what computed `{operand}`"),
+    ]
+    if leak.effect is Effect.REPAIRS:
+        assert leak.failing is not None and leak.failing.failure is not None
+        failure = leak.failing.failure
+        if failure.kind == "E1":
+            why = "and the graph is freed when the other loss needs it"
+            notes.append(note(leak.failing.site, "autograd raises here: the graph has been freed"))
+        else:
+            why = "whose weights have changed by then"
+            if failure.culprit is not None:
+                notes.append(note(failure.culprit.site, "this step changes weights that the graph had saved"))
+            notes.append(note(leak.failing.site, "autograd raises here: a saved tensor was modified"))
+    elif leak.effect is Effect.CHANGES:
+        assert leak.step is not None
+        why = "and another optimizer consumes its gradients"
+        notes.append(note(leak.step.site, f"this step consumes gradients of `{loss}` too"))
+    else:
+        why = "where its gradients are cleared unused: wasted work"
+    message = f"`{loss}` flows through `{operand}` into a network that only feeds it, {why}"
+    anchor = leak.cuts[0][1]
+    return Finding("undetached-fake", message, Span.of(anchor), tuple(notes), tuple(_fixes(program, leak)))
+
+
+def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
+    detach: list[Edit] = []
+    for _, expression, value in leak.cuts:
+        code = detached_code(program.segment(expression), expression, value)
+        if code is None:
+            return
+        detach.append(ReplaceExpression(Span.of(expression), code))
+    events = [leak.backward]
+    failing = leak.failing
+    if failing is not None and failing.failure is not None:
+        events += [e for e in (failing, failing.failure.culprit) if isinstance(e, Backward)]
+    events += [b for b in backwards(leak.run) if b.path == leak.backward.path and b.retain is True]
+    retained = {e.site: drop_retain(e) for e in events if drop_retain(e)}
+    if failing is not None and failing.failure is not None:
+        claim = Claim(failing.failure.kind if failing.failure.kind != "E4" else None, line(failing.site))
+    elif leak.effect is Effect.CHANGES:
+        claim = Claim(unchanged=(line(leak.optimizer.created),))
+    else:
+        claim = Claim()
+    message = "detach " + ", ".join(f"`{program.segment(e)}`" for _, e, _ in leak.cuts)
+    choices: list[list[Edit]] = []
+    if retained:
+        choices.append([e for edits in retained.values() for e in edits])
+        choices += [edits for edits in retained.values() if len(retained) > 1]
+    choices.append([])
+    for choice in choices:
+        suffix = " and drop retain_graph=True" if choice else ""
+        yield Fix(message + suffix, leak.effect, (*detach, *choice), claim)
