@@ -186,6 +186,8 @@ class _Course:
     problem: str | None = None
     stopped: str | None = None
     """Why later steps were not compared."""
+    declared: bool = False
+    """Whether they were not compared because the claim says that they differ."""
 
 
 def _equal(one: Values | None, other: Values | None, overall: float, relative: float) -> bool:
@@ -253,16 +255,14 @@ def _follow(
         taken[index] += 1
         mates = other.steps_of(index)
         mate = mates[turn] if turn < len(mates) else None
-        why = ""
         if index not in listed:
             name = one.optimizers[index].name
             if stop_at_unlisted:
-                why = f"{name} steps, which the fix changes"
-            elif mate is not None and _compare(step, mate, one)[0] is None:
-                continue
-            else:
+                return _stopped(courses, f"{name} steps, which the fix changes", declared=True)
+            if mate is None or _compare(step, mate, one)[0] is not None:
                 why = f"{name} consumes something else from here, as the fix declares"
-            return _stopped(courses, why)
+                return _stopped(courses, why, declared=True)
+            continue
         course = courses[index]
         if mate is None:
             if other.ending == "finished":
@@ -295,9 +295,10 @@ def _same_digests(one: Step, other: Step) -> bool:
     return digests(one) == digests(other)
 
 
-def _stopped(courses: dict[int, _Course], why: str) -> dict[int, _Course]:
+def _stopped(courses: dict[int, _Course], why: str, *, declared: bool = False) -> dict[int, _Course]:
     for course in courses.values():
-        course.stopped = course.stopped or why
+        if course.stopped is None:
+            course.stopped, course.declared = why, declared
     return courses
 
 
@@ -461,6 +462,8 @@ class _Case:
         checks = []
         for index, course in sorted(courses.items()):
             if not any(step.optimizer == index for step in steps):
+                continue
+            if course.declared and not course.compared and not course.problem:
                 continue
             count = len(self.after.steps_of(index)) - len(self.before.steps_of(index))
             if self.effect is Effect.PRESERVES and self.before.ending == "finished" and count > 0:

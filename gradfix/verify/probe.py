@@ -678,13 +678,29 @@ def limit(limits: dict[str, Any]) -> None:
 
 
 def seed_all(seed: int) -> None:
-    """Seed every generator that a script may draw from without seeding it."""
+    """Seed every generator, and shift the seeds that the script sets itself.
+
+    Without the shift a script that calls ``manual_seed`` would do the same under every seed. With
+    seed 0 it runs as it is written.
+    """
     import torch
+
+    def shifted(real: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(real)
+        def set_seed(value: Any = None, *args: Any, **kwargs: Any) -> Any:
+            return real(value + seed if isinstance(value, int) else value, *args, **kwargs)
+
+        return set_seed
 
     random.seed(seed)
     torch.manual_seed(seed)
+    owners: list[tuple[Any, str]] = [(random, "seed"), (torch, "manual_seed"), (torch.random, "manual_seed")]
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed)
+        owners.append((sys.modules["numpy"].random, "seed"))
+    if seed:
+        for owner, name in owners:
+            setattr(owner, name, shifted(getattr(owner, name)))
 
 
 def run(job: dict[str, Any]) -> None:
@@ -784,7 +800,7 @@ def warm() -> dict[str, Any]:
 class Server:
     """Forks a process for each job, a few at a time, and ends those that overrun."""
 
-    GRACE = 5.0
+    GRACE = 3.0
 
     def __init__(self, workers: int) -> None:
         self.workers = workers

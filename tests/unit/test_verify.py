@@ -1,0 +1,1345 @@
+"""Verification by execution, end to end: right rewrites are proved, wrong ones refuted.
+
+The programs are small and written for this test. All of them run in one process that imports
+torch once and forks (see ``gradfix.verify.runner``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import textwrap
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from gradfix.claims import Check
+from gradfix.codemod import Claim, Effect
+from gradfix.verify import runner
+from gradfix.verify.recording import Recording
+from gradfix.verify.runner import Evidence, Interpreter, Job, Limits, Rewrite, Runner
+
+
+def program(text: str) -> str:
+    return textwrap.dedent(text).lstrip("\n")
+
+
+def line(source: str, text: str) -> int:
+    """The line of ``source`` that contains ``text``, which only one may."""
+    (found,) = [number for number, row in enumerate(source.splitlines(), 1) if text in row]
+    return found
+
+
+def edited(source: str, *edits: tuple[str, str]) -> str:
+    """``source`` with every edit made; each must apply exactly once."""
+    for old, new in edits:
+        assert source.count(old) == 1, (source.count(old), old)
+        source = source.replace(old, new)
+    return source
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A program, a rewrite of it, and what verification must say."""
+
+    name: str
+    before: str
+    after: str
+    claim: Claim
+    effect: Effect
+    outcome: str
+    because: tuple[str, ...] = ()
+    """For a refutation: names of checks that must fail."""
+
+
+GAN = program("""
+    import torch
+    from torch import nn
+
+    G = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+    D = nn.Sequential(nn.Linear(3, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1))
+    optimG = torch.optim.Adam(G.parameters(), lr=1e-2)
+    optimD = torch.optim.Adam(D.parameters(), lr=1e-2)
+    bce = nn.BCEWithLogitsLoss()
+    one, zero = torch.ones(5, 1), torch.zeros(5, 1)
+    for step in range(5):
+        real = torch.randn(5, 3)
+        fake = G(torch.randn(5, 4))
+        optimD.zero_grad()
+        lossD = bce(D(real), one) + bce(D(fake), zero)
+        lossD.backward()
+        optimD.step()
+        optimG.zero_grad()
+        lossG = bce(D(fake), one)
+        lossG.backward()
+        optimG.step()
+""")
+GAN_D, GAN_G = line(GAN, "optimD = "), line(GAN, "optimG = ")
+GAN_FEEDS = ((GAN_D, "lossD"), (GAN_G, "lossG"))
+GAN_E1 = Claim("E1", line(GAN, "lossG.backward"), "all", GAN_FEEDS)
+DETACHED = ("bce(D(fake), zero)", "bce(D(fake.detach()), zero)")
+
+REUSED = edited(
+    GAN,
+    (
+        "lossD = bce(D(real), one) + bce(D(fake), zero)",
+        "pred = D(fake); lossD = bce(D(real), one) + bce(pred, zero)",
+    ),
+    ("lossD.backward()", "lossD.backward(retain_graph=True)"),
+    ("bce(D(fake), one)", "bce(pred, one)"),
+)
+REUSED_E2 = Claim("E2", line(REUSED, "lossG.backward"), (GAN_D,), GAN_FEEDS)
+FRESH = edited(
+    REUSED,
+    ("pred = D(fake);", "pred = D(fake.detach());"),
+    ("retain_graph=True", ""),
+    ("bce(pred, one)", "bce(D(fake), one)"),
+)
+DROPOUT = edited(REUSED, ("nn.LeakyReLU(0.2)", "nn.LeakyReLU(0.2), nn.Dropout(0.3)"))
+REBUILT = edited(REUSED, ("bce(pred, one)", "bce(pred, one) + (fake - real).abs().mean()"))
+
+RNN = program("""
+    import torch
+    from torch import nn
+
+    cell = nn.RNNCell(3, 4)
+    head = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    data = torch.randn(6, 3, 2, 3)
+    h = torch.zeros(2, 4)
+    for segment in data:
+        for x in segment:
+            h = cell(x, h)
+        loss = head(h).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""")
+RNN_OPTIMIZER = line(RNN, "optimizer = ")
+RNN_E1 = Claim("E1", line(RNN, "loss.backward"), (), ((RNN_OPTIMIZER, "loss"),))
+CUT = ("    for x in segment:\n", "    h = h.detach()\n    for x in segment:\n")
+RETAINED_RNN = edited(RNN, ("loss.backward()", "loss.backward(retain_graph=True)"))
+
+LSTM = program("""
+    import torch
+    from torch import nn
+
+    lstm = nn.LSTM(3, 4, batch_first=True)
+    optimizer = torch.optim.Adam(lstm.parameters())
+    state = None
+    for batch in torch.randn(4, 2, 5, 3):
+        out, state = lstm(batch, state)
+        loss = out.square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""")
+
+REGRESSION = program("""
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(5):
+        loss = net(torch.randn(6, 3)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+""")
+ZEROED = Claim(None, None, (), ((line(REGRESSION, "optimizer = "), "loss"),))
+
+CLEAN = program("""
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Dropout(0.5), nn.Linear(4, 1))
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+    for step in range(5):
+        optimizer.zero_grad()
+        loss = net(torch.randn(6, 3)).pow(2).mean()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+        check = net(torch.randn(6, 3)).mean()
+        print(check.item())
+""")
+
+TWICE = program("""
+    import torch
+    from torch import nn
+
+    enc, a, b = nn.Linear(3, 4), nn.Linear(4, 2), nn.Linear(4, 2)
+    opt_a = torch.optim.SGD([*enc.parameters(), *a.parameters()], lr=0.1)
+    opt_b = torch.optim.SGD(b.parameters(), lr=0.1)
+    for step in range(3):
+        opt_a.zero_grad()
+        opt_b.zero_grad()
+        h = enc(torch.randn(5, 3)).tanh()
+        first = a(h).square().mean()
+        second = b(h).square().mean()
+        first.backward(retain_graph=True)
+        second.backward()
+        opt_a.step()
+        opt_b.step()
+""")
+
+LEAK = edited(
+    GAN,
+    ("        optimG.zero_grad()\n".replace("    ", "", 1), ""),
+    ("    lossD.backward()", "    lossD.backward(retain_graph=True)"),
+    ("    optimD.zero_grad()", "    optimD.zero_grad(); optimG.zero_grad()"),
+)
+LEAK_CLAIM = Claim(None, None, (GAN_D,), GAN_FEEDS)
+
+SUMMED = program("""
+    import torch
+    from torch import nn
+
+    body = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4), nn.Tanh())
+    left, right = nn.Linear(4, 1), nn.Linear(4, 1)
+    optimizer = torch.optim.SGD([*body.parameters(), *left.parameters(), *right.parameters()], lr=0.1)
+    for step in range(4):
+        h = body(torch.randn(5, 3))
+        a = left(h).square().mean()
+        b = right(h).square().mean()
+        optimizer.zero_grad()
+        a.backward(retain_graph=True)
+        optimizer.step()
+        b.backward()
+        optimizer.step()
+""")
+SUMMED_CLAIM = Claim("E2", line(SUMMED, "b.backward"), (), ((line(SUMMED, "optimizer = "), "(a + b)"),))
+
+ITEM = program("""
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(4):
+        optimizer.zero_grad()
+        loss = torch.tensor(net(torch.randn(6, 3)).pow(2).mean().item())
+        loss.backward()
+        optimizer.step()
+""")
+ITEM_CLAIM = Claim("E3", line(ITEM, "loss.backward"), "all", ((line(ITEM, "optimizer = "), "loss"),))
+
+IDLE = edited(FRESH, ("bce(D(fake), one)", "bce(D(fake.detach()), one)"))
+IDLE_CLAIM = Claim(None, None, (GAN_D,), GAN_FEEDS)
+
+LEAVES = program("""
+    import torch
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    w = torch.tensor([3.0, 4.0], requires_grad=True)
+    y = (x * w).exp()
+    first = y.sum()
+    second = (y * w).sum()
+    first.backward()
+    second.backward()
+    print(x.grad, w.grad)
+""")
+LEAVES_E1 = Claim("E1", line(LEAVES, "second.backward"))
+KEPT_LEAVES = edited(LEAVES, ("first.backward()", "first.backward(retain_graph=True)"))
+
+HOISTED = program("""
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    data = torch.randn(6, 3)
+    out = net(data)
+    for step in range(4):
+        optimizer.zero_grad()
+        loss = out.pow(2).mean()
+        loss.backward()
+        optimizer.step()
+""")
+HOISTED_CLAIM = Claim("E1", line(HOISTED, "loss.backward"), (), ((line(HOISTED, "optimizer = "), "loss"),))
+
+INPLACE = program("""
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(4):
+        optimizer.zero_grad()
+        out = net(torch.randn(6, 3)).tanh()
+        out += 1
+        loss = out.pow(2).mean()
+        loss.backward()
+        optimizer.step()
+""")
+INPLACE_CLAIM = Claim("E2", line(INPLACE, "loss.backward"), "all", ((line(INPLACE, "optimizer = "), "loss"),))
+
+ACTOR = program("""
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(3, 2), nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 1))
+    actor_opt = torch.optim.Adam(actor.parameters(), lr=1e-2)
+    critic_opt = torch.optim.Adam(critic.parameters(), lr=1e-2)
+    for step in range(5):
+        state = torch.randn(4, 3)
+        action = actor(state)
+        q = critic(torch.cat([state, action], 1))
+        q_loss = (critic(torch.cat([state, action.detach()], 1)) - 1).square().mean()
+        policy_loss = -q.mean()
+        critic_opt.zero_grad()
+        q_loss.backward()
+        critic_opt.step()
+        actor_opt.zero_grad()
+        policy_loss.backward()
+        actor_opt.step()
+""")
+ACTOR_CLAIM = Claim(
+    "E2",
+    line(ACTOR, "policy_loss.backward"),
+    (line(ACTOR, "critic_opt = "),),
+    ((line(ACTOR, "critic_opt = "), "q_loss"), (line(ACTOR, "actor_opt = "), "policy_loss")),
+)
+
+LBFGS = program("""
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    x, y = torch.randn(8, 3), torch.randn(8, 1)
+    optimizer = torch.optim.LBFGS(net.parameters(), max_iter=4)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (net(x) - y).square().mean()
+        loss.backward(retain_graph=True)
+        return loss
+
+    for step in range(3):
+        optimizer.step(closure)
+""")
+LBFGS_CLAIM = Claim(feeds=((line(LBFGS, "optimizer = "), "loss"),))
+
+PAIRS = [
+    # An output of D is used in both losses, with a step of D in between.
+    Pair("reused: fresh forward", REUSED, FRESH, REUSED_E2, Effect.REPAIRS, "proved"),
+    Pair(
+        "reused: detached in the generator's loss",
+        REUSED,
+        IDLE,
+        REUSED_E2,
+        Effect.REPAIRS,
+        "refuted",
+        ("kept", "consumes", "feeds", "same-loss"),
+    ),
+    Pair(
+        "reused: both steps at the end",
+        REUSED,
+        edited(
+            REUSED,
+            ("    optimD.step()\n", ""),
+            ("    optimG.zero_grad()\n", ""),
+            ("    optimD.zero_grad()\n", "    optimD.zero_grad()\n    optimG.zero_grad()\n"),
+            ("    optimG.step()\n", "    optimD.step()\n    optimG.step()\n"),
+        ),
+        REUSED_E2,
+        Effect.REPAIRS,
+        "refuted",
+        ("unchanged", "feeds"),
+    ),
+    Pair(
+        "reused: generator first",
+        REUSED,
+        program("""
+            import torch
+            from torch import nn
+
+            G = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+            D = nn.Sequential(nn.Linear(3, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1))
+            optimG = torch.optim.Adam(G.parameters(), lr=1e-2)
+            optimD = torch.optim.Adam(D.parameters(), lr=1e-2)
+            bce = nn.BCEWithLogitsLoss()
+            one, zero = torch.ones(5, 1), torch.zeros(5, 1)
+            for step in range(5):
+                real = torch.randn(5, 3)
+                fake = G(torch.randn(5, 4))
+                optimG.zero_grad()
+                lossG = bce(D(fake), one)
+                lossG.backward()
+                optimG.step()
+                optimD.zero_grad()
+                lossD = bce(D(real), one) + bce(D(fake.detach()), zero)
+                lossD.backward()
+                optimD.step()
+        """),
+        REUSED_E2,
+        Effect.REPAIRS,
+        "proved",
+    ),
+    Pair(
+        "reused with dropout: fresh forward",
+        DROPOUT,
+        edited(
+            DROPOUT,
+            ("pred = D(fake);", "pred = D(fake.detach());"),
+            ("retain_graph=True", ""),
+            ("bce(pred, one)", "bce(D(fake), one)"),
+        ),
+        REUSED_E2,
+        Effect.REPAIRS,
+        "proved",
+    ),
+    Pair(
+        "reused with reconstruction: fresh forward",
+        REBUILT,
+        edited(
+            REBUILT,
+            ("pred = D(fake);", "pred = D(fake.detach());"),
+            ("retain_graph=True", ""),
+            ("bce(pred, one)", "bce(D(fake), one)"),
+        ),
+        REUSED_E2,
+        Effect.REPAIRS,
+        "proved",
+    ),
+    # The generator still gets the reconstruction's gradient: only its size betrays the detach.
+    Pair(
+        "reused with reconstruction: adversarial part cut off",
+        REBUILT,
+        edited(
+            REBUILT,
+            ("pred = D(fake);", "pred = D(fake.detach());"),
+            ("retain_graph=True", ""),
+            ("bce(pred, one)", "bce(D(fake.detach()), one)"),
+        ),
+        REUSED_E2,
+        Effect.REPAIRS,
+        "refuted",
+        ("same-loss",),
+    ),
+    # The fake is not detached into D.
+    Pair("undetached: detached", GAN, edited(GAN, DETACHED), GAN_E1, Effect.REPAIRS, "proved"),
+    Pair(
+        "undetached: both detached",
+        GAN,
+        edited(GAN, DETACHED, ("bce(D(fake), one)", "bce(D(fake.detach()), one)")),
+        GAN_E1,
+        Effect.REPAIRS,
+        "refuted",
+        ("reference", "kept"),
+    ),
+    Pair(
+        "undetached: no_grad around the fake",
+        GAN,
+        edited(
+            GAN,
+            (
+                "    fake = G(torch.randn(5, 4))",
+                "    with torch.no_grad():\n        fake = G(torch.randn(5, 4))",
+            ),
+        ),
+        GAN_E1,
+        Effect.REPAIRS,
+        "refuted",
+        ("reference", "kept"),
+    ),
+    Pair(
+        "undetached: retained, cleared too early",
+        GAN,
+        edited(
+            GAN,
+            ("lossD.backward()", "lossD.backward(retain_graph=True)"),
+            ("    optimG.zero_grad()\n", ""),
+            ("    optimD.zero_grad()\n", "    optimD.zero_grad()\n    optimG.zero_grad()\n"),
+        ),
+        GAN_E1,
+        Effect.REPAIRS,
+        "refuted",
+        ("reference", "feeds"),
+    ),
+    # Wasteful, and yet every optimizer consumes what it should.
+    Pair(
+        "undetached: retained",
+        GAN,
+        edited(GAN, ("lossD.backward()", "lossD.backward(retain_graph=True)")),
+        GAN_E1,
+        Effect.REPAIRS,
+        "proved",
+    ),
+    Pair(
+        "undetached: a name that does not exist",
+        GAN,
+        edited(GAN, ("bce(D(fake), zero)", "bce(D(fakes), zero)")),
+        GAN_E1,
+        Effect.REPAIRS,
+        "refuted",
+        ("fixed-runs",),
+    ),
+    # Hidden state carried over iterations.
+    Pair("carried: detached", RNN, edited(RNN, CUT), RNN_E1, Effect.REPAIRS, "proved"),
+    Pair("carried: retained", RNN, RETAINED_RNN, RNN_E1, Effect.REPAIRS, "refuted", ("fixed-runs",)),
+    Pair(
+        "carried: detached at every cell",
+        RNN,
+        edited(RNN, ("cell(x, h)", "cell(x, h.detach())")),
+        RNN_E1,
+        Effect.REPAIRS,
+        "refuted",
+        ("same-loss",),
+    ),
+    Pair(
+        "carried: detached behind the cell",
+        RNN,
+        edited(RNN, ("h = cell(x, h)", "h = cell(x, h).detach()")),
+        RNN_E1,
+        Effect.REPAIRS,
+        "refuted",
+        ("kept", "same-loss"),
+    ),
+    Pair(
+        "carried: cleared between backward and step",
+        RNN,
+        edited(
+            RNN,
+            CUT,
+            ("    optimizer.zero_grad()\n", ""),
+            ("    optimizer.step()\n", "    optimizer.zero_grad()\n    optimizer.step()\n"),
+        ),
+        RNN_E1,
+        Effect.REPAIRS,
+        "refuted",
+        ("consumes", "kept"),
+    ),
+    Pair(
+        "carried and retained: detached",
+        RETAINED_RNN,
+        edited(RNN, CUT),
+        replace(RNN_E1, raises="E2"),
+        Effect.REPAIRS,
+        "proved",
+    ),
+    Pair(
+        "carried tuple: detached",
+        LSTM,
+        edited(
+            LSTM,
+            (
+                "    out, state",
+                "    if state is not None:\n        state = tuple(s.detach() for s in state)\n    out, state",
+            ),
+        ),
+        Claim("E1", line(LSTM, "loss.backward"), (), ((line(LSTM, "optimizer = "), "loss"),)),
+        Effect.REPAIRS,
+        "proved",
+    ),
+    Pair(
+        "carried tuple: half detached",
+        LSTM,
+        edited(
+            LSTM,
+            (
+                "    out, state",
+                "    if state is not None:\n        state = (state[0].detach(), state[1])\n    out, state",
+            ),
+        ),
+        Claim("E1", line(LSTM, "loss.backward"), (), ((line(LSTM, "optimizer = "), "loss"),)),
+        Effect.REPAIRS,
+        "refuted",
+        ("fixed-runs",),
+    ),
+    # zero_grad is missing.
+    Pair(
+        "zero_grad: before backward",
+        REGRESSION,
+        edited(REGRESSION, ("    loss.backward()", "    optimizer.zero_grad()\n    loss.backward()")),
+        ZEROED,
+        Effect.CHANGES,
+        "proved",
+    ),
+    Pair(
+        "zero_grad: between backward and step",
+        REGRESSION,
+        edited(REGRESSION, ("    optimizer.step()", "    optimizer.zero_grad()\n    optimizer.step()")),
+        ZEROED,
+        Effect.CHANGES,
+        "refuted",
+        ("consumes", "feeds", "kept"),
+    ),
+    Pair(
+        "zero_grad: only once",
+        REGRESSION,
+        edited(REGRESSION, ("for step", "optimizer.zero_grad()\nfor step")),
+        ZEROED,
+        Effect.CHANGES,
+        "refuted",
+        ("feeds",),
+    ),
+    Pair(
+        "zero_grad: zeros instead of none, too late",
+        REGRESSION,
+        edited(
+            REGRESSION,
+            ("    optimizer.step()", "    optimizer.zero_grad(set_to_none=False)\n    optimizer.step()"),
+        ),
+        ZEROED,
+        Effect.CHANGES,
+        "refuted",
+        ("consumes", "feeds", "kept"),
+    ),
+    # retain_graph that nothing needs, or something does.
+    Pair(
+        "needless retain_graph: removed",
+        CLEAN,
+        edited(CLEAN, ("retain_graph=True", "")),
+        Claim(),
+        Effect.PRESERVES,
+        "proved",
+    ),
+    Pair(
+        "evaluation: under no_grad",
+        CLEAN,
+        edited(CLEAN, ("    check =", "    with torch.no_grad():\n        check =")),
+        Claim(),
+        Effect.PRESERVES,
+        "proved",
+    ),
+    Pair(
+        "evaluation: in eval mode, which is never left",
+        CLEAN,
+        edited(CLEAN, ("    check =", "    net.eval()\n    check =")),
+        Claim(),
+        Effect.PRESERVES,
+        "refuted",
+        ("unchanged",),
+    ),
+    Pair(
+        "evaluation: the training forward under no_grad too",
+        CLEAN,
+        edited(CLEAN, ("    loss = net", "    with torch.no_grad():\n        loss = net")),
+        Claim(),
+        Effect.PRESERVES,
+        "refuted",
+        ("fixed-runs",),
+    ),
+    Pair(
+        "needed retain_graph: removed",
+        TWICE,
+        edited(TWICE, ("retain_graph=True", "")),
+        Claim(),
+        Effect.PRESERVES,
+        "refuted",
+        ("fixed-runs",),
+    ),
+    # Two backwards against one of the sum: equal but for rounding.
+    Pair(
+        "two losses: summed",
+        TWICE,
+        edited(
+            TWICE,
+            ("    first.backward(retain_graph=True)\n", ""),
+            ("second.backward()", "(first + second).backward()"),
+        ),
+        Claim(),
+        Effect.PRESERVES,
+        "proved",
+    ),
+    Pair(
+        "two losses: averaged",
+        TWICE,
+        edited(
+            TWICE,
+            ("    first.backward(retain_graph=True)\n", ""),
+            ("second.backward()", "((first + second) / 2).backward()"),
+        ),
+        Claim(),
+        Effect.PRESERVES,
+        "refuted",
+        ("unchanged",),
+    ),
+    Pair(
+        "one optimizer, two steps: one of the sum",
+        SUMMED,
+        edited(
+            SUMMED,
+            ("    a.backward(retain_graph=True)\n    optimizer.step()\n", ""),
+            ("b.backward()", "(a + b).backward()"),
+        ),
+        SUMMED_CLAIM,
+        Effect.REPAIRS,
+        "proved",
+    ),
+    Pair(
+        "one optimizer, two steps: the first backward dropped",
+        SUMMED,
+        edited(SUMMED, ("    a.backward(retain_graph=True)\n    optimizer.step()\n", "")),
+        SUMMED_CLAIM,
+        Effect.REPAIRS,
+        "refuted",
+        ("feeds",),
+    ),
+    # The discriminator's loss leaks into the generator's step.
+    Pair("leak: detached", LEAK, edited(LEAK, DETACHED), LEAK_CLAIM, Effect.CHANGES, "proved"),
+    Pair("leak: left", LEAK, LEAK + "# nothing changed\n", LEAK_CLAIM, Effect.CHANGES, "refuted", ("feeds",)),
+    Pair(
+        "leak: the wrong one detached",
+        LEAK,
+        edited(LEAK, ("bce(D(fake), one)", "bce(D(fake.detach()), one)")),
+        LEAK_CLAIM,
+        Effect.CHANGES,
+        "refuted",
+        ("feeds",),
+    ),
+    # A loss without a graph.
+    Pair(
+        "item: removed",
+        ITEM,
+        edited(
+            ITEM,
+            (
+                "torch.tensor(net(torch.randn(6, 3)).pow(2).mean().item())",
+                "net(torch.randn(6, 3)).pow(2).mean()",
+            ),
+        ),
+        ITEM_CLAIM,
+        Effect.REPAIRS,
+        "proved",
+    ),
+    Pair(
+        "item: requires_grad instead",
+        ITEM,
+        edited(ITEM, (".item())", ".item(), requires_grad=True)")),
+        ITEM_CLAIM,
+        Effect.REPAIRS,
+        "refuted",
+        ("consumes", "feeds"),
+    ),
+    Pair("idle generator: attached", IDLE, FRESH, IDLE_CLAIM, Effect.REPAIRS, "proved"),
+    Pair(
+        "idle generator: left",
+        IDLE,
+        IDLE + "# nothing changed\n",
+        IDLE_CLAIM,
+        Effect.REPAIRS,
+        "refuted",
+        ("consumes",),
+    ),
+    Pair(
+        "idle generator: there is none",
+        FRESH,
+        FRESH + "# nothing changed\n",
+        IDLE_CLAIM,
+        Effect.REPAIRS,
+        "refuted",
+        ("original",),
+    ),
+    # No optimizer at all.
+    Pair("leaves: retained", LEAVES, KEPT_LEAVES, LEAVES_E1, Effect.REPAIRS, "proved"),
+    Pair(
+        "leaves: summed",
+        LEAVES,
+        edited(LEAVES, ("first.backward()\n", ""), ("second.backward()", "(first + second).backward()")),
+        LEAVES_E1,
+        Effect.REPAIRS,
+        "proved",
+    ),
+    Pair(
+        "leaves: detached",
+        LEAVES,
+        edited(LEAVES, ("(y * w)", "(y.detach() * w)")),
+        LEAVES_E1,
+        Effect.REPAIRS,
+        "refuted",
+        ("leaves",),
+    ),
+    Pair(
+        "leaves: retained on the last backward too, and not any more",
+        edited(KEPT_LEAVES, ("second.backward()", "second.backward(retain_graph=True)")),
+        KEPT_LEAVES,
+        Claim(),
+        Effect.PRESERVES,
+        "proved",
+    ),
+    Pair(
+        "leaves: another gradient",
+        KEPT_LEAVES,
+        edited(KEPT_LEAVES, ("(y * w)", "(y + w)")),
+        Claim(),
+        Effect.PRESERVES,
+        "refuted",
+        ("leaves",),
+    ),
+    # A graph built outside the loop.
+    Pair(
+        "hoisted: moved inside",
+        HOISTED,
+        edited(HOISTED, ("out = net(data)\n", ""), ("    loss = ", "    out = net(data)\n    loss = ")),
+        HOISTED_CLAIM,
+        Effect.REPAIRS,
+        "proved",
+    ),
+    Pair(
+        "hoisted: retained",
+        HOISTED,
+        edited(HOISTED, ("loss.backward()", "loss.backward(retain_graph=True)")),
+        HOISTED_CLAIM,
+        Effect.REPAIRS,
+        "refuted",
+        ("fixed-runs",),
+    ),
+    Pair(
+        "in place: out of place",
+        INPLACE,
+        edited(INPLACE, ("out += 1", "out = out + 1")),
+        INPLACE_CLAIM,
+        Effect.REPAIRS,
+        "proved",
+    ),
+    Pair(
+        "in place: through data, behind autograd's back",
+        INPLACE,
+        edited(INPLACE, ("out += 1", "out.data += 1")),
+        INPLACE_CLAIM,
+        Effect.REPAIRS,
+        "refuted",
+        ("reference", "same-loss"),
+    ),
+    Pair(
+        "actor: a fresh policy loss",
+        ACTOR,
+        edited(
+            ACTOR,
+            ("    policy_loss = -q.mean()\n", ""),
+            (
+                "    actor_opt.zero_grad()",
+                "    policy_loss = -critic(torch.cat([state, action], 1)).mean()\n    actor_opt.zero_grad()",
+            ),
+        ),
+        ACTOR_CLAIM,
+        Effect.REPAIRS,
+        "proved",
+    ),
+    Pair(
+        "actor: a fresh policy loss of a detached action",
+        ACTOR,
+        edited(
+            ACTOR,
+            ("    policy_loss = -q.mean()\n", ""),
+            (
+                "    actor_opt.zero_grad()",
+                "    again = critic(torch.cat([state, action.detach()], 1))\n"
+                "    policy_loss = -again.mean()\n    actor_opt.zero_grad()",
+            ),
+        ),
+        ACTOR_CLAIM,
+        Effect.REPAIRS,
+        "refuted",
+        ("kept", "feeds", "consumes", "same-loss"),
+    ),
+    Pair(
+        "closure: retain_graph removed",
+        LBFGS,
+        edited(LBFGS, ("retain_graph=True", "")),
+        LBFGS_CLAIM,
+        Effect.PRESERVES,
+        "proved",
+    ),
+    Pair(
+        "closure: another loss",
+        LBFGS,
+        edited(LBFGS, ("square().mean()", "abs().mean()")),
+        LBFGS_CLAIM,
+        Effect.PRESERVES,
+        "refuted",
+        ("unchanged",),
+    ),
+    # The prediction itself is wrong.
+    Pair(
+        "prediction: another line",
+        GAN,
+        edited(GAN, DETACHED),
+        replace(GAN_E1, raises_line=line(GAN, "lossD.backward")),
+        Effect.REPAIRS,
+        "refuted",
+        ("original",),
+    ),
+    Pair(
+        "prediction: another error",
+        GAN,
+        edited(GAN, DETACHED),
+        replace(GAN_E1, raises="E2"),
+        Effect.REPAIRS,
+        "refuted",
+        ("original",),
+    ),
+    Pair(
+        "prediction: nothing is wrong",
+        edited(GAN, DETACHED),
+        edited(GAN, DETACHED) + "# nothing changed\n",
+        GAN_E1,
+        Effect.REPAIRS,
+        "refuted",
+        ("original",),
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evidence]:
+    """The evidence for every pair, all of them verified by one call."""
+    path = tmp_path_factory.mktemp("pairs") / "train.py"
+    rewrites = [Rewrite(path, pair.before, pair.after, pair.claim, pair.effect) for pair in PAIRS]
+    evidence = runner.verify_rewrites(rewrites, python=sys.executable, seeds=(0, 1))
+    assert not path.exists()
+    return {pair.name: found for pair, found in zip(PAIRS, evidence)}
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_right_rewrites_are_proved_and_wrong_ones_refuted(pair: Pair, verdicts: dict[str, Evidence]) -> None:
+    evidence = verdicts[pair.name]
+    failed = {check.name for check in evidence.checks if check.verdict == "fails"}
+    shown = "\n".join(evidence.lines())
+    assert evidence.outcome == pair.outcome, shown
+    assert set(pair.because) <= failed, shown
+
+
+def test_the_pairs_have_names_of_their_own() -> None:
+    assert len({pair.name for pair in PAIRS}) == len(PAIRS)
+
+
+def test_evidence_for_a_terminal(verdicts: dict[str, Evidence]) -> None:
+    lines = verdicts["reused: fresh forward"].lines()
+    assert lines[0] == "before      raised E2 at line 19 in lossG.backward() after 1 step of optimD"
+    assert lines[1] == "after       ran 5 steps of optimG and 5 of optimD"
+    assert "holds       gradients of optimD equal at the 1 step before the crash (max difference 0)" in lines
+    assert "holds       each of 5 steps of optimG consumes lossG only" in lines
+    assert lines[-1].startswith("proved ")
+
+
+def test_evidence_as_json(verdicts: dict[str, Evidence]) -> None:
+    evidence = verdicts["reused: both steps at the end"]
+    data = json.loads(json.dumps(evidence.to_json()))
+    assert data["outcome"] == "refuted"
+    assert data["reason"].startswith("gradients of optimD differ before the crash: at step 1")
+    assert data["seeds"] == [0, 1]
+    assert data["sandbox"].startswith("none (")
+    assert data["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert data["torch"]
+    assert data["interpreter"] == "--python"
+    assert {check["verdict"] for check in data["checks"]} <= {"holds", "fails", "not checked"}
+    assert {(run["version"], run["seed"]) for run in data["runs"]} >= {
+        ("before", 1),
+        ("after", 1),
+        ("reference", 0),
+    }
+    assert "gradfix-" not in json.dumps(data)
+
+
+def test_one_rewrite(tmp_path: Path) -> None:
+    claim = Claim("E1", line(GAN, "lossG.backward"), "all")
+    after = edited(GAN, DETACHED)
+    evidence = runner.verify_rewrite(tmp_path / "gan.py", GAN, after, claim, Effect.REPAIRS, seeds=(3,))
+    assert evidence.outcome == "proved", evidence.lines()
+    assert [run.version for run in evidence.runs] == ["before", "after", "reference"]
+    assert runner.verify_rewrites([]) == []
+
+
+# -- originals that cannot be run --------------------------------------------------------------
+
+SLOW = "import torch, time\ntime.sleep(60)\n"
+FREE = program("""
+    import torch, os
+    net = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(3):
+        noise = torch.tensor([[float(os.urandom(1)[0]), 1.0]])
+        optimizer.zero_grad()
+        loss = net(noise).pow(2).mean()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+""")
+NOT_RUN = {
+    "import": (
+        "import torch\nimport wandbox_that_is_not_there\n",
+        "line 2 imports wandbox_that_is_not_there, which the interpreter does not have",
+    ),
+    "file": ("import torch\n\nrows = open('data/train.csv')\n", "line 3 needs the file data/train.csv"),
+    "argument": (
+        "import argparse\nparser = argparse.ArgumentParser('train')\n"
+        "parser.add_argument('--data', required=True)\nargs = parser.parse_args()\n",
+        "the script left at line 4 with exit code 2: "
+        "train: error: the following arguments are required: --data",
+    ),
+    "accelerator": (
+        "import torch\nx = torch.zeros(1, device='cuda')\n",
+        "line 2 needs an accelerator: Torch not compiled with CUDA enabled",
+    ),
+    "no backward": ("import torch\nprint(1)\n", "no backward call happened"),
+    "time": (SLOW, "the time was spent before the first backward call"),
+    "network": (
+        "import urllib.request\nurllib.request.urlopen('https://example.org')\n",
+        "line 2 raised URLError: <urlopen error the network is off during verification>",
+    ),
+    "left": (
+        "import os\nos._exit(3)\n",
+        "it stopped before the first backward call: it left with exit code 3",
+    ),
+    "syntax": ("import torch\nx = (\n", "line 2 raised SyntaxError: '(' was never closed (train.py, line 2)"),
+    "chance": (FREE, "two runs of the original with the same seed differ, so nothing can be compared"),
+}
+
+
+@pytest.fixture(scope="module")
+def obstacles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evidence]:
+    path = tmp_path_factory.mktemp("obstacles") / "train.py"
+    rewrites = [
+        Rewrite(path, source, source + "pass\n", Claim(), Effect.PRESERVES) for source, _ in NOT_RUN.values()
+    ]
+    found = runner.verify_rewrites(rewrites, python=sys.executable, limits=Limits(seconds=2), seeds=(0,))
+    return dict(zip(NOT_RUN, found))
+
+
+@pytest.mark.parametrize("name", NOT_RUN)
+def test_what_cannot_be_run_is_said_in_one_sentence(name: str, obstacles: dict[str, Evidence]) -> None:
+    evidence = obstacles[name]
+    assert (evidence.outcome, evidence.reason) == ("not run", NOT_RUN[name][1]), evidence.lines()
+
+
+def test_an_error_that_the_budget_does_not_reach(tmp_path: Path) -> None:
+    late = edited(
+        REGRESSION, ("    loss.backward()", "    loss.backward()\n    if step == 4: loss.backward()")
+    )
+    claim = Claim("E1", line(late, "if step == 4"))
+    evidence = runner.verify_rewrite(
+        tmp_path / "late.py", late, REGRESSION, claim, Effect.REPAIRS, limits=Limits(steps=2)
+    )
+    assert evidence.outcome == "not run"
+    assert evidence.reason == "E1 was not raised within the budget (the original ran 2 steps of optimizer)"
+
+
+def test_arguments_reach_the_script(tmp_path: Path) -> None:
+    source = "import sys\nassert sys.argv[1:] == ['--steps', '3'], sys.argv\n" + CLEAN
+    after = edited(source, ("retain_graph=True", ""))
+    evidence = runner.verify_rewrite(
+        tmp_path / "a.py", source, after, Claim(), Effect.PRESERVES, args=("--steps", "3"), seeds=(0,)
+    )
+    assert evidence.outcome == "proved", evidence.lines()
+
+
+# -- interpreters ------------------------------------------------------------------------------
+
+
+def test_an_interpreter_without_torch(tmp_path: Path) -> None:
+    fake = tmp_path / "python"
+    fake.write_text("#!/bin/sh\nexit 1\n")
+    fake.chmod(0o755)
+    found = runner.verify_rewrite(
+        tmp_path / "x.py", CLEAN, CLEAN, Claim(), Effect.PRESERVES, python=str(fake)
+    )
+    assert found.outcome == "not run"
+    assert found.reason.endswith("has no torch")
+    assert runner.choose_interpreter(tmp_path / "x.py", "no-such-python") == (
+        "no-such-python is not an interpreter that can be run"
+    )
+    with pytest.raises(runner.CannotRun, match="has no torch"):
+        runner.run_once(tmp_path / "x.py", CLEAN, python=str(fake))
+
+
+def test_the_project_s_environment_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def environment(folder: Path, code: int) -> Path:
+        (folder / "bin").mkdir(parents=True)
+        (folder / "pyvenv.cfg").touch()
+        (folder / "bin/python").write_text(f"#!/bin/sh\nexit {code}\n")
+        (folder / "bin/python").chmod(0o755)
+        return folder
+
+    script = tmp_path / "src/deep/train.py"
+    environment(tmp_path / "src/.venv", 1)
+    environment(tmp_path / "venv", 0)
+    monkeypatch.setenv("VIRTUAL_ENV", str(environment(tmp_path / "active", 0)))
+    assert runner.choose_interpreter(script) == Interpreter(str(tmp_path / "venv/bin/python"), "venv")
+    (tmp_path / "venv/pyvenv.cfg").unlink()
+    assert runner.choose_interpreter(script) == Interpreter(
+        str(tmp_path / "active/bin/python"), "VIRTUAL_ENV"
+    )
+
+
+def test_an_interpreter_whose_torch_does_not_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('libcuda is missing')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found = runner.verify_rewrite(
+        tmp_path / "x.py", CLEAN, CLEAN, Claim(), Effect.PRESERVES, python=sys.executable
+    )
+    assert found.outcome == "not run"
+    assert found.reason == "torch cannot be imported: ImportError: libcuda is missing (--python)"
+
+
+# -- what a run may and may not do -------------------------------------------------------------
+
+STUBBORN = program("""
+    import torch
+    net = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    while True:
+        try:
+            net(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+        except:
+            pass
+""")
+GREEDY = program("""
+    import torch
+    net = torch.nn.Linear(2, 1)
+    net(torch.ones(1, 2)).sum().backward()
+    torch.ones(1 << 34)
+""")
+STUCK = program("""
+    import signal, threading
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    threading.Event().wait()
+""")
+CAUGHT = program("""
+    import torch
+    x = torch.ones(2, requires_grad=True)
+    y = x.exp().sum()
+    y.backward()
+    try:
+        y.backward()
+    except RuntimeError as error:
+        print(error)
+    torch.autograd.grad(x.sum(), x)
+    x.sum().backward()
+""")
+MANY_LINES = program("""
+    import torch
+    from helper import differentiate
+    net = torch.nn.Linear(2, 1)
+    nets = {"a": torch.nn.Linear(2, 1)}
+    (optimizer,) = [torch.optim.SGD(
+        [*net.parameters(), *nets["a"].parameters()],
+        lr=0.1,
+    )]
+    loss = (net(torch.ones(1, 2))
+            + nets["a"](torch.ones(1, 2)))
+    (
+        loss.sum()
+        .backward(
+            retain_graph=True
+        )
+    )
+    torch.autograd.backward(loss.sum(), retain_graph=True); loss.mean().backward(retain_graph=True)
+    differentiate(loss.sum())
+    optimizer.step()
+""")
+WIDE = program("""
+    import torch
+    net = torch.nn.Linear(200, 200)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(2):
+        optimizer.zero_grad()
+        (net(torch.randn(3, 200)).square().mean() * SCALE).backward()
+        optimizer.step()
+""")
+BY_HAND = program("""
+    import torch
+    net = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    loss = net(torch.ones(1, 2)).sum()
+    loss.backward()
+    net.weight.grad = torch.ones(1, 2)
+    net.bias.grad.data.zero_()
+    optimizer.step()
+""")
+SEEDED = program("""
+    import random, torch
+    torch.manual_seed(1)
+    random.seed(1)
+    x = torch.rand(1, requires_grad=True)
+    (x * random.random()).sum().backward()
+""")
+WRITER = program("""
+    import os, pathlib, torch, helper
+    os.makedirs("checkpoints", exist_ok=True)
+    torch.save({}, "checkpoints/last.pt")
+    here = pathlib.Path(__file__).parent
+    refused = []
+    for write in (
+        lambda: (here / "log.txt").write_text("x"),
+        lambda: (here / "runs").mkdir(),
+        lambda: os.remove(here / "helper.py"),
+        lambda: os.rename(here / "helper.py", here / "other.py"),
+        lambda: torch.save({}, here / "model.pt"),
+    ):
+        try:
+            write()
+        except PermissionError:
+            refused.append(True)
+    assert refused == [True] * 5, refused
+    assert (here / "helper.py").read_text()
+    x = torch.ones(1, requires_grad=True)
+    (x * 2).sum().backward()
+""")
+HELPER = "def differentiate(loss):\n    loss.backward()\n"
+SECRETS = "import os\nassert 'MY_API_TOKEN' not in os.environ and os.environ['MY_DATA'] == 'x'\n"
+
+SINGLE = {
+    "stubborn": STUBBORN,
+    "greedy": GREEDY,
+    "stuck": STUCK,
+    "caught": CAUGHT,
+    "many lines": MANY_LINES,
+    "wide": WIDE.replace("SCALE", "1"),
+    "wide, almost the same": WIDE.replace("SCALE", "(1 + 1e-7)"),
+    "wide, different": WIDE.replace("SCALE", "1.001"),
+    "by hand": BY_HAND,
+    "seeded": SEEDED,
+    "seeded otherwise": SEEDED,
+    "writer": WRITER,
+    "secrets": SECRETS,
+}
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Recording]:
+    """Recordings of single programs, in a project with a helper module."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "pyproject.toml").touch()
+    (folder / "helper.py").write_text(HELPER)
+    patch = pytest.MonkeyPatch()
+    patch.setenv("MY_API_TOKEN", "x")
+    patch.setenv("MY_DATA", "x")
+    patch.setattr(runner.tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
+    limits = Limits(seconds=4, memory=1 << 30)
+    jobs = [
+        Job(
+            folder / "train.py",
+            source,
+            seed=int("otherwise" in name),
+            limits=replace(limits, seconds=1) if name == "stuck" else limits,
+        )
+        for name, source in SINGLE.items()
+    ]
+    recordings = runner.run_many(jobs, python=sys.executable)
+    assert sorted(os.listdir(folder)) == ["helper.py", "pyproject.toml"]
+    assert os.listdir(runner.tempfile.gettempdir()) == []
+    patch.undo()
+    return dict(zip(SINGLE, recordings))
+
+
+def test_a_budget_ends_a_run_that_swallows_everything(single: dict[str, Recording]) -> None:
+    recording = single["stubborn"]
+    assert recording.ending == "steps"
+    assert len(recording.steps) == 12
+    assert recording.uncaught is None
+
+
+def test_memory_is_bounded(single: dict[str, Recording]) -> None:
+    recording = single["greedy"]
+    assert recording.uncaught is not None
+    assert "allocate" in recording.uncaught.message
+    assert len(recording.backwards) == 1
+
+
+def test_a_run_that_does_not_listen_is_killed(single: dict[str, Recording]) -> None:
+    assert (single["stuck"].ending, single["stuck"].detail) == ("killed", "it did not return in time")
+
+
+def test_a_caught_error_is_recorded(single: dict[str, Recording]) -> None:
+    recording = single["caught"]
+    assert recording.ending == "finished"
+    assert recording.uncaught is None
+    assert recording.crash is not None
+    assert (recording.crash.kind, recording.crash.place.line) == ("E1", 6)
+    assert [backward.place.line for backward in recording.backwards] == [4, 10]
+    assert list(recording.leaves) == ["x"]
+
+
+def test_places_and_receivers(single: dict[str, Recording]) -> None:
+    recording = single["many lines"]
+    (optimizer,) = recording.optimizers
+    assert optimizer.place.covers(5)
+    assert optimizer.parameters == ("net.weight", "net.bias", "nets['a'].weight", "nets['a'].bias")
+    places = [backward.place for backward in recording.backwards]
+    assert places[0].covers(11)
+    assert places[3].line == 18
+    assert (places[3].file, places[3].file_line) == ("helper.py", 2)
+    assert [place.receiver for place in places] == ["loss.sum()", "loss.sum()", "loss.mean()", None]
+    (step,) = recording.steps
+    assert all(state.feeds == (0, 1, 2, 3) for state in step.parameters)
+    assert step.place.line == 19
+
+
+def test_large_gradients_are_compared_by_sketches(single: dict[str, Recording]) -> None:
+    wide, near, far = (
+        single[name].steps[1].parameters[0].gradient
+        for name in ("wide", "wide, almost the same", "wide, different")
+    )
+    assert wide is not None
+    assert near is not None
+    assert far is not None
+    assert wide.exact is None
+    assert len(wide.sketch) == 16
+    assert 0 < wide.distance(near) < 1e-5
+    assert 2e-4 < wide.distance(far) < 5e-3
+
+
+def test_gradients_that_a_hand_assigned_or_cleared(single: dict[str, Recording]) -> None:
+    weight, bias = single["by hand"].steps[0].parameters
+    assert weight.feeds == (-1,)
+    assert bias.feeds == ()
+    assert bias.gradient is not None
+    assert bias.gradient.zero
+
+
+def test_a_script_s_own_seeds_differ_from_seed_to_seed(single: dict[str, Recording]) -> None:
+    one, other = single["seeded"].leaves["x"], single["seeded otherwise"].leaves["x"]
+    assert one is not None
+    assert other is not None
+    assert one.digest != other.digest
+
+
+def test_a_script_cannot_write_into_the_project(single: dict[str, Recording]) -> None:
+    recording = single["writer"]
+    assert recording.ending == "finished", recording.uncaught
+
+
+def test_a_script_does_not_see_secrets(single: dict[str, Recording]) -> None:
+    assert single["secrets"].ending == "finished", single["secrets"].uncaught
+
+
+def test_a_system_that_cannot_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork")
+    recording = runner.run_once(tmp_path / "x.py", CLEAN, python=sys.executable)
+    assert (recording.ending, len(recording.steps)) == ("finished", 5)
+
+
+def test_nothing_outlives_the_total_time(tmp_path: Path) -> None:
+    with Runner(sys.executable) as running:
+        running.run([Job(tmp_path / "quick.py", "import torch\n")])
+        running._deadline = started = time.monotonic()
+        (recording,) = running.run([Job(tmp_path / "slow.py", SLOW)])
+        server = running._server
+    assert recording.ending == "killed"
+    assert server is not None
+    assert server.poll() is not None
+    assert time.monotonic() - started < 15
+
+
+def test_the_probe_stands_alone() -> None:
+    source = runner.PROBE.read_text(encoding="utf-8")
+    compile(source, "probe.py", "exec")
+    import ast
+
+    tree = ast.parse(source, feature_version=(3, 9))
+    imported = {
+        (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name) or ""
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    roots = {name.partition(".")[0] for name in imported}
+    assert roots - set(sys.stdlib_module_names) == {"torch", "numpy"}
+
+
+def test_checks_are_plain_data() -> None:
+    assert Check("kept", "holds", "fine").subject == ""
