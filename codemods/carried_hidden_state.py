@@ -26,6 +26,7 @@ own segment (truncated backpropagation through time).
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
@@ -36,7 +37,7 @@ from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Opaque, Sequence, Tensor, Value, tensors_in
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import drop_retain, insert, line, note, receiver
+from gradfix.edits import drop_retain, in_order, insert, line, note, receiver
 from gradfix.segments import call_method
 
 
@@ -80,7 +81,7 @@ def crossing(run: Run) -> dict[Hashable, Carried]:
             name: value
             for name, value in at_start.items()
             if any(t.node in event.visited and event.visited[t.node] for t in tensors_in(value) if t.node)
-            and not _is_loss(name, value, run, event)
+            and _read_first(loop, name)
         }
         if values:
             known = found.setdefault(event.site, Carried(run, event, loop, path, values))
@@ -88,18 +89,16 @@ def crossing(run: Run) -> dict[Hashable, Carried]:
     return found
 
 
-def _is_loss(name: str, value: Value, run: Run, event: Backward) -> bool:
-    """A leftover of the earlier pass that this one rebinds before it is read: it carries nothing.
-
-    Its graph is reached all the same, through the value that does carry it; cutting it would be noise.
-    """
-    nodes = {t.node for t in tensors_in(value) if t.node is not None}
-    return not any(
-        edge.node in nodes
-        for node, sure in event.visited.items()
-        if sure and node.path[: len(event.path)] == event.path[: len(node.path)] and _current(node, event)
-        for edge in node.edges
-    )
+def _read_first(loop: ast.AST, name: str) -> bool:
+    """Whether a pass reads a variable before it binds it: else what it held is a leftover."""
+    top = re.split(r"[.\[]", name, maxsplit=1)[0]
+    if top != name:
+        return True
+    for statement in _body(loop) or []:
+        for node in in_order(statement):
+            if isinstance(node, ast.Name) and node.id == name:
+                return isinstance(node.ctx, ast.Load)
+    return False
 
 
 def _current(node: Node, event: Backward) -> bool:

@@ -32,6 +32,7 @@ from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     calls_in,
     consuming_again,
+    first_step,
     holding,
     owner,
     steps,
@@ -117,6 +118,9 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
         if not sure or other is None or other is step.optimizer or dirt.path != step.path or not own:
             continue
         needed = min(own, key=lambda b: b.serial)
+        stepped_on = first_step(run, dirt)
+        if stepped_on is None or stepped_on.serial > needed.serial:
+            continue
         if dirt.serial > needed.serial or not _passes_through(run, dirt, mine, set(other.owned())):
             continue
         if any(leaf in other.owned() for leaf, known in needed.reached.items() if known):

@@ -58,6 +58,7 @@ def needless(run: Run) -> dict[Hashable, Backward]:
             not event.certain
             or not event.roots
             or any(node in kept for later in every[number + 1 :] for node in later.visited)
+            or any(not later.roots for later in every[number + 1 :])
             or bool(kept & run.escaped_after(event.serial))
             or any(node in kept for node in reach([(n, True) for n in run.returned]))
         )

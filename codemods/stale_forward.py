@@ -167,7 +167,7 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
     plan = _plan(program, one)
     if plan is None:
         return
-    edits, detach, message = plan
+    edits, detach, what = plan
     event = one.event
     failure = event.failure
     kind = failure.kind if failure is not None and failure.kind != "E4" else None
@@ -177,6 +177,9 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
         retain += drop_retain(next(b for b in backwards(one.run) if b.site is site))
     for detached in ([detach, []] if detach else [[]]):
         for dropped in ([retain, []] if retain else [[]]):
+            message = what + (", detach the first" if detached else "") + (
+                ", drop retain_graph=True" if dropped else ""
+            )
             yield Fix(message, one.effect, (*edits, *detached, *dropped), claim)
 
 

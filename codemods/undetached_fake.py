@@ -154,7 +154,8 @@ def _consuming(run: Run, backward: Backward, mine: OptimizerState, foreign: set[
             for other, (sure, _) in consumed.items():
                 adversarial = sure and other is not backward and other.path == backward.path
                 through = any(leaf_ in own for leaf_ in other.reached)
-                if adversarial and through and owner(run, other) is step.optimizer:
+                in_turn = own_step.serial < other.serial
+                if adversarial and through and in_turn and owner(run, other) is step.optimizer:
                     return step
     return None
 
@@ -232,11 +233,17 @@ def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
     else:
         claim = Claim()
     message = "detach " + ", ".join(f"`{program.segment(e)}`" for _, e, _ in leak.cuts)
-    choices: list[list[Edit]] = []
-    if retained:
-        choices.append([e for edits in retained.values() for e in edits])
-        choices += [edits for edits in retained.values() if len(retained) > 1]
-    choices.append([])
-    for choice in choices:
+    for choice in _choices(list(retained.values())):
         suffix = " and drop retain_graph=True" if choice else ""
-        yield Fix(message + suffix, leak.effect, (*detach, *choice), claim)
+        if choice and len(choice) < len(retained):
+            suffix += " on line " + ", ".join(str(line(site)) for site, e in retained.items() if e in choice)
+        edits = [edit for part in choice for edit in part]
+        yield Fix(message + suffix, leak.effect, (*detach, *edits), claim)
+
+
+def _choices(retained: list[list[Edit]]) -> list[list[list[Edit]]]:
+    """All of the retain_graph flags, then each alone, then none: the first that stays right is taken."""
+    choices = [retained] if retained else []
+    if len(retained) > 1:
+        choices += [[one] for one in retained]
+    return [*choices, []]

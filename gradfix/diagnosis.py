@@ -20,7 +20,6 @@ from gradfix.autograd.questions import (
     owned_elsewhere,
     owner,
     same_pass,
-    steps,
     without_call,
 )
 
@@ -95,6 +94,10 @@ def leaking(run: Run, event: Backward) -> Backward | None:
         if fed is None:
             continue
         mine, foreign, _ = fed
+        if isinstance(failure.culprit, Backward):
+            other = event if candidate is failure.culprit else failure.culprit
+            if not _takes_turns(run, candidate, other, foreign):
+                continue
         # What fails must lie in the part that feeds: beyond the loss's own networks.
         own = set(mine.owned())
         calls = {c for c in calls_in(candidate.visited) if c.leaves & own and not c.leaves & foreign}
@@ -104,6 +107,20 @@ def leaking(run: Run, event: Backward) -> Backward | None:
             continue
         return candidate
     return None
+
+
+def _takes_turns(run: Run, candidate: Backward, other: Backward, foreign: set[Leaf]) -> bool:
+    """Whether two losses train two networks in turn, rather than one shared trunk together.
+
+    The other loss must be for the network that feeds, and the first of the two must have been stepped on
+    before the second is differentiated.
+    """
+    theirs = owner(run, other)
+    if theirs is None or not foreign & set(theirs.owned()):
+        return False
+    first, second = sorted((candidate, other), key=lambda b: b.serial)
+    step = first_step(run, first)
+    return step is not None and step.serial < second.serial
 
 
 def reused(run: Run, backward: Backward, call: object) -> bool:
@@ -132,7 +149,3 @@ def stale_step(run: Run, event: Backward) -> Step | None:
         return step
     return None
 
-
-def between(run: Run, first: int, last: int) -> list[Step]:
-    """The steps between two serial numbers."""
-    return [s for s in steps(run) if first < s.serial < last]

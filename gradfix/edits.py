@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Literal
 
 from gradfix.autograd.graph import Backward, Event, OptimizerState, Step
@@ -122,3 +123,26 @@ def names_read(node: ast.AST) -> set[str]:
 def names_bound(node: ast.AST) -> set[str]:
     """The variables that a piece of code binds."""
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def in_order(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below ``node`` in the order in which Python meets them: values before targets."""
+    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            # Read and bound at once: first of all a read.
+            yield ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        if node.value is not None:
+            yield from in_order(node.value)
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            yield from in_order(target)
+        return
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        parts: list[ast.AST] = [node.iter, node.target, *node.body, *node.orelse]
+    elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+        parts = [*node.generators, node.elt]
+    else:
+        parts = list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.Name):
+        yield node
+    for part in parts:
+        yield from in_order(part)

@@ -1464,6 +1464,9 @@ def _optimizer_method(
         base.state.leaves += leaves
         base.state.groups_known = base.state.groups_known and known
         return NONE
+    if name.startswith("register_"):
+        # A hook may do anything to the gradients.
+        base.state.groups_known = False
     return Opaque(name)
 
 
