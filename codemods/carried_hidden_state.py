@@ -203,6 +203,9 @@ def _read_after(program: Program, loop: ast.For | ast.While | ast.AsyncFor, at: 
 
 def _at_start(program: Program, carried: Carried) -> list[Edit] | None:
     """Detach where the pass begins, unless the first state is trained."""
+    inside = _inside_method(program, carried)
+    if inside is not None:
+        return [inside]
     body = _body(carried.loop)
     if body is None:
         return None
@@ -213,6 +216,26 @@ def _at_start(program: Program, carried: Carried) -> list[Edit] | None:
     if code is None:
         return None
     return [insert(_first_use(program, carried, body), "before", code)]
+
+
+def _inside_method(program: Program, carried: Carried) -> Edit | None:
+    """Where one method reads the state and runs the backward, the state is detached in that method."""
+    assert carried.event.failure is not None
+    home = program.function(carried.event.site)
+    if len(carried.values) != 1 or home is program.function(carried.loop):
+        return None
+    (name, value), = carried.values.items()
+    for node, edge in carried.event.failure.route:
+        if edge is None or not _current(node, carried.event) or _current(edge.node, carried.event):
+            continue
+        place = edge.operand
+        if not isinstance(place, ast.Attribute) or program.function(place) is not home:
+            return None
+        text = program.segment(place)
+        if text.rsplit(".", 1)[-1] == name.rsplit(".", 1)[-1]:
+            code = _detached(text, value)
+            return insert(program.statement(place), "before", f"{text} = {code}") if code else None
+    return None
 
 
 def _at_end(program: Program, carried: Carried) -> list[Edit] | None:

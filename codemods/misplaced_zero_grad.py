@@ -188,7 +188,8 @@ def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
     mine = set(one.step.optimizer.owned())
     foreign = [leaf for leaf in one.zero.leaves if leaf not in mine]
     single = isinstance(zero, ast.Expr) and zero.value is one.zero.site
-    if single and not foreign and program.function(zero) is program.function(target):
+    same = program.function(zero) is program.function(target) or program.segment(zero).startswith("self.")
+    if single and not foreign and same:
         backward_first = zero.lineno > target.lineno and one.effect is Effect.REPAIRS
         if backward_first and _adjacent(program, target, zero):
             # The backward moves down over the clearing: its comments stay with it.

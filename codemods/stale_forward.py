@@ -30,7 +30,7 @@ Effect: repairs.
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, ModuleCall, Node, Step, reach
@@ -61,6 +61,7 @@ def find(program: Program) -> Iterator[Finding]:
     for entry in program.entries:
         found = [
             *entry.certain(stale, lambda s: s.event.site, raises=True),
+            *entry.certain(mixed, lambda s: s.event.site, raises=False),
             *entry.certain(cut_off, lambda s: s.event.site, raises=False),
         ]
         for one in found:
@@ -80,6 +81,31 @@ def stale(run: Run) -> dict[Hashable, Stale]:
             old = [n for n in event.visited if n.serial < step.serial]
             calls = [c for c in calls_in(old) if c.leaves & moved and c.path == event.path]
             found.setdefault(event.site, Stale(run, event, step, calls))
+    return found
+
+
+def mixed(run: Run) -> dict[Hashable, Stale]:
+    """Backwards through a prediction whose weights a fused optimizer has changed since.
+
+    Fused optimizers do not move version counters: autograd does not notice, and the gradients come from a
+    mixture of old and new weights.
+    """
+    found: dict[Hashable, Stale] = {}
+    for event in backwards(run):
+        if event.failure is not None or not event.certain:
+            continue
+        for step in steps(run):
+            if not step.optimizer.fused or step.path != event.path or step.serial > event.serial:
+                continue
+            moved = set(step.consumed)
+            calls = [
+                c
+                for c in calls_in(n for n, sure in event.visited.items() if sure and n.serial < step.serial)
+                if c.path == event.path and any(leaf in moved for n in event.visited for _, _, leaf in n.saved)
+                and c.leaves & moved
+            ]
+            if calls:
+                found.setdefault(event.site, Stale(run, event, step, calls, Effect.CHANGES))
     return found
 
 
@@ -139,7 +165,10 @@ def _finding(program: Program, one: Stale) -> Finding:
     notes = [note(c.site, "computed with the weights of that moment") for c in one.calls[:1]]
     notes.append(note(step.site, "this step changes them in place"))
     failure = event.failure
-    if failure is None:
+    if failure is None and one.effect is Effect.CHANGES:
+        notes.append(note(event.site, "this backward mixes old activations with new weights, and nothing raises"))
+        why = "a fused step that autograd does not notice: its gradients mix old and new weights"
+    elif failure is None:
         notes.append(note(event.site, "no gradient gets past the detach: the next step has nothing to learn from"))
         why = "and its input was detached: the loss reaches nothing that its optimizer owns"
     elif failure.kind == "E2":
@@ -224,13 +253,8 @@ def _plan(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | 
     if repeated:
         edits.append(insert(anchor, "before", "\n".join(repeated)))
     place = step_statement if step_statement in program.block(anchor) else None
-    for statement in reversed(exclusive) if place is not None else exclusive:
-        if place is not None:
-            edits.append(move(statement, place, "after"))
-        else:
-            edits.append(move(statement, anchor, "before"))
-    if place is not None:
-        edits = [e for e in edits if e not in edits[: 1 if repeated else 0]] if False else edits
+    for statement in exclusive:
+        edits.append(move(statement, place, "after") if place is not None else move(statement, anchor, "before"))
     detach = _detach(program, one, others) if shared else []
     what = "repeat the forward after the step" if repeated else "compute the loss after the step"
     return edits, detach, what
@@ -240,9 +264,15 @@ def _statement_before(program: Program, first: ast.stmt, second: ast.stmt) -> bo
     return first.lineno < second.lineno
 
 
-def _statements(program: Program, nodes: object) -> list[ast.stmt]:
-    found = {program.statement(n.site): None for n in nodes}  # type: ignore[attr-defined]
+def _statements(program: Program, nodes: Iterable[Node]) -> list[ast.stmt]:
+    """The statements of the training code that computed ``nodes``, in order."""
+    found = {program.statement(_place(n)): None for n in nodes}
     return sorted(found, key=lambda s: s.lineno)
+
+
+def _place(node: Node) -> ast.AST:
+    """Where the training code caused a node: the call of the network, for what happens inside it."""
+    return node.call.site if node.call is not None else node.site
 
 
 def _repeat(program: Program, one: Stale, shared: list[ast.stmt], anchor: ast.stmt) -> list[str] | None:

@@ -56,6 +56,7 @@ class Leak:
     run: Run
     backward: Backward
     optimizer: OptimizerState
+    foreign: set[Leaf]
     cuts: list[tuple[ModuleCall, ast.expr, Value]]
     effect: Effect
     failing: Backward | None = None
@@ -87,8 +88,18 @@ def raising(run: Run) -> dict[Hashable, Leak]:
             leak = _leak(run, backward, Effect.REPAIRS)
             if leak is not None:
                 leak.failing = event
-                _add(found, leak)
+                _merge(found, leak)
     return found
+
+
+def _merge(found: dict[Hashable, Leak], leak: Leak) -> None:
+    """Leaks of one pass into one network are one mistake: mending one would only uncover the next."""
+    for known in found.values():
+        if known.backward.path == leak.backward.path and known.foreign & leak.foreign:
+            places = {e for _, e, _ in known.cuts}
+            known.cuts += [cut for cut in leak.cuts if cut[1] not in places]
+            return
+    _add(found, leak)
 
 
 def silent(run: Run) -> dict[Hashable, Leak]:
@@ -128,6 +139,8 @@ def wasted(run: Run) -> dict[Hashable, Leak]:
 def _add(found: dict[Hashable, Leak], leak: Leak) -> None:
     """Merge what different passes show of the same backward."""
     known = found.setdefault(leak.backward.site, leak)
+    if known is leak:
+        return
     places = {e for _, e, _ in known.cuts}
     known.cuts += [cut for cut in leak.cuts if cut[1] not in places]
 
@@ -174,8 +187,9 @@ def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
         operands = carrying(call, targets)
         if operands and (reused(run, backward, call) or _differentiated(run, call)):
             return None
-        cuts += [(call, expression, value) for expression, value in operands]
-    return Leak(run, backward, mine, cuts, effect) if cuts else None
+        places = {place for _, place, _ in cuts}
+        cuts += [(call, expression, value) for expression, value in operands if expression not in places]
+    return Leak(run, backward, mine, foreign, cuts, effect) if cuts else None
 
 
 def _differentiated(run: Run, call: ModuleCall) -> bool:

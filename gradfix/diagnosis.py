@@ -112,15 +112,33 @@ def leaking(run: Run, event: Backward) -> Backward | None:
 def _takes_turns(run: Run, candidate: Backward, other: Backward, foreign: set[Leaf]) -> bool:
     """Whether two losses train two networks in turn, rather than one shared trunk together.
 
-    The other loss must be for the network that feeds, and the first of the two must have been stepped on
-    before the second is differentiated.
+    The other loss must be for the network that feeds, or be one of several that flow through networks of
+    their own into it while the loss that it has goes through these; and the first of the two must have been
+    stepped on before the second is differentiated.
     """
     theirs = owner(run, other)
-    if theirs is None or not foreign & set(theirs.owned()):
+    if theirs is None:
         return False
+    if not foreign & set(theirs.owned()):
+        mine = owner(run, candidate)
+        assert mine is not None
+        fed = feeding(run, other)
+        if fed is None or not fed[1] & foreign or not adversary(run, candidate, mine, foreign):
+            return False
     first, second = sorted((candidate, other), key=lambda b: b.serial)
     step = first_step(run, first)
     return step is not None and step.serial < second.serial
+
+
+def adversary(run: Run, backward: Backward, mine: OptimizerState, foreign: set[Leaf]) -> Backward | None:
+    """A loss of the same pass that is for the feeding network and goes through the other's."""
+    own = set(mine.owned())
+    for other in backwards(run):
+        theirs = owner(run, other)
+        if other.path == backward.path and theirs is not None and foreign & set(theirs.owned()):
+            if any(leaf in own for leaf in other.reached):
+                return other
+    return None
 
 
 def reused(run: Run, backward: Backward, call: object) -> bool:

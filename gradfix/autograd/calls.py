@@ -934,7 +934,12 @@ def call_opaque(
 
 
 def _poison_owners(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> None:
-    """An unknown function that is handed an optimizer may step it, whatever it returns."""
+    """An unknown function that is handed an optimizer within training may step it, whatever it returns.
+
+    Before training it makes a scheduler or a wrapper of it.
+    """
+    if not run.path:
+        return
     given = [v for v, _ in args] + [v for v, _ in keywords.values()]
     if any(isinstance(v, Optimizer) for v in given):
         poison(run, given, node)

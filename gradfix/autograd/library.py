@@ -128,6 +128,8 @@ def _torch(
         if name.startswith("torch.optim.swa_utils"):
             return Opaque(last)
         return make_optimizer(run, last, args, keywords, node)
+    if ".lr_scheduler." in name:
+        return Opaque(last)
     if name.startswith("torch.nn.") and last[:1].isupper():
         return make_module(run, canonical_module(name), last, args, keywords)
     if name.startswith("torch.nn.init."):

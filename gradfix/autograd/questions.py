@@ -99,7 +99,11 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
     again: dict[ast.AST, tuple[Step, Backward]] = {}
     clean: set[ast.AST] = set()
     for step in steps(run):
-        earlier = [s for s in step.optimizer.steps if s.serial < step.serial and s.site is step.site]
+        earlier = [
+            s
+            for s in step.optimizer.steps
+            if s.serial < step.serial and s.site is step.site and s.path[:-1] == step.path[:-1]
+        ]
         if not earlier:
             continue
         stale = any(sure and before for d in step.consumed.values() for sure, before in d.values())
