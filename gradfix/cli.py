@@ -75,15 +75,19 @@ def main() -> None:
     app(prog_name="gradfix")
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        _print(f"gradfix {__version__}\n")
+        raise typer.Exit
+
+
 @app.callback()
 def _gradfix(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version)
     ] = False,
 ) -> None:
-    if version:
-        _print(f"gradfix {__version__}\n")
-        raise typer.Exit
+    pass
 
 
 @app.command()
@@ -206,7 +210,7 @@ def list_codemods(codemods: Codemods = None) -> None:
 
 @app.command()
 def explain(
-    name: Annotated[str, typer.Argument(help="A codemod, as `gradfix list` names it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A codemod, as `gradfix list` names it.")],
     codemods: Codemods = None,
 ) -> None:
     """Explain a mistake: before and after, when it is reported, and why."""

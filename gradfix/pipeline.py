@@ -620,13 +620,13 @@ def patch(planned: Plan) -> Patch | Problem:
     files = {os.path.realpath(file.path): file for file in planned.files if file.applied}
     here = os.path.realpath(os.curdir)
     folder = here if all(path.startswith(os.path.join(here, "")) for path in files) else _folder_of(files)
-    diffs = [
-        patches.unified_diff(os.path.relpath(path, folder).replace(os.sep, "/"), file.before, file.after)
+    contents = {
+        os.path.relpath(path, folder).replace(os.sep, "/"): (file.before, file.after)
         for path, file in sorted(files.items())
-    ]
-    data = patches.combine(diffs)
-    wrong = patches.check(data)
-    return Problem("", wrong, "internal-error") if wrong else Patch(data, folder)
+    }
+    data = patches.combine(patches.unified_diff(path, *texts) for path, texts in contents.items())
+    wrong = patches.check(data, contents)
+    return Problem(folder, wrong, "internal-error") if wrong else Patch(data, folder)
 
 
 def _folder_of(files: Iterable[str]) -> str:

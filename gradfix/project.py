@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -350,6 +349,8 @@ def replace(path: str, before: bytes, after: bytes) -> Problem | None:
 
 
 def _replace(path: str, target: str, status: os.stat_result, before: bytes, after: bytes) -> Problem | None:
+    import tempfile
+
     folder, name = os.path.split(target)
     descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".gradfix", dir=folder)
     try:

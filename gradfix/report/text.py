@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gradfix.codemod import Applicability, Codemod, Finding
 from gradfix.pipeline import Attempt, Outcome, Plan, Repaired, Report, Reported
-from gradfix.report.excerpt import excerpt
 from gradfix.source import character_column, split_lines
 
 _BOLD, _RED, _GREEN, _YELLOW, _BLUE = "1", "1;31", "1;32", "1;33", "1;34"
@@ -45,6 +44,8 @@ class Text:
             yield "".join(f"{line}\n" for line in (*self._finding(path, lines, reported), ""))
 
     def _finding(self, path: str, lines: Sequence[str], reported: Reported) -> Iterator[str]:
+        from gradfix.report.excerpt import excerpt
+
         finding = reported.finding
         yield f"{self._head(path, lines, finding)}: {finding.message}"
         rows = excerpt(lines, finding)

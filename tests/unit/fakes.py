@@ -24,8 +24,9 @@ def find(program):
     for node in ast.walk(program.tree):
         if isinstance(node, ast.Name) and node.id == {word!r}:
             span = Span.of(node)
+            claim = Claim(raises_line=span.line)
             fixes = tuple(
-                Fix(f"say {{text}}", Effect(effect), (ReplaceExpression(span, text),), Claim(raises_line=span.line))
+                Fix(f"say {{text}}", Effect(effect), (ReplaceExpression(span, text),), claim)
                 for text, effect in {fixes!r}
             )
             yield Finding({name!r}, "the word {word} is wrong", span, (Note(span, "here"),), fixes)

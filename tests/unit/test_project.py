@@ -21,7 +21,10 @@ def tree(root: Path, *names: str) -> None:
             path.write_text("x.backward()\n")
 
 
-def shown(*paths: str, settings: Settings = Settings()) -> list[str]:
+DEFAULT = Settings()
+
+
+def shown(*paths: str, settings: Settings = DEFAULT) -> list[str]:
     return [listed.path for listed in find_files(paths, settings).files]
 
 
@@ -85,18 +88,21 @@ def test_a_missing_argument_and_an_empty_folder_are_told_apart(tmp_path: Path) -
 
 
 IGNORES = {
-    ".gitignore": "*.gen.py\n/root_only.py\nout/\n!keep.gen.py\n# comment\n\\#hash.py\ndeep/**/x.py\n[ab].py\n\n",
+    ".gitignore": "*.gen.py\n/root_only.py\nout/\n!keep.gen.py\n# a comment\n\\#hash.py\n"
+    "deep/**/x.py\n[ab].py\n\n",
     "src/.gitignore": "!again.gen.py\nlocal.py\n/sub/\n",
     "src/pkg/.gitignore": "*\n!wanted.py\n!.gitignore\n",
     "crlf/.gitignore": "one.py\r\ntwo.py\r\n",
     "bom/.gitignore": "\ufefffirst.py\nsecond.py\n",
 }
-FILES = """
-    a.py b.py c.py root_only.py x.gen.py keep.gen.py #hash.py out/x.py src/out/y.py src/root_only.py
-    src/again.gen.py src/other.gen.py src/local.py src/deeper/local.py src/sub/z.py src/deeper/sub/z.py
-    src/pkg/wanted.py src/pkg/unwanted.py src/pkg/inner/wanted.py deep/x.py deep/1/x.py deep/1/2/x.py
-    deep/1/2/y.py crlf/one.py crlf/two.py crlf/three.py bom/first.py bom/second.py bom/third.py excluded.py
-""".split()
+FILES = [
+    *("a.py", "b.py", "c.py", "root_only.py", "x.gen.py", "keep.gen.py", "#hash.py", "out/x.py"),
+    *("src/out/y.py", "src/root_only.py", "src/again.gen.py", "src/other.gen.py", "src/local.py"),
+    *("src/deeper/local.py", "src/sub/z.py", "src/deeper/sub/z.py", "src/pkg/wanted.py"),
+    *("src/pkg/unwanted.py", "src/pkg/inner/wanted.py", "deep/x.py", "deep/1/x.py", "deep/1/2/x.py"),
+    *("deep/1/2/y.py", "crlf/one.py", "crlf/two.py", "crlf/three.py", "bom/first.py", "bom/second.py"),
+    *("bom/third.py", "excluded.py"),
+]
 
 
 def as_git_sees_it(root: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Reading one file: every kind of bad file is one message that names it, and nothing is lost of a good one."""
+"""Reading one file: a bad one is one message that names it, and of a good one nothing is lost."""
 
 from __future__ import annotations
 

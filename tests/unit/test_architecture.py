@@ -1,0 +1,90 @@
+"""Arrows run one way: which part may import which, read off the import statements."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fakes import ROOT
+
+MODULES = sorted([*(ROOT / "gradfix").rglob("*.py"), *(ROOT / "codemods").glob("*.py")])
+
+COMMANDS = ("gradfix.cli", "gradfix.bot")
+STORY = (
+    *COMMANDS,
+    "gradfix.report",
+    "gradfix.pipeline",
+    "gradfix.project",
+    "gradfix.catalog",
+    "gradfix.source",
+)
+REWRITING = ("gradfix.rewrite", "gradfix.patch", "libcst", "unidiff")
+VERIFYING = ("gradfix.verify", "gradfix.claims", "torch")
+EDITS = tuple(
+    f"gradfix.codemod.{edit}"
+    for edit in ("Edit", "Fix", "InsertStatement", "MoveStatement", "RemoveArgument", "RemoveStatement")
+)
+
+MAY_NOT_IMPORT = {
+    "gradfix.autograd": (*STORY, *REWRITING, *VERIFYING, *EDITS, "gradfix.codemods", "gradfix.edits"),
+    "gradfix.codemods": (*STORY, *REWRITING, *VERIFYING),
+    "gradfix.codemod": (*STORY, *REWRITING, *VERIFYING, "gradfix.codemods"),
+    "gradfix.rewrite": (*STORY, *VERIFYING, "gradfix.autograd", "gradfix.codemods"),
+    "gradfix.patch": (*STORY, *VERIFYING, "gradfix.autograd", "gradfix.codemods", "libcst"),
+    "gradfix.verify": (*STORY, *REWRITING, "gradfix.autograd", "gradfix.codemods"),
+    "gradfix.verify.probe": ("gradfix",),
+    "gradfix.claims": (*STORY, *REWRITING, "gradfix.autograd", "gradfix.codemods"),
+    "gradfix.pipeline": (*COMMANDS, "gradfix.report"),
+    "gradfix.report": COMMANDS,
+    "gradfix": ("gradfix.cli",),
+}
+"""What a module may not import, its package's rules and its own; ``gradfix`` is about all the rest."""
+
+STARTS_THE_COMMAND_LINE = {"gradfix.__main__"}
+
+
+def name_of(path: Path) -> str:
+    """The dotted name of a module; codemods are part of the package when it is installed."""
+    relative = path.relative_to(ROOT).with_suffix("")
+    parts = relative.parts if relative.parts[0] == "gradfix" else ("gradfix", *relative.parts)
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Everything that a module imports, at once or later, with the names that it takes from modules."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            yield str(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def belongs(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_arrows_run_one_way(path: Path) -> None:
+    own = name_of(path)
+    if own in STARTS_THE_COMMAND_LINE:
+        return
+    rules = [rule for package, rules in MAY_NOT_IMPORT.items() if belongs(own, package) for rule in rules]
+    assert [module for module in imports(path) if any(belongs(module, rule) for rule in rules)] == []
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if belongs(name_of(path), "gradfix.codemods")], ids=name_of
+)
+def test_codemods_import_only_gradfix_and_the_standard_library(path: Path) -> None:
+    assert {module.split(".")[0] for module in imports(path)} <= {"gradfix", *sys.stdlib_module_names}
+
+
+def test_the_probe_needs_only_torch() -> None:
+    # It seeds numpy where a script uses it.
+    found = {module.split(".")[0] for module in imports(ROOT / "gradfix" / "verify" / "probe.py")}
+    assert found <= {"torch", "numpy", *sys.stdlib_module_names}
