@@ -27,6 +27,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import gc
 import hashlib
 import itertools
 import json
@@ -251,26 +252,29 @@ class Recorder:
         project where that is another file; ``tensor`` says that the call there was
         ``Tensor.backward`` itself, so that its receiver is what is differentiated.
         """
-        inner: dict[str, Any] | None = None
+        inner: tuple[str, int] | None = None
         below: types.FrameType | None = None
         tensor = False
+        position: list[Any] | None = None
         for frame, instruction, line in frames:
             name = frame.f_code.co_filename
             if name == self.path or self.in_project(name):
                 if inner is None:
-                    tensor = below is not None and below.f_code.co_name == "backward"
-                    tensor = tensor and "_tensor.py" in below.f_code.co_filename  # type: ignore[union-attr]
-                    inner = {"file": os.path.relpath(name, self.root), "line": line}
+                    inner = (name, line)
+                    called = below.f_code if below is not None else None
+                    tensor = called is not None and called.co_name == "backward"
+                    tensor = tensor and os.path.basename(called.co_filename) == "_tensor.py"  # type: ignore[union-attr]
                 if name == self.path:
                     position = [line, None, None, None]
                     if hasattr(frame.f_code, "co_positions"):
                         spans = frame.f_code.co_positions()
-                        position = list(next(itertools.islice(spans, instruction // 2, None), position))
-                        position[0] = line
-                    same = inner["file"] == os.path.relpath(self.path, self.root)
-                    return {"script": position, "inner": None if same else inner, "tensor": tensor}
+                        position = [line, *next(itertools.islice(spans, instruction // 2, None))[1:]]
+                    break
             below = frame
-        return {**NOWHERE, "inner": inner, "tensor": tensor}
+        elsewhere = None
+        if inner is not None and inner[0] != self.path:
+            elsewhere = {"file": os.path.relpath(inner[0], self.root), "line": inner[1]}
+        return {"script": position, "inner": elsewhere, "tensor": tensor}
 
     def here(self) -> dict[str, Any]:
         """The place from which the hook that asks was reached."""
@@ -693,7 +697,7 @@ def seed_all(seed: int) -> None:
         return set_seed
 
     random.seed(seed)
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     owners: list[tuple[Any, str]] = [(random, "seed"), (torch, "manual_seed"), (torch.random, "manual_seed")]
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed)
@@ -794,6 +798,7 @@ def warm() -> dict[str, Any]:
         raise ImportError("torch " + str(torch.__version__) + " is too old (2.0 is needed)") from None
     # The first optimizer of a process makes torch import its compiler, which takes a second.
     torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    gc.freeze()  # a collection in a forked process would copy all the pages that it shares
     return {"torch": str(torch.__version__), "python": sys.version.split()[0]}
 
 

@@ -307,7 +307,9 @@ class Source:
         (call,) = calls
         if tensor and isinstance(call.func, ast.Attribute):
             return ast.unparse(call.func.value)
-        return ast.unparse(call.args[0]) if call.args and not tensor else None
+        # `torch.autograd.backward(loss)`, `accelerator.backward(loss)`; never `trainer.fit(model)`.
+        named = not tensor and ast.unparse(call.func).endswith("backward")
+        return ast.unparse(call.args[0]) if named and call.args else None
 
     def constructed(self, line: int) -> str | None:
         """What the result of a constructor call on ``line`` is assigned to."""

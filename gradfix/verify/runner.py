@@ -130,6 +130,7 @@ class Evidence:
     torch: str = ""
     seeds: tuple[int, ...] = ()
     seconds: float = 0.0
+    """Wall clock of the call that verified it, which may have verified others too."""
     sandbox: str = SANDBOX
 
     def to_json(self) -> dict[str, Any]:
@@ -490,22 +491,31 @@ def verify_rewrites(
     limits: Limits = Limits(),
 ) -> list[Evidence]:
     """:func:`verify_rewrite` for several rewrites with one import of torch (``limits.total`` is for all)."""
-    if not rewrites:
-        return []
+    interpreters = [choose_interpreter(rewrite.path, python) for rewrite in rewrites]
+    trials = [_Trial(rewrite, tuple(args), tuple(seeds), limits) for rewrite in rewrites]
+    found: dict[int, Evidence] = {
+        number: Evidence("not run", reason)
+        for number, reason in enumerate(interpreters)
+        if isinstance(reason, str)
+    }
+    for interpreter in dict.fromkeys(i for i in interpreters if isinstance(i, Interpreter)):
+        numbers = [number for number, chosen in enumerate(interpreters) if chosen == interpreter]
+        evidence = _verify([trials[number] for number in numbers], interpreter, limits.total)
+        found.update(zip(numbers, evidence))
+    return [found[number] for number in range(len(rewrites))]
+
+
+def _verify(trials: Sequence[_Trial], interpreter: Interpreter, total: float) -> list[Evidence]:
     started = time.monotonic()
-    interpreter = choose_interpreter(rewrites[0].path, python)
-    if isinstance(interpreter, str):
-        return [Evidence("not run", interpreter) for _ in rewrites]
     try:
-        with Runner(interpreter.executable, total=limits.total) as runner:
-            trials = [_Trial(rewrite, tuple(args), tuple(seeds), limits) for rewrite in rewrites]
+        with Runner(interpreter.executable, total=total) as runner:
             # The originals first: for one that cannot be run, nothing else needs to be.
             runner.run(trial.before(trial.seeds[0]) for trial in trials)
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
             runner.run(job for trial in runnable for job in trial.jobs())
             found = [trial.evidence(runner) for trial in trials]
     except CannotRun as error:
-        return [Evidence("not run", f"{error} ({interpreter.chosen})") for _ in rewrites]
+        found = [Evidence("not run", str(error)) for _ in trials]
     seconds = time.monotonic() - started
     return [replace(evidence, interpreter=interpreter.chosen, seconds=seconds) for evidence in found]
 

@@ -1072,7 +1072,7 @@ def test_an_interpreter_whose_torch_does_not_import(tmp_path: Path, monkeypatch:
         tmp_path / "x.py", CLEAN, CLEAN, Claim(), Effect.PRESERVES, python=sys.executable
     )
     assert found.outcome == "not run"
-    assert found.reason == "torch cannot be imported: ImportError: libcuda is missing (--python)"
+    assert found.reason == "torch cannot be imported: ImportError: libcuda is missing"
 
 
 # -- what a run may and may not do -------------------------------------------------------------
