@@ -145,9 +145,9 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
     found: dict[Hashable, Misplaced] = {}
     for step, fresh in consuming_again(run):
         clearing = [z for z in zeros(run) if set(z.leaves) & set(step.optimizer.owned())]
-        outside = [z for z in clearing if len(z.path) < len(step.path) and z.serial < fresh.serial]
-        if clearing and len(outside) == len(clearing):
-            found.setdefault(step.site, Misplaced(outside[-1], fresh, step, Effect.CHANGES))
+        before = [z for z in clearing if z.serial < fresh.serial]
+        if before and all(len(z.path) < len(step.path) for z in clearing):
+            found.setdefault(step.site, Misplaced(before[-1], fresh, step, Effect.CHANGES))
     return found
 
 

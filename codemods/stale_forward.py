@@ -35,7 +35,7 @@ from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, ModuleCall, Node, Step, reach
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import backwards, calls_in, detached_code, steps
+from gradfix.autograd.questions import backwards, calls_in, detached_code, owner, steps
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
@@ -53,6 +53,8 @@ class Stale:
     calls: list[ModuleCall]
     """The network calls that the step made stale, in the event's graph."""
     effect: Effect = Effect.REPAIRS
+    detached: ast.Call | None = None
+    """The `pred.detach()` that stands as a term of the loss."""
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -62,9 +64,12 @@ def find(program: Program) -> Iterator[Finding]:
         found = [
             *entry.certain(stale, lambda s: s.event.site, raises=True),
             *entry.certain(mixed, lambda s: s.event.site, raises=False),
+            *entry.certain(silenced, lambda s: s.event.site, raises=False),
             *entry.certain(cut_off, lambda s: s.event.site, raises=False),
         ]
         for one in found:
+            if one.detached is not None and not _is_term(program, one.detached):
+                continue
             if one.event.site not in seen:
                 seen.add(one.event.site)
                 yield _finding(program, one)
@@ -107,6 +112,53 @@ def mixed(run: Run) -> dict[Hashable, Stale]:
             if calls:
                 found.setdefault(event.site, Stale(run, event, step, calls, Effect.CHANGES))
     return found
+
+
+def silenced(run: Run) -> dict[Hashable, Stale]:
+    """Losses one of whose terms is a detached old prediction: the term has no gradient at all.
+
+    The prediction was made from what the loss is to train, before a step of the network that made it; the
+    detach keeps autograd from raising, and the loss from teaching.
+    """
+    found: dict[Hashable, Stale] = {}
+    for serial, node, site in run.detached:
+        if not isinstance(site, ast.Call) or _without_detach(site) is None:
+            continue
+        event = next((b for b in backwards(run) if b.serial > serial and b.path == node.path), None)
+        if event is None or event.failure is not None or not event.certain:
+            continue
+        mine = owner(run, event)
+        call = node.call
+        if mine is None or call is None or not call.operands or call.path != event.path:
+            continue
+        own = set(mine.owned())
+        feeds = {
+            leaf
+            for _, value in call.operands
+            for n in reach([(t.node, True) for t in tensors_in(value) if t.node])  # type: ignore[arg-type]
+            for leaf, _, _ in n.leaves
+        }
+        between = [s for s in steps(run) if call.serial < s.serial < serial and call.leaves & set(s.optimizer.owned())]
+        used = any(n.call is call for b in backwards(run) if b.serial < serial for n in b.visited)
+        if between and used and feeds & own and not call.leaves & own:
+            found.setdefault(event.site, Stale(run, event, between[-1], [call], Effect.CHANGES, site))
+    return found
+
+
+def _is_term(program: Program, site: ast.AST) -> bool:
+    """Whether an expression is only added to the rest of its statement."""
+    for outer in program.ancestors(site):
+        if isinstance(outer, ast.Assign):
+            return True
+        reduction = isinstance(outer, ast.Attribute) and outer.attr in ("sum", "mean")
+        called = isinstance(outer, ast.Call) and isinstance(outer.func, ast.Attribute) and outer.func.attr in (
+            "sum",
+            "mean",
+        )
+        added = isinstance(outer, ast.BinOp) and isinstance(outer.op, (ast.Add, ast.Sub))
+        if not (reduction or called or added):
+            return False
+    return False
 
 
 def cut_off(run: Run) -> dict[Hashable, Stale]:
@@ -165,7 +217,10 @@ def _finding(program: Program, one: Stale) -> Finding:
     notes = [note(c.site, "computed with the weights of that moment") for c in one.calls[:1]]
     notes.append(note(step.site, "this step changes them in place"))
     failure = event.failure
-    if failure is None and one.effect is Effect.CHANGES:
+    if one.detached is not None:
+        notes.append(note(one.detached, "detached, it adds a constant to the loss: nobody learns from it"))
+        why = "detached: the term has no gradient"
+    elif failure is None and one.effect is Effect.CHANGES:
         notes.append(note(event.site, "this backward mixes old activations with new weights, and nothing raises"))
         why = "a fused step that autograd does not notice: its gradients mix old and new weights"
     elif failure is None:
@@ -221,6 +276,8 @@ def _plan(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | 
         for node in event.visited
         if node.call in calls or any(n.call in calls for n in reach([(node, True)]))
     }
+    if one.detached is not None:
+        return _undetach(program, one)
     early = _statements(program, (n for n in dependent if n.serial < step.serial))
     late = _statements(program, (n for n in dependent if n.serial > step.serial))
     if not early:
@@ -262,6 +319,22 @@ def _plan(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | 
 
 def _statement_before(program: Program, first: ast.stmt, second: ast.stmt) -> bool:
     return first.lineno < second.lineno
+
+
+def _undetach(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | None:
+    """Predict again before the loss, and let its gradient through."""
+    assert one.detached is not None
+    held = _without_detach(one.detached)
+    anchor, made = program.statement(one.detached), program.statement(one.calls[0].site)
+    lines = _repeat(program, one, [made], anchor)
+    if held is None or lines is None:
+        return None
+    edits = [
+        insert(anchor, "before", "\n".join(lines)),
+        ReplaceExpression(Span.of(one.detached), program.segment(held)),
+    ]
+    others = {n for b in backwards(one.run) if b is not one.event and b.path == one.event.path for n in b.visited}
+    return edits, _detach(program, one, others), "repeat the forward after the step"
 
 
 def _statements(program: Program, nodes: Iterable[Node]) -> list[ast.stmt]:

@@ -45,7 +45,7 @@ from gradfix.autograd.questions import (
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span
-from gradfix.diagnosis import Diagnosis, diagnose, feeding, leaking, reused
+from gradfix.diagnosis import Diagnosis, adversary, diagnose, feeding, leaking, reused
 from gradfix.edits import drop_retain, line, note, receiver, stepped
 
 
@@ -89,13 +89,28 @@ def raising(run: Run) -> dict[Hashable, Leak]:
             if leak is not None:
                 leak.failing = event
                 _merge(found, leak)
+                for other in _accomplices(run, leak):
+                    _merge(found, other)
     return found
+
+
+def _accomplices(run: Run, leak: Leak) -> Iterator[Leak]:
+    """Further losses of the same pass that flow through networks of their own into the same one."""
+    for other in backwards(run):
+        if other is leak.backward or other.path != leak.backward.path:
+            continue
+        fed = feeding(run, other)
+        if fed is not None and fed[1] & leak.foreign and adversary(run, other, fed[0], fed[1]):
+            more = _leak(run, other, leak.effect)
+            if more is not None:
+                more.failing = leak.failing
+                yield more
 
 
 def _merge(found: dict[Hashable, Leak], leak: Leak) -> None:
     """Leaks of one pass into one network are one mistake: mending one would only uncover the next."""
     for known in found.values():
-        if known.backward.path == leak.backward.path and known.foreign & leak.foreign:
+        if known.foreign & leak.foreign:
             places = {e for _, e, _ in known.cuts}
             known.cuts += [cut for cut in leak.cuts if cut[1] not in places]
             return
@@ -131,7 +146,8 @@ def wasted(run: Run) -> dict[Hashable, Leak]:
             used.add(backward.site)
         elif set(dropped) == fed[1]:
             leak = _leak(run, backward, Effect.PRESERVES)
-            if leak is not None:
+            # A prediction that is detached for another loss is a mistake of its own (stale-forward).
+            if leak is not None and not any(n.call is c for _, n, _ in run.detached for c, _, _ in leak.cuts):
                 _add(found, leak)
     return {key: leak for key, leak in found.items() if key not in used}
 

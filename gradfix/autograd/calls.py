@@ -196,6 +196,7 @@ def apply(
     """Run an operation of torch on arguments given by position and by keyword."""
     slots: list[list[Operand]] = []
     first: Value | None = None
+    vague = False
     positions = table.positions
     for bit, (name, position) in enumerate(zip(table.operands, positions)):
         if weight is not None and position is None and bit == len(positions) - 1:
@@ -217,6 +218,7 @@ def apply(
             held = given[0][0].items
             given = [(held[number], given[0][1])] if number < len(held) else []
         slots.append([o for value, expression in given for o in operands_of(value, expression)])
+        vague = vague or any(isinstance(v, Opaque) and v.node is None for v, _ in given)
     node, requires, saves_result = record(run, table.name, site, slots, table)
     if table.result == "inplace":
         if isinstance(first, Each):
@@ -225,6 +227,11 @@ def apply(
         if not isinstance(first, Tensor):
             return first if first is not None else Opaque("result")
         return _changed_in_place(run, first, node, requires, saves_result, table.name, site)
+    if node is None and vague and run.grad_enabled is not False and table.result != "detached":
+        # What is not known may have a graph of its own: the result may require grad.
+        requires = None
+    if table.result == "detached" and isinstance(first, Tensor) and first.node is not None:
+        run.detached.append((run.tick(), first.node, site))
     storage = first.storage if table.result in ("view", "detached") and isinstance(first, Tensor) else None
 
     def make(differentiable: bool) -> Value:

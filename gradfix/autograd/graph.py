@@ -86,7 +86,7 @@ class Contribution:
     consumed: list[Step] = field(default_factory=list)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Edge:
     """From a node to the node that computed one of its operands."""
 
@@ -96,7 +96,7 @@ class Edge:
     """The expression that named the operand, where one did."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ModuleCall:
     """One call of a network from the training code (not from inside another network)."""
 
@@ -146,7 +146,7 @@ class Node:
         return f"<{self.op} #{self.serial} line {getattr(self.site, 'lineno', '?')}>"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Event:
     """Something that happened in the run, in order."""
 
@@ -155,7 +155,7 @@ class Event:
     serial: int
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Failure:
     """An error that autograd would raise."""
 
@@ -170,7 +170,7 @@ class Failure:
     """From the root to ``node``: each node with the edge by which it was left."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Backward(Event):
     """A ``backward()`` or ``autograd.grad`` and what it met."""
 
@@ -187,7 +187,7 @@ class Backward(Event):
     depends: list[tuple[Node, ast.expr | None]] = field(default_factory=list)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Step(Event):
     """An optimizer's ``step()`` and what it consumed."""
 
@@ -202,7 +202,7 @@ class Step(Event):
     cleared_since: list[ZeroGrad] = field(default_factory=list)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ZeroGrad(Event):
     """Gradients cleared, by whatever writing."""
 
@@ -211,7 +211,7 @@ class ZeroGrad(Event):
     dropped: dict[Leaf, dict[Backward, Contribution]] = field(default_factory=dict)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Change(Event):
     """An in-place change of a tensor other than by an optimizer."""
 

@@ -130,6 +130,8 @@ class Run:
         """When something unknown was handed graphs that it could traverse, and their roots."""
         self.returned: list[Node] = []
         """The graphs that a caller outside the file gets hold of."""
+        self.detached: list[tuple[int, Node, ast.AST]] = []
+        """What was detached, when and where."""
         self.grad_reads: list[tuple[int, Leaf | None]] = []
         """When a gradient was looked at, and whose."""
         self.globals = Frame(None, None)

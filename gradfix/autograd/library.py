@@ -562,7 +562,9 @@ def _distribution(run: Run, args: list[Argument], keywords: Keywords, node: ast.
 
 
 def _functional_call(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    return unknown(run, args[1:], keywords, node, "functional_call", certain=False)
+    made = run.node("functional_call", node)
+    made.saves = None
+    return Opaque("functional_call", made)
 
 
 def _builtin(run: Run, name: str, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
