@@ -1,0 +1,425 @@
+"""The claims' predicates on recordings made by hand: tolerances, horizons, what is not comparable."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from array import array
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from gradfix.claims import Check, check, merge, same_course, summary
+from gradfix.codemod import Claim, Effect
+from gradfix.verify.recording import (
+    Backward,
+    Ending,
+    Event,
+    Failure,
+    Kind,
+    Optimizer,
+    ParameterState,
+    Place,
+    Recording,
+    Source,
+    Step,
+    Values,
+)
+
+SOURCE = "opt = SGD()\nother = SGD()\nloss.backward()\nopt.step()\nloss2.backward()\nother.step()\n"
+
+
+def values(*numbers: float) -> Values:
+    return Values(
+        shape=(len(numbers),),
+        dtype="torch.float32",
+        digest=hashlib.sha256(repr(numbers).encode()).hexdigest(),
+        largest=max(map(abs, numbers)),
+        norm=math.hypot(*numbers),
+        finite=all(map(math.isfinite, numbers)),
+        exact=array("d", numbers),
+        sketch=(),
+    )
+
+
+def backward(index: int, receiver: str | None = "loss", **more: object) -> Backward:
+    made = Backward(index, Place(3, 3, 3, receiver), False, values(1.0), frozenset(), {}, {})
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def step(
+    *gradients: float | None, of: int = 0, feeds: Sequence[int] = (0,), weight: float = 1.0, random: str = ""
+) -> Step:
+    """A step of an optimizer; each parameter has one element."""
+    states = (
+        ParameterState(None if g is None else values(g), values(weight), () if g is None else tuple(feeds))
+        for g in gradients
+    )
+    return Step(of, Place(4, 4, 4), random, tuple(states))
+
+
+def failure(kind: Kind, line: int, text: str = "", receiver: str | None = None) -> Failure:
+    during = "script" if kind == "other" else "backward"
+    name = "NameError" if kind == "other" else "RuntimeError"
+    return Failure(kind, name, text or kind, "", during, Place(line, line, line, receiver))  # type: ignore[arg-type]
+
+
+def recording(
+    *events: Event, ending: Ending = "finished", source: str = SOURCE, optimizers: int = 2
+) -> Recording:
+    failures = [event for event in events if isinstance(event, Failure)]
+    made = [
+        Optimizer(index, "SGD", Place(index + 1, index + 1, index + 1), name, ("w", "b"))
+        for index, name in enumerate(("opt", "other")[:optimizers])
+    ]
+    return Recording(
+        source=source,
+        seed=0,
+        ending="error" if failures else ending,
+        detail="",
+        torch="2.13.0",
+        python="3.11.7",
+        optimizers=tuple(made),
+        events=events,
+        uncaught=failures[-1] if failures else None,
+        leaves={},
+        seconds=0.1,
+    )
+
+
+def verdicts(checks: Sequence[Check], name: str) -> list[str]:
+    return [one.verdict for one in checks if one.name == name]
+
+
+def details(checks: Sequence[Check], name: str) -> str:
+    return "; ".join(one.detail for one in checks if one.name == name)
+
+
+def preserved(*pairs: tuple[Step, Step]) -> list[Check]:
+    """The check ``unchanged`` of a fix that preserves, on runs with these steps."""
+    before, after = (recording(backward(0), *(pair[side] for pair in pairs)) for side in (0, 1))
+    return [one for one in check(Claim(), Effect.PRESERVES, before, after) if one.name == "unchanged"]
+
+
+# -- tolerances --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        (step(1.0), step(1.0), "holds"),
+        (step(1.0), step(1.0 + 5e-6), "holds"),
+        (step(1.0), step(1.0 + 5e-5), "fails"),
+        (step(1e-3), step(1e-3 * (1 + 5e-5)), "fails"),
+        # Noise beside a large gradient of the same optimizer is noise; alone it is a gradient.
+        (step(1e-9, 1.0), step(2e-9, 1.0), "holds"),
+        (step(1e-9), step(2e-9), "fails"),
+        (step(None), step(None), "holds"),
+        (step(None, 1.0), step(0.0, 1.0), "fails"),
+        (step(1.0), step(None), "fails"),
+        (step(math.nan), step(math.nan), "holds"),
+        (step(1.0), step(math.nan), "fails"),
+        (step(math.nan), step(1.0), "not checked"),
+        (step(1.0), step(1.0, 1.0), "fails"),
+    ],
+)
+def test_gradients_are_equal_within_their_own_scale(before: Step, after: Step, verdict: str) -> None:
+    (found,) = preserved((before, after))
+    assert found.verdict == verdict, found
+
+
+def test_rounding_may_grow_with_the_weights_but_nothing_else_may() -> None:
+    first = (step(1.0), step(1.0 + 1e-6))
+    (grown,) = preserved(first, (step(2.0), step(2.0 + 2e-4, weight=1 + 1e-6)))
+    assert grown.verdict == "holds"
+    (jumped,) = preserved(first, (step(2.0), step(2.0 + 2e-4)))
+    assert jumped.verdict == "fails"
+    (apart,) = preserved(first, (step(2.0), step(3.0, weight=1.1)))
+    assert apart.verdict == "fails"
+    (lost,) = preserved(first, (step(2.0), step(2.0 + 1e-4, weight=1.1)))
+    assert lost.verdict == "holds"
+    assert "rounding has moved the weights apart" in lost.detail
+
+
+def test_equal_gradients_do_not_excuse_other_weights() -> None:
+    (found,) = preserved((step(1.0), step(1.0)), (step(1.0), step(1.0, weight=1.1)))
+    assert found.verdict == "fails"
+    assert "although all gradients were equal" in found.detail
+
+
+def test_large_tensors_are_compared_by_their_sketches() -> None:
+    whole = values(3.0, 4.0)
+    one = replace(whole, exact=None, sketch=(7.0, -1.0, 1.0, -7.0))
+    other = replace(one, digest="other", sketch=(7.0, -1.0, 1.0, -7.5))
+    assert one.distance(one) == 0
+    assert one.distance(other) == pytest.approx(0.25 / 5)
+    assert one.distance(replace(other, shape=(1, 2))) == math.inf
+
+
+# -- what happens how often, and in which order -------------------------------------------------
+
+
+def test_fewer_steps_fail_unless_the_run_was_cut() -> None:
+    before = recording(backward(0), step(1.0), step(2.0))
+    after = recording(backward(0), step(1.0))
+    checks = check(Claim(), Effect.PRESERVES, before, after)
+    assert verdicts(checks, "unchanged") == ["fails"]
+    assert "1 step in the fixed program, more in the original" in details(checks, "unchanged")
+    checks = check(Claim(), Effect.PRESERVES, before, replace(after, ending="steps"))
+    assert verdicts(checks, "unchanged") == ["holds"]
+    checks = check(Claim(), Effect.PRESERVES, after, before)
+    assert verdicts(checks, "unchanged") == ["fails"]
+
+
+def test_a_change_ends_the_comparison_at_the_first_step_that_may_differ() -> None:
+    claim = Claim(unchanged=(1,))
+    before = recording(backward(0), step(1.0), step(5.0, of=1), step(2.0))
+    after = recording(backward(0), step(1.0), step(6.0, of=1), step(3.0))
+    checks = check(claim, Effect.CHANGES, before, after)
+    assert verdicts(checks, "unchanged") == ["holds"]
+    assert "equal at the 1 step" in details(checks, "unchanged")
+    assert "then other steps, which the fix changes" in details(checks, "unchanged")
+    # A listed optimizer whose first step comes later has nothing to be compared.
+    checks = check(Claim(unchanged=(2,)), Effect.CHANGES, before, after)
+    assert verdicts(checks, "unchanged") == []
+
+
+def test_other_random_numbers_make_steps_incomparable() -> None:
+    crash = failure("E1", 5)
+    before = recording(backward(0), step(1.0, random="a"), crash)
+    after = recording(backward(0), step(2.0, random="b"), backward(1), step(1.0, of=1))
+    claim = Claim("E1", 5, unchanged=(1,))
+    checks = check(claim, Effect.REPAIRS, before, after)
+    assert verdicts(checks, "unchanged") == ["not checked"]
+    assert "different random numbers" in details(checks, "unchanged")
+    # A fix that preserves has no business drawing others.
+    checks = check(Claim(), Effect.PRESERVES, recording(*before.events[:2]), after)
+    assert verdicts(checks, "unchanged") == ["fails"]
+
+
+def test_the_reference_is_followed_until_a_declared_change() -> None:
+    before = recording(backward(0), step(1.0), failure("E2", 5))
+    reference = recording(backward(0), step(1.0), backward(1), step(5.0, of=1), backward(2), step(2.0))
+    after = recording(backward(0), step(1.0), backward(1), step(6.0, of=1), backward(2), step(3.0))
+    checks = check(Claim("E2", 5, unchanged=(1,)), Effect.REPAIRS, before, after, reference)
+    assert verdicts(checks, "reference") == ["holds", "not checked"]
+    checks = check(Claim("E2", 5), Effect.REPAIRS, before, after, reference)
+    assert verdicts(checks, "reference") == ["holds", "fails"]
+    # As long as the unlisted optimizer consumes the same, so must the listed one.
+    same = recording(*after.events[:3], step(5.0, of=1), *after.events[4:])
+    checks = check(Claim("E2", 5, unchanged=(1,)), Effect.REPAIRS, before, same, reference)
+    assert verdicts(checks, "reference") == ["fails", "holds"]
+    useless = recording(backward(0), step(1.0), failure("E3", 5))
+    checks = check(Claim("E2", 5), Effect.REPAIRS, before, after, useless)
+    assert verdicts(checks, "reference") == ["not checked"]
+
+
+# -- errors ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("claim", "before", "verdict"),
+    [
+        (Claim("E1", 5), recording(failure("E1", 5)), "holds"),
+        (Claim("E1", None), recording(failure("E1", 9)), "holds"),
+        (Claim("E1", 5), recording(failure("E1", 3)), "fails"),
+        (Claim("E1", 5), recording(failure("E2", 5)), "fails"),
+        (Claim("E1", 5), recording(), "fails"),
+        (Claim("E1", 5), recording(failure("other", 5)), "not checked"),
+        (Claim("E1", 5), recording(ending="steps"), "not checked"),
+        (Claim(), recording(), "holds"),
+        (Claim(), recording(failure("E1", 5)), "not checked"),
+    ],
+)
+def test_the_predicted_error(claim: Claim, before: Recording, verdict: str) -> None:
+    checks = check(claim, Effect.PRESERVES, before, recording())
+    assert verdicts(checks, "original") == [verdict], checks
+
+
+LOOP = [backward(0), step(1.0), backward(1), step(1.0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "verdict"),
+    [
+        ("runs", [], [], "holds"),
+        ("breaks", [], [failure("E1", 5)], "fails"),
+        ("breaks otherwise", [], [failure("other", 5)], "fails"),
+        ("got past", [*LOOP[:2], failure("E1", 5)], LOOP, "holds"),
+        ("same place", [*LOOP[:2], failure("E1", 5)], [*LOOP[:2], failure("E1", 5)], "fails"),
+        ("same place, later", [*LOOP[:2], failure("E1", 5)], [*LOOP, failure("E2", 5)], "fails"),
+        ("elsewhere, later", [*LOOP[:2], failure("E1", 5)], [*LOOP, failure("E2", 3)], "holds"),
+        ("elsewhere, earlier", [*LOOP[:2], failure("E1", 5)], [failure("E2", 3)], "fails"),
+        ("a new bug, later", [*LOOP[:2], failure("E1", 5)], [*LOOP, failure("other", 3)], "fails"),
+        ("the original's own bug", [*LOOP, failure("other", 6)], [*LOOP, failure("other", 6)], "holds"),
+    ],
+)
+def test_how_far_the_fixed_program_gets(
+    name: str, before: list[Event], after: list[Event], verdict: str
+) -> None:
+    crash = next((e for e in before if isinstance(e, Failure) and e.autograd), None)
+    claim = Claim(crash.kind, crash.place.line) if crash else Claim()  # type: ignore[arg-type]
+    checks = check(claim, Effect.REPAIRS, recording(*before), recording(*after))
+    assert verdicts(checks, "fixed-runs") == [verdict], (name, checks)
+
+
+def test_the_same_place_is_found_again_though_lines_moved() -> None:
+    moved = "import torch\n" + SOURCE.replace("loss2.backward()", "loss2.backward(retain_graph=True)")
+    before = recording(*LOOP[:2], failure("E1", 5))
+    for line, verdict in ((6, "fails"), (4, "holds")):
+        after = recording(*LOOP, failure("E2", line), source=moved)
+        checks = check(Claim("E1", 5), Effect.REPAIRS, before, after)
+        assert verdicts(checks, "fixed-runs") == [verdict]
+    gone = recording(*LOOP, failure("E2", 1, receiver="loss2"), source="loss2.backward()\n")
+    before = recording(*LOOP[:2], failure("E1", 5, receiver="loss2"))
+    assert verdicts(check(Claim("E1", 5), Effect.REPAIRS, before, gone), "fixed-runs") == ["fails"]
+
+
+def test_an_error_that_the_reference_raises_too_is_not_the_fix_s() -> None:
+    before = recording(*LOOP[:2], failure("E1", 5))
+    late = recording(*LOOP, failure("other", 6, "name 'save' is not defined"))
+    checks = check(Claim("E1", 5), Effect.REPAIRS, before, late, late)
+    assert verdicts(checks, "fixed-runs") == ["holds"]
+    assert "as the original does" in details(checks, "fixed-runs")
+
+
+# -- gradients that go missing or come from elsewhere -------------------------------------------
+
+
+def test_a_parameter_must_not_lose_its_gradient() -> None:
+    before = recording(backward(0), step(1.0, 2.0))
+    checks = check(Claim(unchanged=()), Effect.CHANGES, before, recording(backward(0), step(1.0, None)))
+    assert verdicts(checks, "kept") == ["fails"]
+    assert details(checks, "kept") == "b no longer gets a gradient"
+    checks = check(Claim(unchanged=()), Effect.CHANGES, before, recording(backward(0), step(0.0, 0.0)))
+    assert details(checks, "kept") == "w and 1 more no longer gets a gradient"
+
+
+def test_a_gradient_that_only_leaked_in_may_go() -> None:
+    before = recording(backward(0, "loss"), backward(1, "leak"), step(1.0, feeds=(1,)))
+    after = recording(backward(0, "loss"), backward(1, "leak"), step(None, 1.0, feeds=(0,)))
+    claim = Claim(unchanged=(), feeds=((1, "loss"),))
+    checks = check(claim, Effect.CHANGES, before, after)
+    assert verdicts(checks, "kept") == []
+    assert verdicts(checks, "feeds") == ["holds"]
+
+
+def test_a_step_that_consumes_nothing() -> None:
+    idle = recording(backward(0), step(None, None))
+    before = recording(backward(0), step(1.0))
+    claim = Claim(unchanged=())
+    assert verdicts(check(claim, Effect.CHANGES, before, idle), "consumes") == ["fails"]
+    checks = check(claim, Effect.CHANGES, idle, idle)
+    assert details(checks, "consumes") == "step 1 of opt consumes nothing, as in the original"
+    assert verdicts(checks, "consumes") == ["not checked"]
+    assert verdicts(check(claim, Effect.REPAIRS, idle, idle), "consumes") == ["fails"]
+    cleared = recording(backward(0), step(0.0, feeds=()))
+    assert verdicts(check(claim, Effect.CHANGES, before, cleared), "consumes") == ["fails"]
+
+
+@pytest.mark.parametrize(
+    ("calls", "feeds", "verdict", "detail"),
+    [
+        (["loss"], [(0,)], "holds", "each of 1 step of opt consumes loss only"),
+        (
+            ["loss", "other"],
+            [(0, 1)],
+            "fails",
+            "step 1 of opt consumes gradients of loss and other, not of loss",
+        ),
+        (["loss"], [()], "fails", "step 1 of opt consumes gradients of nothing, not of loss"),
+        (["loss"], [(-1,)], "not checked", "gradients of opt are assigned by hand"),
+        ([None], [(0,)], "not checked", "what feeds opt cannot be read from the source"),
+        (["loss", "loss"], [(0,), (0, 1)], "fails", "opt consumes gradients that it had already consumed"),
+        (["loss", "loss"], [(0,), (1,)], "holds", "each of 2 steps of opt consumes loss only"),
+        ([], [], "fails", "opt takes no step"),
+    ],
+)
+def test_feeds(calls: list[str | None], feeds: list[tuple[int, ...]], verdict: str, detail: str) -> None:
+    claim = Claim(unchanged=(), feeds=((1, "loss"),))
+    after = recording(
+        *(backward(i, name) for i, name in enumerate(calls)), *(step(1.0, feeds=f) for f in feeds)
+    )
+    (found,) = [one for one in check(claim, Effect.CHANGES, after, after) if one.name == "feeds"]
+    assert (found.verdict, found.detail) == (verdict, detail)
+
+
+def test_feeds_of_an_optimizer_that_is_never_constructed() -> None:
+    claim = Claim(unchanged=(), feeds=((2, "loss"),))
+    runs = recording(backward(0), step(1.0), optimizers=1)
+    (found,) = [one for one in check(claim, Effect.CHANGES, runs, runs) if one.name == "feeds"]
+    assert (found.verdict, found.detail) == ("not checked", "the optimizer of line 2 was never constructed")
+
+
+# -- without an optimizer ------------------------------------------------------------------------
+
+
+def test_leaf_gradients() -> None:
+    def run(*gradients: float, end: float | None = None) -> Recording:
+        calls = [backward(i, leaves={"x": values(g)}) for i, g in enumerate(gradients)]
+        last = gradients[-1] if end is None else end
+        return replace(recording(*calls, optimizers=0), leaves={"x": values(last)})
+
+    def found(before: Recording, after: Recording) -> list[str]:
+        return verdicts(check(Claim(), Effect.PRESERVES, before, after), "leaves")
+
+    assert found(run(1.0, 2.0), run(1.0, 2.0)) == ["holds", "holds"]
+    assert found(run(1.0, 2.0), run(1.0, 3.0)) == ["fails"]
+    assert found(run(1.0, 2.0), run(1.0, 2.0, end=4.0)) == ["holds", "fails"]
+    missing = replace(run(1.0), leaves={"x": None})
+    checks = check(Claim(), Effect.PRESERVES, run(1.0), missing)
+    assert "x has no gradient in the fixed program" in details(checks, "leaves")
+
+
+# -- telling -------------------------------------------------------------------------------------
+
+
+def test_a_check_that_fails_on_one_seed_fails() -> None:
+    good, bad = Check("kept", "holds", "fine"), Check("kept", "fails", "b is lost")
+    unknown = Check("kept", "not checked", "who knows")
+    assert merge((0, 1), [[good], [bad]]) == [Check("kept", "fails", "b is lost (seed 1)")]
+    assert merge((0, 1), [[unknown], [good]]) == [Check("kept", "holds", "fine (on 1 of 2 seeds)")]
+    assert merge((0, 1), [[unknown], [unknown]]) == [unknown]
+    assert merge((7,), [[bad]]) == [bad]
+    apart = [Check("feeds", "holds", "x", "a"), Check("feeds", "fails", "y", "b")]
+    assert merge((0,), [apart]) == apart
+
+
+def test_a_run_in_one_line() -> None:
+    assert summary(recording(*LOOP)) == "ran 2 steps of opt"
+    assert summary(recording(*LOOP, step(1.0, of=1))) == "ran 2 steps of opt and 1 of other"
+    assert summary(recording(backward(0), optimizers=0)) == "ran 1 backward call"
+    crash = failure("E1", 27, receiver="lossG")
+    assert summary(recording(*LOOP[:2], crash)) == (
+        "raised E1 at line 27 in lossG.backward() after 1 step of opt"
+    )
+    assert summary(recording(*LOOP[:2], ending="seconds")) == "ran 1 step of opt, until its time was spent"
+
+
+def test_whether_a_program_does_the_same_twice() -> None:
+    assert same_course(recording(*LOOP), recording(*LOOP))
+    assert not same_course(recording(*LOOP), recording(*LOOP[:3], step(9.0)))
+
+
+def test_source_statements_and_names() -> None:
+    source = Source(
+        "for x in f(\n    y\n):\n    opt = SGD(\n        z\n    )\na, b = SGD(), SGD()\nself.o = SGD()\n"
+    )
+    assert source.statement(2) == (1, 3)
+    assert source.statement(5) == (4, 6)
+    assert [source.constructed(line) for line in (5, 7, 8)] == ["opt", None, "self.o"]
+
+
+def test_source_receivers() -> None:
+    source = Source(
+        "a.backward(); acc.backward(b)\nt.fit(model)\n(c +\n d).backward()\nx.backward(); y.backward()\n"
+    )
+    assert source.receiver((1, 1, 0, 12), True) == "a"
+    assert source.receiver((1, 1, 14, 29), False) == "b"
+    assert source.receiver((2, 2, 0, 12), False) is None
+    assert source.receiver((3, 4, 0, 14), True) == "c + d"
+    # Before Python 3.11 only the line is known.
+    assert source.receiver((3, None, None, None), True) == "c + d"
+    assert source.receiver((5, None, None, None), True) is None
+    assert Source("x = (").receiver((1, 1, 0, 1), True) is None
