@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -40,7 +41,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "gradfix" / "autograd" / "operator_table.py"
 
 # Where to look, and under which name the program finds it. A trailing underscore asks for the
-# in-place forms (`mul` -> `mul_`). A name that a place does not have is passed over.
+# in-place forms (`mul` -> `mul_`). A name that a place does not have is passed over. Operators go by
+# the names of their `ast` classes.
 PLACES: dict[str, tuple[Any, str]] = {
     "torch": (torch, "torch."),
     "Tensor": (torch.Tensor, "Tensor."),
@@ -48,6 +50,45 @@ PLACES: dict[str, tuple[Any, str]] = {
     "linalg": (torch.linalg, "torch.linalg."),
     "fft": (torch.fft, "torch.fft."),
     "special": (torch.special, "torch.special."),
+    "binary": (
+        SimpleNamespace(
+            Add=operator.add,
+            Sub=operator.sub,
+            Mult=operator.mul,
+            Div=operator.truediv,
+            Mod=operator.mod,
+            FloorDiv=operator.floordiv,
+            Pow=operator.pow,
+            MatMult=operator.matmul,
+            Eq=operator.eq,
+            NotEq=operator.ne,
+            Lt=operator.lt,
+            LtE=operator.le,
+            Gt=operator.gt,
+            GtE=operator.ge,
+            BitAnd=operator.and_,
+            BitOr=operator.or_,
+            BitXor=operator.xor,
+        ),
+        "binary.",
+    ),
+    "augmented": (
+        SimpleNamespace(
+            Add=operator.iadd,
+            Sub=operator.isub,
+            Mult=operator.imul,
+            Div=operator.itruediv,
+            Mod=operator.imod,
+            FloorDiv=operator.ifloordiv,
+            Pow=operator.ipow,
+            MatMult=operator.imatmul,
+        ),
+        "augmented.",
+    ),
+    "unary": (
+        SimpleNamespace(USub=operator.neg, UAdd=operator.pos, Not=operator.not_, Invert=operator.invert),
+        "unary.",
+    ),
 }
 
 # places | names | arguments. An operand is written with its shape: `input[2,3]`; further words say
@@ -90,7 +131,7 @@ torch Tensor | float_power | input[2,3,pos], exponent[2,3]
 torch Tensor Tensor_ | add.scalar sub.scalar subtract.scalar mul.scalar multiply.scalar div.scalar
   divide.scalar true_divide.scalar fmod.scalar remainder.scalar floor_divide.scalar pow.scalar xlogy.scalar
   copysign.scalar | input[2,3,pos], 2
-torch Tensor Tensor_ | pow.scalar | input[2,3,pos], 0.5
+torch Tensor Tensor_ | pow pow.scalar | input[2,3,pos], 0.5
 torch Tensor | float_power.scalar | input[2,3,pos], 2
 torch | pow.scalar_base float_power.scalar_base | 2, exponent[2,3]
 torch | xlogy.scalar_base | 2, other[2,3,pos]
@@ -99,12 +140,12 @@ torch | rsub.scalar | input[2,3], 2
 torch Tensor Tensor_ | clamp clip | input[2,3], -0.5, 0.5
 torch Tensor Tensor_ | clamp clip | input[2,3], min=0.1
 torch Tensor Tensor_ | clamp clip | input[2,3], max=0.1
-torch Tensor Tensor_ | clamp.tensor clip.tensor | input[2,3], min[2,3], max[2,3]
+torch Tensor Tensor_ | clamp clip | input[2,3], min[2,3], max[2,3]
 torch Tensor torch_ Tensor_ | clamp_min clamp_max | input[2,3], 0.1
-torch Tensor Tensor_ | clamp_min.tensor | input[2,3], min[2,3]
-torch Tensor Tensor_ | clamp_max.tensor | input[2,3], max[2,3]
+torch Tensor torch_ Tensor_ | clamp_min | input[2,3], min[2,3]
+torch Tensor torch_ Tensor_ | clamp_max | input[2,3], max[2,3]
 torch Tensor Tensor_ | lerp | input[2,3], end[2,3], weight[2,3]
-torch Tensor Tensor_ | lerp.scalar | input[2,3], end[2,3], 0.9
+torch Tensor Tensor_ | lerp lerp.scalar | input[2,3], end[2,3], 0.9
 torch Tensor Tensor_ | addcmul addcdiv | input[2,3], tensor1[2,3], tensor2[2,3,pos]
 torch Tensor Tensor_ | addcmul addcdiv | input[2,3], tensor1[2,3], tensor2[2,3,pos], value=0.5
 torch Tensor | frexp | input[2,3]
@@ -116,8 +157,8 @@ Tensor_ | cumsum cumprod | input[2,3], 1
 # -- in place only
 Tensor_ | copy | input[2,3], other[2,3]
 Tensor_ | fill | input[2,3], 2.0
-Tensor_ | fill.tensor | input[2,3], value[scalar]
-torch | fill.tensor | input[2,3], value[scalar]
+Tensor_ | fill | input[2,3], value[scalar]
+torch torch_ | fill | input[2,3], value[scalar]
 torch torch_ | fill | input[2,3], 2.0
 Tensor_ | normal uniform exponential cauchy log_normal bernoulli random | input[2,3]
 Tensor_ | geometric | input[2,3], 0.5
@@ -146,7 +187,7 @@ torch Tensor | multinomial | input[6,pos], 2
 torch | bucketize | input[3], boundaries[4]
 torch | searchsorted | sorted_sequence[4], input[3]
 torch | isin | elements[3], test_elements[3]
-F | one_hot | input[3,long]
+F | one_hot | tensor[3,long]
 torch | zeros_like ones_like empty_like rand_like randn_like | input[2,3]
 torch | full_like | input[2,3], 2.0
 torch | randint_like | input[2,3], 5
@@ -286,28 +327,29 @@ expr | Tensor.setitem.int_or_slice | setitem(input[4,5], slice(0, 2), value[2,5]
 expr | Tensor.setitem.int_or_slice | setitem(input[4,5], (slice(None), 2), value[4])
 expr | Tensor.setitem.list | setitem(input[4,5], [0, 1], value[2,5])
 expr | Tensor.setitem.tensor | setitem(input[4,5], indices[3,long], value[3,5])
+expr | Tensor.setitem.tensors | setitem(input[4,5], (rows[3,long], columns[3,long]), 1.0)
 expr | Tensor.setitem.tensors | setitem(input[4,5], (rows[3,long], columns[3,long]), value[3])
 expr | Tensor.setitem.mask | setitem(input[4,5], mask[4,5,bool], value[scalar])
-expr | Tensor.setitem.int_or_slice.scalar | setitem(input[4,5], 0, 1.0)
-expr | Tensor.setitem.list.scalar | setitem(input[4,5], [0, 1], 1.0)
-expr | Tensor.setitem.tensor.scalar | setitem(input[4,5], indices[3,long], 1.0)
-expr | Tensor.setitem.mask.scalar | setitem(input[4,5], mask[4,5,bool], 1.0)
+expr | Tensor.setitem.int_or_slice | setitem(input[4,5], 0, 1.0)
+expr | Tensor.setitem.list | setitem(input[4,5], [0, 1], 1.0)
+expr | Tensor.setitem.tensor | setitem(input[4,5], indices[3,long], 1.0)
+expr | Tensor.setitem.mask | setitem(input[4,5], mask[4,5,bool], 1.0)
 torch Tensor | index_select | input[4,5], 0, index[3,long]
 torch Tensor | gather | input[4,5], 1, index[4,2,long]
 torch Tensor | take | input[4,5], index[3,long]
 torch Tensor | take_along_dim | input[4,5], index[4,2,long], 1
 torch Tensor | masked_select | input[4,5], mask[4,5,bool]
 torch Tensor Tensor_ | masked_fill | input[4,5], mask[4,5,bool], 0.0
-torch Tensor Tensor_ | masked_fill.tensor | input[4,5], mask[4,5,bool], value[scalar]
+torch Tensor Tensor_ | masked_fill | input[4,5], mask[4,5,bool], value[scalar]
 torch Tensor Tensor_ | masked_scatter | input[4,5], mask[4,5,bool], source[4,5]
 torch | where | condition[2,3,bool], input[2,3], other[2,3]
-torch | where.scalar | condition[2,3,bool], input[2,3], 0.0
-torch | where.scalar_input | condition[2,3,bool], 0.0, other[2,3]
+torch | where | condition[2,3,bool], input[2,3], 0.0
+torch | where | condition[2,3,bool], 0.0, other[2,3]
 torch | where.condition | condition[2,3,bool]
 Tensor | where | input[2,3], condition[2,3,bool], other[2,3]
-Tensor | where.scalar | input[2,3], condition[2,3,bool], 0.0
+Tensor | where | input[2,3], condition[2,3,bool], 0.0
 torch Tensor Tensor_ | scatter scatter_add | input[4,5], 1, index[4,2,long], src[4,2]
-torch Tensor Tensor_ | scatter.scalar | input[4,5], 1, index[4,2,long], 1.0
+torch Tensor Tensor_ | scatter | input[4,5], 1, index[4,2,long], 1.0
 torch Tensor Tensor_ | scatter_reduce | input[4,5], 1, index[4,2,long], src[4,2], 'sum'
 torch Tensor Tensor_ | scatter_reduce | input[4,5], 1, index[4,2,long], src[4,2], 'amax'
 torch Tensor Tensor_ | index_add index_copy | input[4,5], 0, index[2,index], source[2,5]
@@ -538,6 +580,7 @@ expr | torch.nn.utils.rnn.pad_packed_sequence | call(packed(sequence[3,2,4]))
 # -- operators
 binary | Add Sub Mult Div Mod FloorDiv Pow | left[2,3,pos], right[2,3,pos]
 binary | Add.right Sub.right Mult.right Div.right Mod.right FloorDiv.right Pow.right | left[2,3,pos], 2
+binary augmented | Pow | left[2,3,pos], 2
 binary | Add.left Sub.left Mult.left Div.left Mod.left FloorDiv.left Pow.left | 2, right[2,3,pos]
 binary | MatMult | left[2,3], right[3,4]
 binary | MatMult | left[2,2,3], right[3,4]
@@ -807,6 +850,7 @@ OUT, REST, UNREACHABLE = "O", "R", "X"
 """The letters of the table for what is no operand."""
 ANYTHING = "!"
 """In a rule: anything at all, so that a second backward raises."""
+SAVED = (OUT, REST, UNREACHABLE, ANYTHING)
 
 Saved = dict[str, bool]
 """What one backward needed unchanged, and whether changing it raised just the familiar error."""
@@ -946,47 +990,6 @@ ELSEWHERE = {
 }
 
 
-class _Binary:
-    """Python's operators under the names of their `ast` classes."""
-
-    Add, Sub, Mult, Div, Mod, FloorDiv, Pow, MatMult = (
-        operator.add,
-        operator.sub,
-        operator.mul,
-        operator.truediv,
-        operator.mod,
-        operator.floordiv,
-        operator.pow,
-        operator.matmul,
-    )
-    Eq, NotEq, Lt, LtE, Gt, GtE = operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge
-    BitAnd, BitOr, BitXor = operator.and_, operator.or_, operator.xor
-
-
-class _Augmented:
-    Add, Sub, Mult, Div, Mod, FloorDiv, Pow, MatMult = (
-        operator.iadd,
-        operator.isub,
-        operator.imul,
-        operator.itruediv,
-        operator.imod,
-        operator.ifloordiv,
-        operator.ipow,
-        operator.imatmul,
-    )
-
-
-class _Unary:
-    USub, UAdd, Not, Invert = operator.neg, operator.pos, operator.not_, operator.invert
-
-
-PLACES |= {
-    "binary": (_Binary, "binary."),
-    "augmented": (_Augmented, "augmented."),
-    "unary": (_Unary, "unary."),
-}
-
-
 def _columns(text: str) -> Iterator[list[str]]:
     joined = re.sub(r"\n +", " ", text)
     for line in joined.splitlines():
@@ -1108,13 +1111,11 @@ def _tensors(result: Any) -> Iterator[torch.Tensor]:
 
 
 def _forward(line: Line, requiring: frozenset[str], training: bool) -> Run:
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)  # torch.manual_seed queues a call for every absent device
     module = line.build() if line.build else None
     if module is not None:
         module.train(training)
-        for parameter in module.parameters():
-            if not isinstance(parameter, nn.UninitializedParameter):
-                parameter.requires_grad_("weight" in requiring)
+        module.requires_grad_("weight" in requiring)
     values = {operand.name: operand.make(operand.name in requiring) for operand in line.operands}
     run = Run(values, module, {}, None)
     run.versions = {name: [tensor._version for tensor in run.operand(name)] for name in values}
@@ -1215,6 +1216,14 @@ def _gradients(line: Line, names: list[str], training: bool) -> set[str]:
 
 def observe(line: Line, training: bool = True) -> Facts:
     """Run one line for every combination of operands that require grad."""
+    try:
+        return _observe(line, training)
+    except Exception as error:
+        error.add_note(line.text)
+        raise
+
+
+def _observe(line: Line, training: bool) -> Facts:
     operands = line.operands
     if line.build is not None and any(True for _ in line.build().parameters()):
         operands += (Operand("weight", (), frozenset(), None),)
@@ -1240,7 +1249,7 @@ def observe(line: Line, training: bool = True) -> Facts:
         # Beyond four operands the combinations explode; singles, pairs and all of them tell enough.
         if len(gradients) <= 4 or size in (1, 2, len(gradients))
     ]
-    things = [*names, OUT, REST, ANYTHING]
+    things = [*names, *SAVED]
     sure: Rules = {thing: set(gradients) for thing in things}
     maybe: Rules = {thing: set() for thing in things}
     for combination in combinations:
@@ -1257,6 +1266,8 @@ def observe(line: Line, training: bool = True) -> Facts:
                     maybe[thing].update(combination)
                 if first_too and not saved.get(thing):
                     sure[thing].difference_update(combination)
+    for rules in (sure, maybe):
+        rules[UNREACHABLE] = rules[ANYTHING].difference(*(rules[thing] for thing in (*names, OUT, REST)))
     return Facts(operands, gradients, sure, maybe, result, structure, fields)
 
 
@@ -1264,23 +1275,23 @@ def join(name: str, every: list[Facts]) -> Facts:
     """What the lines of one name say together."""
     widest = max(every, key=lambda facts: len(facts.operands))
     names = [operand.name for operand in widest.operands]
-    sure: Rules = defaultdict(set)
-    maybe: Rules = defaultdict(set)
     for facts in every:
         own = [operand.name for operand in facts.operands]
         assert own == [n for n in names if n in own], f"{name}: {own} is not in {names}"
-    for thing in (*names, OUT, REST, ANYTHING):
-        for because in widest.gradients:
-            # A line that leaves an operand out says nothing about it.
-            holds = [
-                (because in facts.sure[thing], because in facts.maybe[thing])
-                for facts in every
-                if thing in facts.sure and because in facts.gradients
-            ]
-            if all(surely for surely, _ in holds):
-                sure[thing].add(because)
-            if any(possibly for _, possibly in holds):
-                maybe[thing].add(because)
+    sure: Rules = defaultdict(set)
+    maybe: Rules = defaultdict(set)
+    for thing, because in itertools.product((*names, *SAVED), widest.gradients):
+        # A line that leaves an operand out says nothing about it.
+        lines = [facts for facts in every if thing in facts.sure and because in facts.gradients]
+        if all(because in facts.sure[thing] for facts in lines):
+            sure[thing].add(because)
+        if any(because in facts.maybe[thing] for facts in lines):
+            maybe[thing].add(because)
+    # All lines save something, but one of them nothing visible, or not all the same.
+    unexplained = sure[ANYTHING].difference(*(sure[thing] for thing in (*names, OUT, REST)))
+    unreachable = {because for facts in every for because in facts.sure[UNREACHABLE]}
+    sure[UNREACHABLE] = sure[ANYTHING] & (unreachable | unexplained)
+    maybe[UNREACHABLE] |= unreachable
     return replace(
         widest,
         sure=sure,
@@ -1318,48 +1329,57 @@ def encode(facts: Facts) -> str:
             word += f"@{'-' if operand.position is None else operand.position}"
         words.append(word)
 
-    visible = [*letters, OUT, REST]
-    rules = [(letters.get(thing, thing), facts.sure[thing], facts.maybe[thing]) for thing in visible]
-    # Something unreachable is worth saying where nothing that is surely saved implies it.
-    implied = [{n for thing in visible for n in every[thing]} for every in (facts.sure, facts.maybe)]
-    anything = facts.maybe[ANYTHING]
-    surely = facts.sure[ANYTHING] - implied[0]
-    rules.append((UNREACHABLE, surely, surely | (anything - facts.sure[ANYTHING] - implied[1])))
-
     text = []
-    for thing, sure, maybe in rules:
+    for thing in (*letters, OUT, REST, UNREACHABLE):
+        sure, maybe = facts.sure[thing], facts.maybe[thing]
         for sign, because in (("<", sure), ("?", maybe - sure)):
             if because:
-                text.append(f"{thing}{sign}{''.join(sorted(letters[n] for n in because))}")
+                text.append(f"{letters.get(thing, thing)}{sign}{''.join(sorted(map(letters.get, because)))}")
     outputs = facts.outputs + (f":{','.join(facts.fields)}" if facts.fields else "")
     return f"{' '.join(words)}: {facts.result} {outputs}; {' '.join(text)}".rstrip()
 
 
 def table() -> dict[str, str]:
     """Every name and its line, by running torch."""
-    rows: dict[str, str] = {}
-    functions: dict[str, list[Line]] = defaultdict(list)
-    modules: dict[str, list[Line]] = defaultdict(list)
-    for line in _function_lines():
-        functions[line.name].append(line)
-    for line in _module_lines():
-        modules[line.name].append(line)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name, lines in functions.items():
-            rows[name] = encode(join(name, [observe(line) for line in lines]))
-        for name, lines in modules.items():
-            training, evaluating = (
-                encode(join(name, [observe(line, mode) for line in lines])) for mode in (True, False)
-            )
-            rows[name] = training
-            lazy = name.replace("torch.nn.", "torch.nn.Lazy")
-            if hasattr(nn, lazy.removeprefix("torch.nn.")):
-                rows[lazy] = training
-            if evaluating != training:
-                rows[f"{name}#eval"] = evaluating
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # on tensors this small, threads only wait for each other
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rows = _function_rows() | _module_rows()
+    finally:
+        torch.set_num_threads(threads)
     for name, like in ELSEWHERE.items():
         rows[name] = rows[like]
+    return rows
+
+
+def _by_name(lines: Iterator[Line]) -> dict[str, list[Line]]:
+    named: dict[str, list[Line]] = defaultdict(list)
+    for line in lines:
+        named[line.name].append(line)
+    return named
+
+
+def _function_rows() -> dict[str, str]:
+    return {
+        name: encode(join(name, [observe(line) for line in lines]))
+        for name, lines in _by_name(_function_lines()).items()
+    }
+
+
+def _module_rows() -> dict[str, str]:
+    rows: dict[str, str] = {}
+    for name, lines in _by_name(_module_lines()).items():
+        training, evaluating = (
+            encode(join(name, [observe(line, mode) for line in lines])) for mode in (True, False)
+        )
+        rows[name] = training
+        if evaluating != training:
+            rows[f"{name}#eval"] = evaluating
+        lazy = name.replace("torch.nn.", "torch.nn.Lazy")
+        if hasattr(nn, lazy.removeprefix("torch.nn.")):
+            rows[lazy] = training
     return rows
 
 

@@ -77,10 +77,6 @@ concentration@-: new t; a<a O<a
  torch.distributions.Dirichlet.rsample
 condition~ input other: new t; a<bc
  torch.where
-condition~ input: new t; a<b
- torch.where.scalar
-condition~ other@2: new t; a<b
- torch.where.scalar_input
 condition~: new (ii);
  torch.where.condition
 count prob: new t;
@@ -109,8 +105,6 @@ input batch1 batch2: new t; b<c c<b
  Tensor.addbmm Tensor.baddbmm torch.addbmm torch.baddbmm
 input condition~ other: new t; b<ac
  Tensor.where
-input condition~: new t; b<a
- Tensor.where.scalar
 input end weight: inplace t; b<c c<abc
  Tensor.lerp_
 input end weight: new t; a<c b<c c<abc
@@ -119,11 +113,11 @@ input end: inplace t;
  Tensor.lerp_.scalar
 input end: new t;
  Tensor.lerp.scalar torch.lerp.scalar
-input exponent: inplace t; b<ab O<ab
+input exponent: inplace t; b<ab O<b O?a X<a
  Tensor.pow_
 input exponent: new t; O<ab
  Tensor.float_power torch.float_power
-input exponent: new t; a<ab b<ab O<ab
+input exponent: new t; a<ab b<ab O<b O?a
  Tensor.pow torch.pow
 input grid: new t; a<ab b<ab
  torch.nn.functional.grid_sample
@@ -174,20 +168,17 @@ input index~@2 src@3: new t; b<ac
 input index~@2 src@3: new t; b<c
  Tensor.scatter_add torch.scatter_add
 input index~@2: inplace t; b<a
- Tensor.index_fill_ Tensor.scatter_.scalar
+ Tensor.index_fill_
 input index~@2: new t; a<a b<a
  Tensor.gather torch.gather
 input index~@2: new t; b<a
- Tensor.index_fill Tensor.index_select Tensor.scatter.scalar torch.index_fill torch.index_select
- torch.scatter.scalar
+ Tensor.index_fill Tensor.index_select torch.index_fill torch.index_select
 input indices~ value: inplace t; b<ac
  Tensor.setitem.tensor
 input indices~ values: inplace t; b<ac
  Tensor.index_put_ torch.index_put_
 input indices~ values: new t; b<ac
  Tensor.index_put torch.index_put
-input indices~: inplace t; b<a
- Tensor.setitem.tensor.scalar
 input indices~: new t; b<a
  Tensor.getitem.tensor torch.nn.MaxUnpool1d torch.nn.MaxUnpool2d torch.nn.functional.max_unpool1d
  torch.nn.functional.max_unpool2d
@@ -200,15 +191,13 @@ input mask~ source: inplace t; b<ac
 input mask~ source: new t; b<ac
  Tensor.masked_scatter torch.masked_scatter
 input mask~ value: inplace t; b<ac
- Tensor.masked_fill_.tensor Tensor.setitem.mask
+ Tensor.masked_fill_ Tensor.setitem.mask
 input mask~ value: new t; b<ac
- Tensor.masked_fill.tensor torch.masked_fill.tensor
-input mask~: inplace t; b<a
- Tensor.masked_fill_ Tensor.setitem.mask.scalar
+ Tensor.masked_fill torch.masked_fill
 input mask~: new t; a<a b<a
  Tensor.masked_select torch.masked_select
 input mask~: new t; b<a
- Tensor.getitem.mask Tensor.masked_fill torch.masked_fill
+ Tensor.getitem.mask
 input mat vec: inplace t; b<c c<b
  Tensor.addmv_
 input mat vec: new t; b<c c<b
@@ -219,18 +208,18 @@ input mat1 mat2: new t; b<c c<b
  Tensor.addmm torch.addmm
 input mat2: new t; a<b b<a
  Tensor.bmm Tensor.mm torch.bmm torch.mm
-input max: inplace t; b<ab
- Tensor.clamp_max_.tensor
+input max: inplace t; b<ab X<a
+ Tensor.clamp_max_ torch.clamp_max_
 input max: new t; a<ab b<ab
- Tensor.clamp_max.tensor torch.clamp_max.tensor
-input min max: inplace t; b<abc c<abc
- Tensor.clamp_.tensor Tensor.clip_.tensor
+ Tensor.clamp_max torch.clamp_max
+input min max: inplace t; b<abc c<abc X<a
+ Tensor.clamp_ Tensor.clip_
 input min max: new t; a<abc b<abc c<abc
- Tensor.clamp.tensor Tensor.clip.tensor torch.clamp.tensor torch.clip.tensor
-input min: inplace t; b<ab
- Tensor.clamp_min_.tensor
+ Tensor.clamp Tensor.clip torch.clamp torch.clip
+input min: inplace t; b<ab X<a
+ Tensor.clamp_min_ torch.clamp_min_
 input min: new t; a<ab b<ab
- Tensor.clamp_min.tensor torch.clamp_min.tensor
+ Tensor.clamp_min torch.clamp_min
 input other: inplace t;
  Tensor.add_ Tensor.copy_ Tensor.eq_ Tensor.floor_divide_ Tensor.ge_ Tensor.greater_ Tensor.greater_equal_
  Tensor.gt_ Tensor.le_ Tensor.less_ Tensor.less_equal_ Tensor.lt_ Tensor.ne_ Tensor.not_equal_ Tensor.sub_
@@ -343,9 +332,9 @@ input tensor1 tensor2: new t; b<c c<b
 input tensor: new t; a<b b<a
  Tensor.dot torch.dot
 input value: inplace t;
- Tensor.fill_.tensor
+ Tensor.fill_ torch.fill_
 input value: new t;
- torch.fill.tensor
+ torch.fill
 input value@2: inplace t; X<ab
  Tensor.setitem.int_or_slice Tensor.setitem.list
 input values: inplace t;
@@ -406,14 +395,14 @@ input: either t;
 input: inplace t;
  Tensor.acosh_ Tensor.add_.scalar Tensor.arccosh_ Tensor.arcsinh_ Tensor.arctanh_ Tensor.asinh_ Tensor.atanh_
  Tensor.bernoulli_ Tensor.cauchy_ Tensor.ceil_ Tensor.conj_physical_ Tensor.cumsum_ Tensor.deg2rad_
- Tensor.exponential_ Tensor.fill_ Tensor.fix_ Tensor.floor_ Tensor.floor_divide_.scalar Tensor.fmod_.scalar
- Tensor.frac_ Tensor.geometric_ Tensor.log_normal_ Tensor.logical_not_ Tensor.neg_ Tensor.negative_
- Tensor.normal_ Tensor.rad2deg_ Tensor.random_ Tensor.remainder_.scalar Tensor.round_ Tensor.sign_
- Tensor.squeeze_ Tensor.sub_.scalar Tensor.subtract_.scalar Tensor.swapaxes_ Tensor.swapdims_ Tensor.t_
- Tensor.transpose_ Tensor.tril_ Tensor.triu_ Tensor.trunc_ Tensor.uniform_ Tensor.unsqueeze_ Tensor.zero_
- torch.acosh_ torch.arccosh_ torch.arcsinh_ torch.arctanh_ torch.asinh_ torch.atanh_ torch.ceil_
- torch.conj_physical_ torch.deg2rad_ torch.fill_ torch.fix_ torch.floor_ torch.frac_ torch.neg_
- torch.negative_ torch.rad2deg_ torch.round_ torch.trunc_ torch.zero_
+ Tensor.exponential_ Tensor.fix_ Tensor.floor_ Tensor.floor_divide_.scalar Tensor.fmod_.scalar Tensor.frac_
+ Tensor.geometric_ Tensor.log_normal_ Tensor.logical_not_ Tensor.neg_ Tensor.negative_ Tensor.normal_
+ Tensor.rad2deg_ Tensor.random_ Tensor.remainder_.scalar Tensor.round_ Tensor.sign_ Tensor.squeeze_
+ Tensor.sub_.scalar Tensor.subtract_.scalar Tensor.swapaxes_ Tensor.swapdims_ Tensor.t_ Tensor.transpose_
+ Tensor.tril_ Tensor.triu_ Tensor.trunc_ Tensor.uniform_ Tensor.unsqueeze_ Tensor.zero_ torch.acosh_
+ torch.arccosh_ torch.arcsinh_ torch.arctanh_ torch.asinh_ torch.atanh_ torch.ceil_ torch.conj_physical_
+ torch.deg2rad_ torch.fix_ torch.floor_ torch.frac_ torch.neg_ torch.negative_ torch.rad2deg_ torch.round_
+ torch.trunc_ torch.zero_
 input: inplace t; O<a
  Tensor.copysign_.scalar Tensor.cumprod_ Tensor.exp2_ Tensor.exp_ Tensor.expm1_ Tensor.reciprocal_
  Tensor.relu_ Tensor.rsqrt_ Tensor.sgn_ Tensor.sigmoid_ Tensor.sqrt_ Tensor.tan_ Tensor.tanh_ torch.celu_
@@ -426,15 +415,13 @@ input: inplace t; O<a
  torch.rsqrt_ torch.selu_ torch.sigmoid_ torch.sqrt_ torch.tan_ torch.tanh_
 input: inplace t; X<a
  Tensor.abs_ Tensor.absolute_ Tensor.acos_ Tensor.arccos_ Tensor.arcsin_ Tensor.arctan_ Tensor.asin_
- Tensor.atan_ Tensor.clamp_ Tensor.clamp_max_ Tensor.clamp_min_ Tensor.clip_ Tensor.cos_ Tensor.cosh_
- Tensor.digamma_ Tensor.div_.scalar Tensor.divide_.scalar Tensor.erf_ Tensor.erfc_ Tensor.erfinv_
- Tensor.fill_diagonal_ Tensor.i0_ Tensor.lgamma_ Tensor.log10_ Tensor.log1p_ Tensor.log2_ Tensor.log_
- Tensor.logit_ Tensor.mul_.scalar Tensor.multiply_.scalar Tensor.mvlgamma_ Tensor.nan_to_num_
- Tensor.polygamma_ Tensor.pow_.scalar Tensor.renorm_ Tensor.setitem.int_or_slice.scalar
- Tensor.setitem.list.scalar Tensor.sin_ Tensor.sinc_ Tensor.sinh_ Tensor.square_ Tensor.true_divide_.scalar
- Tensor.xlogy_.scalar torch.abs_ torch.acos_ torch.arccos_ torch.arcsin_ torch.arctan_ torch.asin_ torch.atan_
- torch.clamp_max_ torch.clamp_min_ torch.cos_ torch.cosh_ torch.erf_ torch.erfc_ torch.i0_ torch.log10_
- torch.log1p_ torch.log2_ torch.log_ torch.logit_ torch.nan_to_num_ torch.nn.Dropout#inplace
+ Tensor.atan_ Tensor.cos_ Tensor.cosh_ Tensor.digamma_ Tensor.div_.scalar Tensor.divide_.scalar Tensor.erf_
+ Tensor.erfc_ Tensor.erfinv_ Tensor.fill_diagonal_ Tensor.i0_ Tensor.lgamma_ Tensor.log10_ Tensor.log1p_
+ Tensor.log2_ Tensor.log_ Tensor.logit_ Tensor.mul_.scalar Tensor.multiply_.scalar Tensor.mvlgamma_
+ Tensor.nan_to_num_ Tensor.polygamma_ Tensor.pow_.scalar Tensor.renorm_ Tensor.sin_ Tensor.sinc_ Tensor.sinh_
+ Tensor.square_ Tensor.true_divide_.scalar Tensor.xlogy_.scalar torch.abs_ torch.acos_ torch.arccos_
+ torch.arcsin_ torch.arctan_ torch.asin_ torch.atan_ torch.cos_ torch.cosh_ torch.erf_ torch.erfc_ torch.i0_
+ torch.log10_ torch.log1p_ torch.log2_ torch.log_ torch.logit_ torch.nan_to_num_ torch.nn.Dropout#inplace
  torch.nn.Dropout1d#inplace torch.nn.Dropout2d#inplace torch.nn.Dropout3d#inplace torch.nn.Hardsigmoid#inplace
  torch.nn.Hardswish#inplace torch.nn.Hardtanh#inplace torch.nn.Mish#inplace torch.nn.ReLU6#inplace
  torch.nn.SiLU#inplace torch.nn.Threshold#inplace torch.nn.functional.alpha_dropout#inplace
@@ -482,13 +469,13 @@ input: new t;
  Tensor.trunc Tensor.unique Tensor.unique_consecutive torch.add.scalar torch.bernoulli torch.ceil
  torch.channel_shuffle torch.clone torch.cumsum torch.deg2rad torch.diag torch.diag_embed torch.diagflat
  torch.diff torch.fft.fft2 torch.fft.fftn torch.fft.fftshift torch.fft.hfft torch.fft.ifft2 torch.fft.ifftn
- torch.fft.ifftshift torch.fft.irfft torch.fft.irfft2 torch.fft.irfftn torch.fill torch.fix torch.flip
- torch.fliplr torch.flipud torch.floor torch.floor_divide.scalar torch.fmod.scalar torch.frac torch.mean
- torch.narrow_copy torch.neg torch.negative torch.nn.ChannelShuffle torch.nn.ConstantPad1d
- torch.nn.ConstantPad2d torch.nn.ConstantPad3d torch.nn.Fold torch.nn.PixelShuffle torch.nn.PixelUnshuffle
- torch.nn.Unfold torch.nn.Upsample torch.nn.UpsamplingBilinear2d torch.nn.UpsamplingNearest2d
- torch.nn.ZeroPad1d torch.nn.ZeroPad2d torch.nn.ZeroPad3d torch.nn.functional.channel_shuffle
- torch.nn.functional.fold torch.nn.functional.interpolate torch.nn.functional.interpolate#bicubic
+ torch.fft.ifftshift torch.fft.irfft torch.fft.irfft2 torch.fft.irfftn torch.fix torch.flip torch.fliplr
+ torch.flipud torch.floor torch.floor_divide.scalar torch.fmod.scalar torch.frac torch.mean torch.narrow_copy
+ torch.neg torch.negative torch.nn.ChannelShuffle torch.nn.ConstantPad1d torch.nn.ConstantPad2d
+ torch.nn.ConstantPad3d torch.nn.Fold torch.nn.PixelShuffle torch.nn.PixelUnshuffle torch.nn.Unfold
+ torch.nn.Upsample torch.nn.UpsamplingBilinear2d torch.nn.UpsamplingNearest2d torch.nn.ZeroPad1d
+ torch.nn.ZeroPad2d torch.nn.ZeroPad3d torch.nn.functional.channel_shuffle torch.nn.functional.fold
+ torch.nn.functional.interpolate torch.nn.functional.interpolate#bicubic
  torch.nn.functional.interpolate#bilinear torch.nn.functional.interpolate#linear torch.nn.functional.pad
  torch.nn.functional.pixel_shuffle torch.nn.functional.pixel_unshuffle torch.nn.functional.unfold
  torch.nn.functional.upsample torch.nn.functional.upsample#bilinear torch.nn.functional.upsample_bilinear
@@ -519,15 +506,14 @@ input: new t; X<a
  torch.true_divide.scalar
 input: new t; a<a
  Tensor.abs Tensor.absolute Tensor.acos Tensor.acosh Tensor.angle Tensor.arccos Tensor.arccosh Tensor.arcsin
- Tensor.arcsinh Tensor.arctan Tensor.arctanh Tensor.asin Tensor.asinh Tensor.atan Tensor.atanh Tensor.clamp
- Tensor.clamp_max Tensor.clamp_min Tensor.clip Tensor.cos Tensor.cosh Tensor.digamma Tensor.erf Tensor.erfc
- Tensor.erfinv Tensor.hardshrink Tensor.i0 Tensor.lgamma Tensor.log Tensor.log10 Tensor.log1p Tensor.log2
- Tensor.logdet Tensor.logit Tensor.matrix_exp Tensor.matrix_power Tensor.mvlgamma Tensor.nan_to_num
- Tensor.nanmean Tensor.nansum Tensor.polygamma Tensor.pow.scalar Tensor.renorm Tensor.sin Tensor.sinc
- Tensor.sinh Tensor.square Tensor.stft Tensor.var Tensor.xlogy.scalar torch.abs torch.absolute torch.acos
- torch.acosh torch.adaptive_avg_pool1d torch.angle torch.arccos torch.arccosh torch.arcsin torch.arcsinh
- torch.arctan torch.arctanh torch.asin torch.asinh torch.atan torch.atanh torch.avg_pool1d torch.celu
- torch.clamp torch.clamp_max torch.clamp_min torch.clip torch.combinations torch.cos torch.cosh torch.digamma
+ Tensor.arcsinh Tensor.arctan Tensor.arctanh Tensor.asin Tensor.asinh Tensor.atan Tensor.atanh Tensor.cos
+ Tensor.cosh Tensor.digamma Tensor.erf Tensor.erfc Tensor.erfinv Tensor.hardshrink Tensor.i0 Tensor.lgamma
+ Tensor.log Tensor.log10 Tensor.log1p Tensor.log2 Tensor.logdet Tensor.logit Tensor.matrix_exp
+ Tensor.matrix_power Tensor.mvlgamma Tensor.nan_to_num Tensor.nanmean Tensor.nansum Tensor.polygamma
+ Tensor.pow.scalar Tensor.renorm Tensor.sin Tensor.sinc Tensor.sinh Tensor.square Tensor.stft Tensor.var
+ Tensor.xlogy.scalar torch.abs torch.absolute torch.acos torch.acosh torch.adaptive_avg_pool1d torch.angle
+ torch.arccos torch.arccosh torch.arcsin torch.arcsinh torch.arctan torch.arctanh torch.asin torch.asinh
+ torch.atan torch.atanh torch.avg_pool1d torch.celu torch.combinations torch.cos torch.cosh torch.digamma
  torch.erf torch.erfc torch.erfinv torch.fft.fft torch.fft.ifft torch.fft.ihfft torch.fft.rfft torch.fft.rfft2
  torch.fft.rfftn torch.hardshrink torch.i0 torch.lgamma torch.log torch.log10 torch.log1p torch.log2
  torch.logdet torch.logit torch.matrix_exp torch.matrix_power torch.max_pool1d torch.max_pool2d
@@ -636,9 +622,8 @@ input~: new i;
  Tensor.new_zeros Tensor.nonzero Tensor.short Tensor.signbit torch.all torch.any torch.argmax torch.argmin
  torch.argsort torch.argwhere torch.bincount torch.bitwise_not torch.count_nonzero torch.empty_like
  torch.full_like torch.histc torch.isfinite torch.isinf torch.isnan torch.isneginf torch.isposinf torch.isreal
- torch.logical_not torch.multinomial torch.nn.functional.one_hot torch.nonzero torch.ones_like torch.rand_like
- torch.randint_like torch.randn_like torch.signbit torch.special.bessel_j0 torch.special.bessel_j1
- torch.zeros_like
+ torch.logical_not torch.multinomial torch.nonzero torch.ones_like torch.rand_like torch.randint_like
+ torch.randn_like torch.signbit torch.special.bessel_j0 torch.special.bessel_j1 torch.zeros_like
 input~: new v;
  Tensor.data_ptr Tensor.dim Tensor.element_size Tensor.get_device Tensor.is_complex Tensor.is_contiguous
  Tensor.is_floating_point Tensor.is_nonzero Tensor.item Tensor.ndimension Tensor.nelement Tensor.numel
@@ -650,13 +635,13 @@ left right: inplace t; b<a X<b
  augmented.Mult
 left right: inplace t; b<ab
  augmented.Div
-left right: inplace t; b<ab O<ab
+left right: inplace t; b<ab O<b O?a X<a
  augmented.Pow
 left right: inplace t; b<b
  augmented.Mod
 left right: new t;
  binary.Add binary.FloorDiv binary.Sub
-left right: new t; a<ab b<ab O<ab
+left right: new t; a<ab b<ab O<b O?a
  binary.Pow
 left right: new t; a<b b<a
  augmented.MatMult binary.MatMult binary.Mult
@@ -794,6 +779,8 @@ src weight@-: new t; a<b b<ab
  torch.nn.TransformerEncoder
 std@1: new t;
  torch.normal.mean_scalar
+tensor~: new i;
+ torch.nn.functional.one_hot
 tgt memory weight@-: new t; a<c b<c c<abc
  torch.nn.TransformerDecoder torch.nn.TransformerDecoderLayer
 theta: new t;

@@ -8,8 +8,8 @@ the committed table to the torch that is installed. Nothing here imports torch.
 An operation that is called in several ways has one row for each way. After the name,
 
 * ``.word`` tells overloads apart: ``max.dim`` and ``max.other`` beside ``max``; ``.scalar`` where
-  a Python number stands for the second operand: ``mul.scalar``; ``.plain`` for a module that was
-  built without parameters: ``torch.nn.LayerNorm.plain``;
+  it matters that a Python number stands for an operand: ``mul.scalar``; ``.plain`` for a module
+  that was built without parameters: ``torch.nn.LayerNorm.plain``;
 * ``#word`` tells modes apart: ``torch.nn.functional.relu#inplace``, ``torch.nn.Dropout#eval``,
   ``torch.nn.functional.batch_norm#train``, ``torch.nn.functional.pad#reflect``,
   ``torch.nn.LSTM#packed``, ``torch.distributions.Categorical#logits``.
@@ -60,8 +60,7 @@ class Operator:
     that require grad: what the graph *surely* saved (:attr:`saved`), and what it saved in some of
     the ways to make the call that were tried (:attr:`possible`, a superset: shapes, options and
     starting from a result other than the first can matter). A node that saved nothing survives
-    being traversed twice; one that saved something raises at the second ``backward``. The bit of an
-    operand that the call leaves out means nothing.
+    being traversed twice; one that saved something raises at the second ``backward``.
     """
 
     name: str
@@ -106,13 +105,17 @@ class Operator:
             known |= operands
         return known
 
-    def saves(self, requires_grad: int) -> int:
-        """What was surely saved when these operands require grad; other bits do not matter."""
-        return self.saved.get(requires_grad & self.gradients, 0)
+    def saves(self, requires_grad: int, given: int = -1) -> int:
+        """What was surely saved when these operands require grad; other bits do not matter.
 
-    def may_save(self, requires_grad: int) -> int:
+        ``given`` are the operands that the call has: what it leaves out (or gives as a Python
+        number) is no tensor that could have been saved.
+        """
+        return self.saved.get(requires_grad & self.gradients, 0) & (given | OUT | REST | AUX)
+
+    def may_save(self, requires_grad: int, given: int = -1) -> int:
         """What was saved, or may have been, when these operands require grad."""
-        return self.possible.get(requires_grad & self.gradients, 0)
+        return self.possible.get(requires_grad & self.gradients, 0) & (given | OUT | REST | AUX)
 
 
 def function(name: str) -> Operator | None:

@@ -167,6 +167,21 @@ def test_where_operands_stand() -> None:
     assert lstm.positions == (0, 1, 1, None)
 
 
+def test_what_a_call_leaves_out_is_not_saved() -> None:
+    lerp = row(function("torch.lerp"))
+    assert lerp.saves(0b001) == 0b100, "the weight, where it is a tensor"
+    assert lerp.saves(0b001, given=0b011) == 0
+    clamp = row(method("clamp_"))
+    assert clamp.saves(0b001, given=0b001) == AUX
+
+
+def test_a_part_that_is_assigned_to_replaces_the_history_of_the_whole() -> None:
+    setitem = row(method("setitem.int_or_slice"))
+    value = operands(setitem, "value")
+    assert setitem.result == "inplace"
+    assert setitem.saves(value) == AUX, "a second backward raises though nothing visible is saved"
+
+
 def test_gradients_do_not_pass_through_a_shape_or_a_dtype() -> None:
     assert row(method("expand_as")).gradients == 0b01
     assert row(method("type_as")).gradients == 0b01
