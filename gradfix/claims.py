@@ -62,7 +62,7 @@ Verdict = Literal["holds", "fails", "not checked"]
 
 COMPARISONS = frozenset({"unchanged", "reference", "leaves", "same-loss"})
 """Checks that mean nothing if two runs of the same program differ."""
-SUBSTANCE = COMPARISONS | {"feeds", "consumes"}
+SUBSTANCE = COMPARISONS | {"feeds", "kept"}
 """Checks of which at least one must hold for evidence to be evidence."""
 
 
@@ -572,7 +572,7 @@ class _Case:
             return [Check("consumes", "not checked", excused)]
         if not taken:
             return []
-        return [Check("consumes", "holds", f"each of {plural(taken.total(), 'step')} consumes a gradient")]
+        return [Check("consumes", "holds", f"{_each(taken.total())} consumes a gradient")]
 
     def declared(self) -> dict[int, frozenset[str | None]]:
         """By optimizer, what the backward calls that feed it differentiate."""
@@ -616,9 +616,7 @@ class _Case:
             self.effect is Effect.CHANGES or not _leftover((self.reference or self.before).steps_of(index))
         ):
             return Check("feeds", "fails", f"{who} consumes gradients that it had already consumed", who)
-        return Check(
-            "feeds", "holds", f"each of {plural(len(steps), 'step')} of {who} consumes {words} only", who
-        )
+        return Check("feeds", "holds", f"{_each(len(steps))} of {who} consumes {words} only", who)
 
     def same_loss(self, still: Still) -> list[Check]:
         """Whether a declared loss gives its optimizer what the original's own graph gives it."""
@@ -689,6 +687,10 @@ class _Case:
             elif original.leaves:
                 checks.append(Check("leaves", "holds", f"leaf gradients at the end equal those{kept}", "end"))
         return checks
+
+
+def _each(count: int) -> str:
+    return "the only step" if count == 1 else f"each of {count} steps"
 
 
 def _first(recording: Recording, receiver: str) -> Backward | None:

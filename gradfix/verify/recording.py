@@ -11,8 +11,9 @@ import ast
 import json
 import math
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -457,6 +458,13 @@ def load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) -> 
             case _:
                 events.append(loader.event(raw, backwards))
                 backwards += raw["event"] == "backward"
+    names = Counter(optimizer.name for optimizer in optimizers)
+    turns: Counter[str] = Counter()
+    for optimizer in optimizers:
+        turns[optimizer.name] += 1
+        if names[optimizer.name] > 1:
+            name = f"{optimizer.name} #{turns[optimizer.name]}"
+            optimizers[optimizer.index] = replace(optimizer, name=name)
     failures = [event for event in events if isinstance(event, Failure)]
     raised = end.get("raised")
     return Recording(

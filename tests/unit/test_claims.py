@@ -321,7 +321,7 @@ def test_a_step_that_consumes_nothing() -> None:
 @pytest.mark.parametrize(
     ("calls", "feeds", "verdict", "detail"),
     [
-        (["loss"], [(0,)], "holds", "each of 1 step of opt consumes loss only"),
+        (["loss"], [(0,)], "holds", "the only step of opt consumes loss only"),
         (
             ["loss", "other"],
             [(0, 1)],
