@@ -154,7 +154,6 @@ def apply(
         _hand_out_patch(plan, patch, show=dry_run and output_format is OutputFormat.TEXT)
     else:
         plan = pipeline.write(plan)
-    saved = plan.was_run and _save_evidence(plan, evidence)
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
 
@@ -164,9 +163,9 @@ def apply(
     if not quiet and output_format is OutputFormat.TEXT:
         # In a dry run the patch alone goes to standard output, so that it can be piped into git.
         _print(f"{text.summary_of_plan(plan)}\n", sys.stderr if dry_run else sys.stdout)
-        if saved:
-            _print(f"Evidence: {evidence}\n", sys.stderr if dry_run else sys.stdout)
     _complain(plan, quiet)
+    if plan.was_run:
+        _save_evidence(plan, evidence, quiet)
     raise typer.Exit(plan.exit_code)
 
 
@@ -185,7 +184,6 @@ def verify(
     """Run both versions of each rewrite that apply would write, and write down what that showed."""
     where = paths or ["."]
     plan = pipeline.plan(where, _prepared(where, _wishes(select, ignore, codemods, unsafe_fixes, python)))
-    saved = _save_evidence(plan, evidence)
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
 
@@ -194,9 +192,8 @@ def verify(
         _print_all(text.Text(_colour()).certificates(plan))
         if not quiet:
             _print(f"{text.summary_of_plan(plan)}\n")
-            if saved:
-                _print(f"Evidence: {evidence}\n")
     _complain(plan, quiet)
+    _save_evidence(plan, evidence, quiet)
     raise typer.Exit(plan.exit_code)
 
 
@@ -244,6 +241,10 @@ def _names(values: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def _prepared(paths: Sequence[str], wishes: Wishes) -> Options:
+    try:
+        os.getcwd()
+    except OSError:
+        _refuse("the current folder has been removed")
     options = pipeline.prepare(paths, wishes)
     if isinstance(options, Refusal):
         _refuse(options.message)
@@ -271,13 +272,14 @@ def _hand_out_patch(plan: Plan, file: str | None, *, show: bool) -> None:
         _print(f"note: the paths in the patch count from {patch.folder}\n", sys.stderr)
 
 
-def _save_evidence(plan: Plan, folder: str) -> bool:
-    """Write the certificates to ``folder``; whether there was any."""
+def _save_evidence(plan: Plan, folder: str, quiet: bool) -> None:
+    """Write the certificates to ``folder``, and say so."""
     from gradfix.report import json
 
     files = [(os.path.join(folder, name), content) for name, content in json.certificates(plan)]
     _stop_for([problem for file, content in files if (problem := project.save(file, content))])
-    return bool(files)
+    if files and not quiet:
+        _print(f"note: the evidence is in {folder}\n", sys.stderr)
 
 
 def _complain(run: Report | Plan, quiet: bool) -> None:

@@ -129,7 +129,7 @@ class Attempt:
     after: str
     outcome: Outcome
     reason: str = ""
-    """Why it is unverified or refuted."""
+    """Why it is refuted, or could not be run; empty if it was not to be run."""
     evidence: Evidence | None = None
     """``None`` if nothing was to be run."""
 
@@ -149,7 +149,7 @@ class Repaired:
     text: str
     """The text after; the findings that are left refer to it."""
     attempts: tuple[Attempt, ...] = ()
-    """In the order in which they were made: the text after one is the text before the next."""
+    """Those that are applied, each on the text that the one before it left; then those that were refuted."""
     remaining: tuple[Reported, ...] = ()
     problems: tuple[Problem, ...] = ()
     messages: tuple[str, ...] = ()
@@ -327,6 +327,8 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
     parsed = source.parse(file.path, file.data, options.settings.max_file_size)
     if isinstance(parsed, Problem):
         return FileReport(file.path, problems=(parsed,))
+    if not source.can_matter(file.data):
+        return FileReport(file.path)
     analysis = _analyse(parsed, options, options.selected)
     findings = _reported(analysis, options)
     reported = tuple(Reported(finding) for finding in findings)
@@ -508,16 +510,16 @@ def repair(parsed: Source, options: Options) -> Repaired:
     """Apply one fix after the other to ``parsed``, each proved before the next is chosen.
 
     A fix is chosen on the text that those before it have left, so fixes never conflict, and each
-    leaves fewer findings than there were, so it ends. One that is refuted is left out, and the next
-    is chosen as if it did not exist.
+    leaves fewer findings than there were, so it ends. One that is refuted is left out; it is tried
+    again when others have been applied.
     """
     analysis = _analyse(parsed, options)
     if parsed.encode(parsed.text) != parsed.data:
         lossy = Problem(parsed.path, f"cannot be rewritten: {parsed.encoding} does not give its bytes back")
         left = tuple(Reported(finding) for finding in _reported(analysis, options))
         return Repaired(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (lossy,))
-    attempts: list[Attempt] = []
-    refuted: set[_FixKey] = set()
+    applied: list[Attempt] = []
+    refuted: dict[_FixKey, Attempt] = {}
     tried: set[_FixKey] = set()
     progress = False
     while True:
@@ -525,25 +527,29 @@ def repair(parsed: Source, options: Options) -> Repaired:
         if candidate is None and not progress:
             break
         if candidate is None:
-            # What did not do before may do for the text as it is now.
-            tried, progress = set(refuted), False
+            # What did not do before may do for the text as it is now: of two mistakes that raise,
+            # only the fix for the one that raises first can be proved while both are there.
+            tried, progress = set(), False
             continue
         tried.add(candidate.key)
         after = _resolved(analysis, candidate.finding, candidate.fix, options)
         if after is None:
             continue
-        attempts.append(_prove(analysis.source, candidate, after.source.text, options))
-        if attempts[-1].applied:
+        attempt = _prove(analysis.source, candidate, after.source.text, options)
+        if attempt.applied:
+            applied.append(attempt)
+            refuted.pop(candidate.key, None)
             analysis, progress = after, True
         else:
-            refuted.add(candidate.key)
+            refuted[candidate.key] = attempt
     # A fix that is left was refuted, did not do, or needs leave: only the last are still on offer.
     remaining = tuple(
         _with_fix(analysis, finding, [fix for fix in finding.fixes if not _allowed(fix, options)], options)
         for finding in _reported(analysis, options)
     )
-    after_text = analysis.source.text
-    return Repaired(parsed.path, parsed.data, analysis.source.data, after_text, tuple(attempts), remaining)
+    attempts = (*applied, *refuted.values())
+    result = analysis.source
+    return Repaired(parsed.path, parsed.data, result.data, result.text, attempts, remaining)
 
 
 _FixKey = tuple[str, str, int, str]
@@ -570,7 +576,7 @@ def _candidates(analysis: _Analysis, options: Options) -> Iterator[_Candidate]:
 
 def _prove(before: Source, candidate: _Candidate, after: str, options: Options) -> Attempt:
     """Run the file before and after, and hold what happens against the claim of the fix."""
-    attempt = Attempt(candidate.finding, candidate.fix, before.text, after, Outcome.UNVERIFIED, "not run")
+    attempt = Attempt(candidate.finding, candidate.fix, before.text, after, Outcome.UNVERIFIED)
     if not options.verify:
         return attempt
     from gradfix.verify.runner import verify_rewrite

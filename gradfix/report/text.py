@@ -133,9 +133,11 @@ def _count(number: int, noun: str) -> str:
 
 def _outcome(file: Repaired, attempt: Attempt) -> tuple[str, str]:
     """What became of a fix in a few words, and their colour."""
-    done = "fixed" if file.written and attempt.applied else "fix"
+    done = "fixed, " if file.written and attempt.applied else ""
+    # Nobody wanted it run; one that was wanted and could not be has a reason.
+    word = "not verified" if attempt.outcome is Outcome.UNVERIFIED and not attempt.reason else attempt.outcome
     colours = {Outcome.PROVED: _GREEN, Outcome.UNVERIFIED: _YELLOW, Outcome.REFUTED: _RED}
-    return f"{done}, {attempt.outcome}", colours[attempt.outcome]
+    return f"{done}{word}", colours[attempt.outcome]
 
 
 def _described(reported: Reported) -> str:

@@ -85,6 +85,6 @@ def test_codemods_import_only_gradfix_and_the_standard_library(path: Path) -> No
 
 
 def test_the_probe_needs_only_torch() -> None:
-    # It seeds numpy where a script uses it.
+    # Where there is a numpy, scripts may draw random numbers from it, so the probe seeds it.
     found = {module.split(".")[0] for module in imports(ROOT / "gradfix" / "verify" / "probe.py")}
     assert found <= {"torch", "numpy", *sys.stdlib_module_names}

@@ -144,6 +144,17 @@ def test_a_file_that_is_named_is_parsed_in_any_case(project: Path) -> None:
     assert run(project, "check", "prose.py").returncode == 2
 
 
+def test_a_folder_that_has_been_removed_is_2(project: Path) -> None:
+    done = subprocess.run(
+        f"rmdir {project} && {sys.executable} -m gradfix check",
+        shell=True,
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+    )
+    assert (done.returncode, done.stderr) == (2, b"error: the current folder has been removed\n")
+
+
 def test_a_folder_without_python_is_a_warning(project: Path) -> None:
     done = run(project, "check")
     assert (done.returncode, done.stderr) == (0, b"warning: no Python files found under .\n")
@@ -207,7 +218,13 @@ def test_apply_that_fixes_everything_is_0(project: Path) -> None:
     done = run(project, "apply", "--no-verify")
     assert done.returncode == 0
     assert path.read_text() == "good\ngood\nx.backward()\n"
-    assert done.stdout.decode().splitlines()[-1] == "Fixed 2 findings in 1 file (2 unverified)"
+    assert done.stdout.decode() == (
+        "train.py:1:1: bad-word: fixed, not verified\n"
+        "    preserves: say good\n"
+        "train.py:2:1: broken-word: fixed, not verified\n"
+        "    repairs: say good\n"
+        "Fixed 2 findings in 1 file (2 unverified)\n"
+    )
     again = run(project, "apply", "--no-verify")
     assert (again.returncode, again.stdout) == (0, b"Checked 1 file, found nothing\n")
 
@@ -372,7 +389,8 @@ def test_verify_runs_both_versions_and_writes_the_certificate(project: Path) -> 
     done = run(project, "apply", "--evidence", "../proof")
     assert done.returncode == 0, done.stdout.decode()
     assert path.read_text() == WORKS.format(word="good")
-    assert b"Fixed 1 finding in 1 file (1 proved)\nEvidence: ../proof\n" in done.stdout
+    assert done.stdout.endswith(b"Fixed 1 finding in 1 file (1 proved)\n")
+    assert done.stderr == b"note: the evidence is in ../proof\n"
     assert (project.parent / "proof" / "train.py-1-bad-word.json").is_file()
 
 

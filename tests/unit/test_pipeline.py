@@ -166,7 +166,7 @@ def test_a_refuted_fix_is_left_out_and_the_others_are_applied(verdicts: list[Any
     put("bad  # refute\nbroken")
     planned = plan(verify=True)
     assert result(planned) == ["bad  # refute", "good"]
-    assert [attempt.outcome for attempt in planned.attempts] == [Outcome.REFUTED, Outcome.PROVED]
+    assert [attempt.outcome for attempt in planned.attempts] == [Outcome.PROVED, Outcome.REFUTED]
     assert [(found.finding.span.line, found.fix) for found in planned.remaining] == [(1, None)]
     assert pipeline.write(planned).exit_code == 1
     assert Path("src/train.py").read_text().startswith("bad  # refute\ngood\n")
@@ -177,6 +177,21 @@ def test_the_next_fix_is_tried_when_one_is_refuted(verdicts: list[Any]) -> None:
     put("twice  # refute")
     assert result(plan(verify=True)) == ["fine  # refute"]
     assert len(verdicts) == 2
+
+
+def test_a_fix_that_was_refuted_is_tried_again_after_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def verify(path: Path, before: str, after: str, *_: object, **__: object) -> Evidence:
+        # The second line is the one that raises: only its fix can be proved first.
+        return Evidence("refuted" if "broken" in after else "proved")
+
+    monkeypatch.setattr("gradfix.verify.runner.verify_rewrite", verify)
+    put("bad\nbroken")
+    planned = plan(verify=True)
+    assert result(planned) == ["good", "good"]
+    assert [(attempt.finding.code, attempt.outcome) for attempt in planned.attempts] == [
+        ("broken-word", Outcome.PROVED),
+        ("bad-word", Outcome.PROVED),
+    ]
 
 
 def test_what_could_not_be_run_is_applied_and_says_why(verdicts: list[Any]) -> None:
