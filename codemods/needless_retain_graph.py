@@ -11,6 +11,8 @@ Preconditions, each because removing the flag is right only with a proof:
 * the flag is written literally: a variable may be false already;
 * whichever way undecided conditions go, no later `backward` or `autograd.grad` reaches a node that this
   one ran and that saved something: such a node would raise once it is freed;
+* in a loop, every network of the graph is seen: an unknown one may keep a state from call to call;
+* `create_graph=True` is not given: it keeps the graph anyway, and the pair is the idiom of penalties;
 * no function that the model cannot see is handed a tensor of this graph afterwards, and the function that
   holds the call does not return one: somebody else could traverse it.
 
@@ -51,12 +53,13 @@ def needless(run: Run) -> dict[Hashable, Backward]:
     refuted: set[Hashable] = set()
     every = list(backwards(run))
     for number, event in enumerate(every):
-        if event.retain is not True or retain_argument(event.site) is None:
+        if event.retain is not True or event.creates or retain_argument(event.site) is None:
             continue
         kept = {node for node in event.visited if node.saves is not False}
         needed = (
             not event.certain
             or not event.roots
+            or (bool(event.path) and any(node.opaque for node in event.visited))
             or any(node in kept for later in every[number + 1 :] for node in later.visited)
             or any(not later.roots for later in every[number + 1 :])
             or bool(kept & run.escaped_after(event.serial))

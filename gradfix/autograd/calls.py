@@ -419,7 +419,7 @@ def iterate(
     """What iterating over ``value`` gives: all items, or None and a function from pass to item."""
     if isinstance(value, Sequence):
         if not value.open:
-            return value.items, lambda k: value.items[k]
+            return value.items, lambda k: value.items[k % len(value.items)]
         if value.items:
             return None, lambda k: value.items[k % len(value.items)]
         return None, lambda k: Opaque("item")
@@ -910,8 +910,20 @@ def call(
     if isinstance(value, Static):
         return call_function(run, value.function, args, keywords, node)
     if isinstance(value, Opaque):
-        return call_opaque(run, value, args, keywords, node, discarded)
+        result = call_opaque(run, value, args, keywords, node, discarded)
+        if args and not discarded and isinstance(result, Opaque) and result.node is None:
+            # What is called may be a network: the result may have a graph that cannot be seen.
+            _may_carry(run, result, node)
+        return result
     return call_opaque(run, Opaque("unknown"), args, keywords, node, discarded)
+
+
+def _may_carry(run: Run, result: Opaque, node: ast.AST) -> None:
+    if run.grad_enabled is not False:
+        result.node = run.node(result.label, node)
+        result.node.saves = None
+        result.node.opaque = True
+        result.requires = None
 
 
 def _nowhere(node: ast.AST) -> ast.expr:
@@ -971,6 +983,7 @@ def _call_opaque_module(
     if recorded is not None:
         # A network of unknown make: taken to be deep enough to save its own weights.
         recorded.saves = True if requires else None
+        recorded.opaque = True
         if leaf.requires is True or any(o.requires is True for o in operands):
             recorded.saved += [(part_.storage, part_.storage.version, part_) for part_ in leaf.family()]
         result.node, result.requires = recorded, requires
@@ -1021,7 +1034,8 @@ def call_function(run: Run, function: Function, args: list[Argument], keywords: 
     finally:
         run.depth -= 1
         run.active.pop()
-        run.grad_enabled = enabled
+        if function.graph_free:
+            run.grad_enabled = enabled
         run.statement = statement
     if flow is None:
         return NONE
@@ -1143,6 +1157,7 @@ def _block_forward(
     result = Opaque(module.label)
     if recorded is not None:
         recorded.saves = True if requires and leaf is not None and leaf.requires else None
+        recorded.opaque = True
         if leaf is not None and leaf.requires is True:
             recorded.saved.append((leaf.storage, leaf.storage.version, leaf))
         result.node, result.requires = recorded, requires
@@ -1374,6 +1389,17 @@ def _opaque_method(
         if table is not None and table.result == "inplace":
             return base
         return unknown(run, args, keywords, node, name, base.node)
+    network = base if base.leaf is not None else base.parent
+    if network is not None and network.leaf is not None and args and not discarded:
+        # A method of an unknown network: what comes out was computed with some of its parameters.
+        result = unknown(run, args, keywords, node, name, certain=False)
+        if isinstance(result, Opaque) and run.grad_enabled is not False:
+            if result.node is None:
+                _may_carry(run, result, node)
+            assert result.node is not None
+            result.node.leaves.append((network.leaf, False, None))
+            result.node.opaque, result.requires = True, None
+        return result
     child = base.attributes.get(name)
     function = child if isinstance(child, Opaque) else Opaque(name, None, base)
     base.attributes[name] = function

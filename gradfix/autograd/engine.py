@@ -42,6 +42,11 @@ if TYPE_CHECKING:
     from gradfix.autograd.interpreter import Run
 
 
+BACKWARD_KEYWORDS = frozenset(
+    "gradient retain_graph create_graph inputs tensors grad_tensors grad_variables".split()
+)
+
+
 def flag(value: Value | None, default: Tri) -> Tri:
     """A boolean option: its constant value, the default where it is not given, None if unknown."""
     if value is None:
@@ -66,6 +71,7 @@ def backward(
     retain = flag(option(args, keywords, "retain_graph", 1), create)
     event = Backward(node, run.path, run.tick(), [e for _, e in roots], retain)
     event.certain = not run.catching and "**" not in keywords
+    event.creates = create
     run.events.append(event)
     nodes: list[tuple[Node, bool]] = []
     for value, _ in roots:
@@ -76,8 +82,10 @@ def backward(
                 event.reached[tensor.leaf] = tensor.leaf.requires is True
             elif isinstance(tensor, Tensor) and tensor.requires is False and len(roots) == 1 and event.certain:
                 event.failure = Failure("E3", None, None)
-        if isinstance(value, Opaque) and value.node is None:
-            event.certain = False
+        if isinstance(value, (Opaque, Tensor)) and value.node is None and value.requires is not True:
+            event.certain = event.certain and isinstance(value, Tensor) and value.requires is False
+    if any(name not in BACKWARD_KEYWORDS for name in keywords):
+        event.certain = False
     only: set[Node] | None = None
     inputs = keywords.get("inputs")
     if inputs is not None:
@@ -106,6 +114,7 @@ def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.
     event = Backward(node, run.path, run.tick(), [expression] if expression else [], retain)
     event.accumulates = False
     event.certain = not run.catching and "**" not in keywords
+    event.creates = create
     run.events.append(event)
     nodes: list[tuple[Node, bool]] = []
     if outputs is not None:
@@ -183,6 +192,7 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
             for top in value.leaves():
                 for leaf in top.family():
                     _forget(leaf)
+            _forget_state(value, depth)
         elif isinstance(value, Opaque) and value.leaf is not None:
             for leaf in value.leaf.family():
                 _forget(leaf)
@@ -209,6 +219,17 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
             poison(run, [value.bound], node, depth - 1)
         elif isinstance(value, (Class, External)):
             continue
+
+
+def _forget_state(module: Module, depth: int) -> None:
+    """Tensors that a network keeps may have been replaced (a state reset)."""
+    for name, held in module.attributes.items():
+        if isinstance(held, (Tensor, Sequence)) and any(t.node is not None for t in tensors_in(held)):
+            module.attributes[name] = Opaque(name)
+    if depth:
+        for child in [*module.items, *module.attributes.values()]:
+            if isinstance(child, Module):
+                _forget_state(child, depth - 1)
 
 
 def _forget(leaf: Leaf) -> None:

@@ -118,6 +118,7 @@ class Node:
         "leaves",
         "maybe_freed",
         "op",
+        "opaque",
         "path",
         "saved",
         "saved_result",
@@ -139,6 +140,8 @@ class Node:
         self.saves: Tri = False
         """Whether a second backward through this node raises."""
         self.saved_result = False
+        self.opaque = False
+        """Computed by a network that cannot be seen: it may keep a state from call to call."""
         self.freed_by: Backward | None = None
         self.maybe_freed = False
 
@@ -183,8 +186,8 @@ class Backward(Event):
     accumulates: bool = True
     certain: bool = True
     failure: Failure | None = None
-    scaled: bool = False
-    depends: list[tuple[Node, ast.expr | None]] = field(default_factory=list)
+    creates: Tri = False
+    """``create_graph``."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -199,7 +202,6 @@ class Step(Event):
     """Owned leaves without any gradient."""
     doubtful: bool = False
     """Something unknown may have touched the gradients."""
-    cleared_since: list[ZeroGrad] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False, repr=False)

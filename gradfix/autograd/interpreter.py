@@ -465,6 +465,8 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
     value = node.value
     if isinstance(value, ast.Call):
         result = calls.call_expression(run, value, frame, discarded=True)
+        if isinstance(result, GradMode) and result.switch:
+            run.grad_enabled = result.enabled
         if result is calls.NEVER:
             return STOP
     elif not isinstance(value, ast.Constant):
@@ -493,7 +495,7 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
     iterable = run.evaluate(node.iter, frame)
     items, element = calls.iterate(run, iterable, node.iter)
     if items is not None:
-        limit = EXACT if run.relevance.touches(node) else 64
+        limit = EXACT if run.relevance.differentiates(node) else 64
         if len(items) <= limit and run.weight * len(items) <= EXACT_TOTAL * (1 if limit == EXACT else 8):
             return run.loop(node, frame, iter(items), False, len(items))
         if not isinstance(items[0], Const):

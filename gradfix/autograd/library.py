@@ -289,8 +289,7 @@ def _grad_mode(enabled: bool) -> Handler:
 
 
 def _set_grad_enabled(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    mode = GradMode(flag(option(args, keywords, "mode", 0), None))
-    return mode
+    return GradMode(flag(option(args, keywords, "mode", 0), None), switch=True)
 
 
 def _variable(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:

@@ -31,6 +31,8 @@ class Relevance:
         lines = re.split(r"\r\n|\r|\n", text)
         self.used: set[str] = set()
         """Names of functions that differentiate and are mentioned outside their definition."""
+        self.switches_mode = "set_grad_enabled" in text
+        """Whether the mode in which a function is called cannot be taken for granted."""
         self.graph = sorted(i for i, line in enumerate(lines, 1) if GRAPH.search(line))
         self.direct = self._spread(lines, DIRECT)
         self.backwards = self._spread(lines, BACKWARD)

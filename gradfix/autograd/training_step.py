@@ -241,6 +241,8 @@ def run_entry(run: Run, tree: ast.Module, definition: Definition) -> None:
         run_module(run, tree, False)
     except calls.Stopped:
         pass
+    if run.relevance.switches_mode:
+        run.grad_enabled = None
     owner = run.relevance.classes.get(definition)
     if owner is None:
         value = run.globals.variables.get(definition.name)

@@ -341,10 +341,12 @@ class Partial(Value):
 class GradMode(Value):
     """A context that sets whether graphs are recorded; ``enabled`` None: cannot know."""
 
-    __slots__ = ("enabled",)
+    __slots__ = ("enabled", "switch")
 
-    def __init__(self, enabled: Tri) -> None:
+    def __init__(self, enabled: Tri, switch: bool = False) -> None:
         self.enabled = enabled
+        self.switch = switch
+        """``set_grad_enabled(...)`` as a statement sets the mode from there on."""
 
 
 class Scaler(Value):
