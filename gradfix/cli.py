@@ -16,8 +16,9 @@ from typing import Annotated, NoReturn, TextIO
 import typer
 
 from gradfix import __version__, catalog, pipeline, project
-from gradfix.pipeline import Options, Plan, Refusal, Report, Wishes
+from gradfix.pipeline import Options, Refusal, Wishes
 from gradfix.report import text
+from gradfix.results import Plan, Report
 from gradfix.source import Problem
 
 app = typer.Typer(
@@ -68,6 +69,9 @@ EVIDENCE = "gradfix-evidence"
 
 def main() -> None:
     """Run the command line; raises ``SystemExit`` with the exit code."""
+    # A standard stream that was closed is nobody who listens.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A file name that is not text, or a terminal that cannot show a character, is no failure.

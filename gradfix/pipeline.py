@@ -2,26 +2,22 @@
 
 ``prepare`` turns what the user asked for into :class:`Options`, ``check`` finds, ``plan`` decides on
 the rewrites and has each one proved, ``write`` and ``patch`` are the two things to do with a plan.
-What happened is told in values; the exit code is one of their properties.
+What happened is told in values, those of :mod:`gradfix.results`.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gradfix import catalog, project, source
 from gradfix.codemod import Effect, Finding, Fix
+from gradfix.parallel import for_each
+from gradfix.results import Attempt, FileReport, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, Source
-
-if TYPE_CHECKING:
-    from gradfix.verify.runner import Evidence
-
 
 # ---------------------------------------------------------------------------- what is asked for
 
@@ -69,158 +65,20 @@ def prepare(paths: Sequence[str], wishes: Wishes) -> Options | Refusal:
     ignore = settings.ignore if wishes.ignore is None else wishes.ignore
     selected = codemods.select(select, ignore)
     if isinstance(selected, str):
-        return Refusal(selected)
+        asked = codemods.select(wishes.select or (), wishes.ignore or ())
+        return Refusal(selected if isinstance(asked, str) else f"{settings.file}: {selected}")
     python = wishes.python or settings.python
-    if python is not None and shutil.which(python) is None:
+    executable = shutil.which(python) if python else None
+    if python and executable is None:
         return Refusal(f"there is no Python interpreter {python!r}")
     return Options(
         catalog=codemods,
         selected=selected,
         settings=settings,
         unsafe_fixes=wishes.unsafe_fixes or settings.unsafe_fixes,
-        python=python,
+        python=executable and os.path.abspath(executable),  # Verification runs in other folders.
         verify=wishes.verify,
     )
-
-
-# ---------------------------------------------------------------------------- what comes out
-
-
-@dataclass(frozen=True, slots=True)
-class Reported:
-    """A finding, and the fix that would be applied to it."""
-
-    finding: Finding
-    fix: Fix | None = None
-    """The first fix that resolves the finding and leads to no new one."""
-    fixed_text: str | None = None
-    """The file with that fix alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileReport:
-    """What ``check`` has to say of one file."""
-
-    path: str
-    text: str = ""
-    findings: tuple[Reported, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    messages: tuple[str, ...] = ()
-    """Where the analysis had to give up, and why; not an error."""
-
-
-class Outcome(StrEnum):
-    """What became of a fix when both versions were run."""
-
-    PROVED = "proved"
-    REFUTED = "refuted"
-    """The fix does not keep its promise on this program: it is not applied."""
-    UNVERIFIED = "unverified"
-    """The program could not be run, or was not to be."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A fix that passed the model, with the text before and after it, and what running them showed."""
-
-    finding: Finding
-    fix: Fix
-    before: str
-    after: str
-    outcome: Outcome
-    reason: str = ""
-    """Why it is refuted, or could not be run; empty if it was not to be run."""
-    evidence: Evidence | None = None
-    """``None`` if nothing was to be run."""
-
-    @property
-    def applied(self) -> bool:
-        """Whether the fix is part of the result."""
-        return self.outcome is not Outcome.REFUTED
-
-
-@dataclass(frozen=True, slots=True)
-class Repaired:
-    """One file of a plan: the bytes that it holds and those that it is to hold."""
-
-    path: str
-    before: bytes
-    after: bytes
-    text: str
-    """The text after; the findings that are left refer to it."""
-    attempts: tuple[Attempt, ...] = ()
-    """Those that are applied, each on the text that the one before it left; then those that were refuted."""
-    remaining: tuple[Reported, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    messages: tuple[str, ...] = ()
-    written: bool = False
-
-    @property
-    def applied(self) -> tuple[Attempt, ...]:
-        """The attempts that are part of the result."""
-        return tuple(attempt for attempt in self.attempts if attempt.applied)
-
-
-_File = TypeVar("_File", FileReport, Repaired)
-
-
-@dataclass(frozen=True, slots=True)
-class _Run(Generic[_File]):
-    files: tuple[_File, ...]
-    """Those of which there is anything to say, in order of path."""
-    problems: tuple[Problem, ...]
-    """Those that belong to none of the files."""
-    checked: int
-    """How many Python files were looked at."""
-    empty: tuple[str, ...]
-    """The arguments under which there is no Python file."""
-
-    @property
-    def all_problems(self) -> tuple[Problem, ...]:
-        """The problems of the run and of every file."""
-        return self.problems + tuple(problem for file in self.files for problem in file.problems)
-
-
-@dataclass(frozen=True, slots=True)
-class Report(_Run[FileReport]):
-    """What ``check`` found."""
-
-    @property
-    def findings(self) -> tuple[Reported, ...]:
-        """The findings of all files."""
-        return tuple(reported for file in self.files for reported in file.findings)
-
-    @property
-    def exit_code(self) -> int:
-        """0: nothing to report, 1: findings, 2: some of the work could not be done."""
-        return 2 if self.all_problems else int(bool(self.findings))
-
-
-@dataclass(frozen=True, slots=True)
-class Plan(_Run[Repaired]):
-    """Everything that ``apply`` is about to write, or has written."""
-
-    @property
-    def attempts(self) -> tuple[Attempt, ...]:
-        """The attempts in all files."""
-        return tuple(attempt for file in self.files for attempt in file.attempts)
-
-    @property
-    def remaining(self) -> tuple[Reported, ...]:
-        """The findings that are left when the plan is written."""
-        return tuple(reported for file in self.files for reported in file.remaining)
-
-    @property
-    def was_run(self) -> bool:
-        """Whether both versions of any rewrite could be run."""
-        return any(attempt.outcome is not Outcome.UNVERIFIED for attempt in self.attempts)
-
-    @property
-    def exit_code(self) -> int:
-        """As of :class:`Report`, for the files as they are: a plan that is not written leaves findings."""
-        if self.all_problems:
-            return 2
-        return int(any(file.remaining or (file.applied and not file.written) for file in self.files))
 
 
 # ---------------------------------------------------------------------------- files
@@ -256,70 +114,20 @@ def _load(paths: Sequence[str], options: Options) -> _Loading:
     return _Loading(tuple(loaded), tuple(problems), len(listing.files), listing.empty)
 
 
-_WORTH_PROCESSES = 16
-"""So many files take longer to analyse than processes take to start."""
-
-_job: Callable[[int], FileReport]
-"""What the worker processes do. They inherit it by fork: nothing but numbers and reports is sent."""
-
-
-def _for_each(look: Callable[[_Loaded], FileReport], files: Sequence[_Loaded]) -> list[FileReport]:
-    """``look`` at every file, on all processors where that is worth it; in the order of ``files``."""
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if len(files) < _WORTH_PROCESSES or processors < 2 or not hasattr(os, "fork"):
-        return [look(file) for file in files]
-    global _job
-    _job = lambda number: look(files[number])  # noqa: E731
-    reports: dict[int, FileReport] = {}
-    _in_processes(range(len(files)), processors, reports)
-    # A process that died took its neighbours' work along. Each lost file gets a process of its own,
-    # so that only the one which kills it is left without a report.
-    for number in range(len(files)):
-        if number not in reports:
-            _in_processes([number], 1, reports)
-    died = "gradfix crashed on this file, or ran out of memory"
-    return [
-        reports.get(number) or FileReport(file.path, problems=(Problem(file.path, died, "internal-error"),))
-        for number, file in enumerate(files)
-    ]
-
-
-def _in_processes(numbers: Sequence[int], processes: int, reports: dict[int, FileReport]) -> None:
-    """Do the job for ``numbers`` in child processes; those whose process died get no report."""
-    import multiprocessing
-    import signal
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-
-    pool = ProcessPoolExecutor(
-        processes,
-        mp_context=multiprocessing.get_context("fork"),
-        # Interrupted children end at once and quietly; the parent has the last word.
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_DFL),
-    )
-    with pool:
-        futures = {number: pool.submit(_do, number) for number in numbers}
-        for number, future in futures.items():
-            try:
-                reports[number] = future.result()
-            except BrokenProcessPool:
-                continue
-
-
-def _do(number: int) -> FileReport:
-    return _job(number)
-
-
 # ---------------------------------------------------------------------------- findings
 
 
 def check(paths: Sequence[str], options: Options) -> Report:
     """The findings in ``paths``, each with the fix that ``apply`` would choose for it."""
     loading = _load(paths, options)
-    reports = _for_each(lambda file: _look(file, options, with_fixes=True), loading.files)
+    reports = for_each(lambda file: _look(file, options, with_fixes=True), loading.files, _lost)
     told = tuple(report for report in reports if report.findings or report.problems or report.messages)
     return Report(told, loading.problems, loading.checked, loading.empty)
+
+
+def _lost(file: _Loaded) -> FileReport:
+    died = "gradfix crashed on this file, or ran out of memory"
+    return FileReport(file.path, problems=(Problem(file.path, died, "internal-error"),))
 
 
 def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
@@ -487,7 +295,7 @@ def _line_map(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
 def plan(paths: Sequence[str], options: Options) -> Plan:
     """What is to be written for ``paths``: for every file the fixes that hold. Nothing is written here."""
     loading = _load(paths, options)
-    reports = _for_each(lambda file: _look(file, options, with_fixes=False), loading.files)
+    reports = for_each(lambda file: _look(file, options, with_fixes=False), loading.files, _lost)
     files = tuple(
         _plan_file(file, report, options)
         for file, report in zip(loading.files, reports)
@@ -518,15 +326,27 @@ def repair(parsed: Source, options: Options) -> Repaired:
         lossy = Problem(parsed.path, f"cannot be rewritten: {parsed.encoding} does not give its bytes back")
         left = tuple(Reported(finding) for finding in _reported(analysis, options))
         return Repaired(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (lossy,))
+    repaired, attempts = _apply_in_turn(analysis, options)
+    # A fix that is left was refuted, did not do, or needs leave: only the last are still on offer.
+    remaining = tuple(
+        _with_fix(repaired, finding, [fix for fix in finding.fixes if not _allowed(fix, options)], options)
+        for finding in _reported(repaired, options)
+    )
+    result = repaired.source
+    return Repaired(parsed.path, parsed.data, result.data, result.text, attempts, remaining)
+
+
+def _apply_in_turn(analysis: _Analysis, options: Options) -> tuple[_Analysis, tuple[Attempt, ...]]:
+    """The file after every fix that holds, and all attempts: the applied ones, then the refuted ones."""
     applied: list[Attempt] = []
     refuted: dict[_FixKey, Attempt] = {}
     tried: set[_FixKey] = set()
     progress = False
     while True:
         candidate = next((found for found in _candidates(analysis, options) if found.key not in tried), None)
-        if candidate is None and not progress:
-            break
         if candidate is None:
+            if not progress:
+                return analysis, (*applied, *refuted.values())
             # What did not do before may do for the text as it is now: of two mistakes that raise,
             # only the fix for the one that raises first can be proved while both are there.
             tried, progress = set(), False
@@ -542,14 +362,6 @@ def repair(parsed: Source, options: Options) -> Repaired:
             analysis, progress = after, True
         else:
             refuted[candidate.key] = attempt
-    # A fix that is left was refuted, did not do, or needs leave: only the last are still on offer.
-    remaining = tuple(
-        _with_fix(analysis, finding, [fix for fix in finding.fixes if not _allowed(fix, options)], options)
-        for finding in _reported(analysis, options)
-    )
-    attempts = (*applied, *refuted.values())
-    result = analysis.source
-    return Repaired(parsed.path, parsed.data, result.data, result.text, attempts, remaining)
 
 
 _FixKey = tuple[str, str, int, str]
@@ -608,15 +420,6 @@ def _write(file: Repaired) -> Repaired:
     if problem is not None:
         return replace(file, problems=(*file.problems, problem))
     return replace(file, written=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Patch:
-    """A plan as a patch that ``git apply`` takes; it gives byte for byte what ``write`` writes."""
-
-    data: bytes
-    folder: str
-    """The folder from which its paths count: the current one if that holds all the files."""
 
 
 def patch(planned: Plan) -> Patch | Problem:

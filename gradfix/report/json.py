@@ -11,7 +11,7 @@ from typing import Any
 
 from gradfix import __version__
 from gradfix.codemod import Span
-from gradfix.pipeline import Attempt, Plan, Repaired, Report, Reported
+from gradfix.results import Attempt, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, character_column, split_lines
 
 _Json = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from gradfix.codemod import Applicability, Codemod, Finding
-from gradfix.pipeline import Attempt, Outcome, Plan, Repaired, Report, Reported
+from gradfix.results import Attempt, Outcome, Plan, Repaired, Report, Reported
 from gradfix.source import character_column, split_lines
 
 _BOLD, _RED, _GREEN, _YELLOW, _BLUE = "1", "1;31", "1;32", "1;33", "1;34"
@@ -86,7 +86,7 @@ def summary_of_report(report: Report) -> str:
     """The last line of ``check``."""
     fixes = [found.fix for found in report.findings if found.fix is not None]
     if not report.findings:
-        return _nothing(report.checked)
+        return _nothing(report)
     files = sum(1 for file in report.files if file.findings)
     safe = sum(1 for fix in fixes if fix.applicability is Applicability.SAFE)
     unsafe = len(fixes) - safe
@@ -102,7 +102,7 @@ def summary_of_report(report: Report) -> str:
 def summary_of_plan(plan: Plan) -> str:
     """The last line of ``apply`` and of ``verify``."""
     if not plan.attempts and not plan.remaining:
-        return _nothing(plan.checked)
+        return _nothing(plan)
     applied = [attempt for attempt in plan.attempts if attempt.applied]
     files = [file for file in plan.files if file.applied]
     verb = "Fixed" if files and all(file.written for file in files) else "Would fix"
@@ -123,8 +123,9 @@ def summary_of_plan(plan: Plan) -> str:
     return ", ".join(parts)
 
 
-def _nothing(checked: int) -> str:
-    return f"Checked {_count(checked, 'file')}, found nothing"
+def _nothing(run: Report | Plan) -> str:
+    failed = f", and {_count(len(run.all_problems), 'problem')}" if run.all_problems else ""
+    return f"Checked {_count(run.checked, 'file')}, found nothing{failed}"
 
 
 def _count(number: int, noun: str) -> str:

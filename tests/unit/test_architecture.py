@@ -38,7 +38,14 @@ MAY_NOT_IMPORT = {
     "gradfix.verify.probe": ("gradfix",),
     "gradfix.claims": (*STORY, *REWRITING, "gradfix.autograd", "gradfix.codemods"),
     "gradfix.pipeline": (*COMMANDS, "gradfix.report"),
-    "gradfix.report": COMMANDS,
+    "gradfix.report": (*COMMANDS, "gradfix.pipeline"),
+    "gradfix.results": (
+        *COMMANDS,
+        "gradfix.report",
+        "gradfix.pipeline",
+        "gradfix.project",
+        "gradfix.catalog",
+    ),
     "gradfix": ("gradfix.cli",),
 }
 """What a module may not import, its package's rules and its own; ``gradfix`` is about all the rest."""

@@ -427,7 +427,7 @@ def test_a_reader_that_goes_away_changes_nothing(project: Path, code: str, exit_
     assert (done.returncode, done.stderr) == (exit_code, b"")
 
 
-@pytest.mark.parametrize("files", [1, 30])
+@pytest.mark.parametrize("files", [1, 40])
 def test_an_interrupt_is_130_without_a_traceback(project: Path, files: int) -> None:
     waiting = (
         "import pathlib, time\ndef find(program):\n    pathlib.Path('started').touch()\n    time.sleep(60)\n"

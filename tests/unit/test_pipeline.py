@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from fakes import standard_codemods, write_codemod
 
-from gradfix import pipeline
+from gradfix import parallel, pipeline
 from gradfix.codemod import Claim, Effect
-from gradfix.pipeline import Options, Outcome, Plan, Refusal, Report, Wishes
+from gradfix.pipeline import Options, Refusal, Wishes
+from gradfix.results import Outcome, Plan, Report
 
 
 @pytest.fixture(autouse=True)
@@ -301,9 +302,11 @@ def test_a_bug_of_ours_is_a_problem_of_that_file_alone(
 
 
 def test_a_mistake_in_what_is_asked_for_is_refused() -> None:
+    Path("pyproject.toml").write_text('[tool.gradfix]\nignore = ["bad-wrd"]\n')
     for wishes, message in [
-        (Wishes(select=("bad-wrd",), codemods=("codemods",)), "did you mean 'bad-word'?"),
-        (Wishes(python="no-such-python"), "there is no Python interpreter 'no-such-python'"),
+        (Wishes(codemods=("codemods",)), "pyproject.toml: there is no codemod 'bad-wrd'"),
+        (Wishes(select=("bad-wrd",), ignore=(), codemods=("codemods",)), "did you mean 'bad-word'?"),
+        (Wishes(python="no-such-python", ignore=()), "there is no Python interpreter 'no-such-python'"),
     ]:
         refusal = pipeline.prepare(["src"], wishes)
         assert isinstance(refusal, Refusal)
@@ -321,7 +324,7 @@ def test_the_configuration_counts_where_nothing_is_asked_for() -> None:
 # ---------------------------------------------------------------------------- many files
 
 
-def many(number: int = 30) -> None:
+def many(number: int = 40) -> None:
     for index in range(number):
         put("bad\n" * (index % 3), f"f{index:02}.py")
     Path("src/f07.py").write_text("x.backward(\n")
@@ -330,7 +333,7 @@ def many(number: int = 30) -> None:
 def test_many_files_give_the_same_report_as_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     many()
     together = check()
-    monkeypatch.setattr(pipeline, "_WORTH_PROCESSES", 1000)
+    monkeypatch.setattr(parallel, "WORTH_PROCESSES", 1000)
     assert check() == together
     assert [problem.path for problem in together.all_problems] == ["src/f07.py"]
 
@@ -344,4 +347,4 @@ def test_a_process_that_dies_costs_one_file_its_report() -> None:
         ("src/f07.py", "syntax-error"),
         ("src/f20.py", "internal-error"),
     ]
-    assert len(report.findings) == sum(index % 3 for index in range(30) if index not in (7, 20))
+    assert len(report.findings) == sum(index % 3 for index in range(40) if index not in (7, 20))

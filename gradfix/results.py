@@ -1,0 +1,163 @@
+"""What the pipeline returns: findings, rewrites and their evidence, as values.
+
+Nothing here does anything. The command line and the reports read these, and the exit code is one of
+their properties.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from gradfix.codemod import Finding, Fix
+from gradfix.source import Problem
+
+if TYPE_CHECKING:
+    from gradfix.verify.runner import Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A finding, and the fix that would be applied to it."""
+
+    finding: Finding
+    fix: Fix | None = None
+    """The first fix that resolves the finding and leads to no new one."""
+    fixed_text: str | None = None
+    """The file with that fix alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What ``check`` has to say of one file."""
+
+    path: str
+    text: str = ""
+    findings: tuple[Reported, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    messages: tuple[str, ...] = ()
+    """Where the analysis had to give up, and why; not an error."""
+
+
+class Outcome(StrEnum):
+    """What became of a fix when both versions were run."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    """The fix does not keep its promise on this program: it is not applied."""
+    UNVERIFIED = "unverified"
+    """The program could not be run, or was not to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A fix that passed the model, with the text before and after it, and what running them showed."""
+
+    finding: Finding
+    fix: Fix
+    before: str
+    after: str
+    outcome: Outcome
+    reason: str = ""
+    """Why it is refuted, or could not be run; empty if it was not to be run."""
+    evidence: Evidence | None = None
+    """``None`` if nothing was to be run."""
+
+    @property
+    def applied(self) -> bool:
+        """Whether the fix is part of the result."""
+        return self.outcome is not Outcome.REFUTED
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """One file of a plan: the bytes that it holds and those that it is to hold."""
+
+    path: str
+    before: bytes
+    after: bytes
+    text: str
+    """The text after; the findings that are left refer to it."""
+    attempts: tuple[Attempt, ...] = ()
+    """Those that are applied, each on the text that the one before it left; then those that were refuted."""
+    remaining: tuple[Reported, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    messages: tuple[str, ...] = ()
+    written: bool = False
+
+    @property
+    def applied(self) -> tuple[Attempt, ...]:
+        """The attempts that are part of the result."""
+        return tuple(attempt for attempt in self.attempts if attempt.applied)
+
+
+_File = TypeVar("_File", FileReport, Repaired)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run(Generic[_File]):
+    files: tuple[_File, ...]
+    """Those of which there is anything to say, in order of path."""
+    problems: tuple[Problem, ...]
+    """Those that belong to none of the files."""
+    checked: int
+    """How many Python files were looked at."""
+    empty: tuple[str, ...]
+    """The arguments under which there is no Python file."""
+
+    @property
+    def all_problems(self) -> tuple[Problem, ...]:
+        """The problems of the run and of every file."""
+        return self.problems + tuple(problem for file in self.files for problem in file.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Report(_Run[FileReport]):
+    """What ``check`` found."""
+
+    @property
+    def findings(self) -> tuple[Reported, ...]:
+        """The findings of all files."""
+        return tuple(reported for file in self.files for reported in file.findings)
+
+    @property
+    def exit_code(self) -> int:
+        """0: nothing to report, 1: findings, 2: some of the work could not be done."""
+        return 2 if self.all_problems else int(bool(self.findings))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(_Run[Repaired]):
+    """Everything that ``apply`` is about to write, or has written."""
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The attempts in all files."""
+        return tuple(attempt for file in self.files for attempt in file.attempts)
+
+    @property
+    def remaining(self) -> tuple[Reported, ...]:
+        """The findings that are left when the plan is written."""
+        return tuple(reported for file in self.files for reported in file.remaining)
+
+    @property
+    def was_run(self) -> bool:
+        """Whether both versions of any rewrite could be run."""
+        return any(attempt.outcome is not Outcome.UNVERIFIED for attempt in self.attempts)
+
+    @property
+    def exit_code(self) -> int:
+        """As of :class:`Report`, for the files as they are: a plan that is not written leaves findings."""
+        if self.all_problems:
+            return 2
+        return int(any(file.remaining or (file.applied and not file.written) for file in self.files))
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A plan as a patch that ``git apply`` takes; it gives byte for byte what ``write`` writes."""
+
+    data: bytes
+    folder: str
+    """The folder from which its paths count: the current one if that holds all the files."""
