@@ -108,9 +108,8 @@ def summary_of_plan(plan: Plan) -> str:
     verb = "Fixed" if files and all(file.written for file in files) else "Would fix"
     outcomes = [f"{sum(1 for attempt in applied if attempt.outcome is kind)} {kind}" for kind in Outcome]
     told = ", ".join(outcome for outcome in outcomes if not outcome.startswith("0 "))
-    parts = [f"{verb} {_count(len(applied), 'finding')} in {_count(len(files), 'file')}"]
-    if told:
-        parts[0] += f" ({told})"
+    fixed = f"{verb} {_count(len(applied), 'finding')} in {_count(len(files), 'file')} ({told})"
+    parts = [fixed if applied else "Fixed nothing"]
     refuted = len(plan.attempts) - len(applied)
     if refuted:
         parts.append(f"{refuted} refuted by running it and not applied")

@@ -240,6 +240,8 @@ def test_apply_that_leaves_something_is_1(project: Path) -> None:
     )
     assert run(project, "apply", "--no-verify", "--unsafe-fixes").returncode == 1
     assert path.read_text() == "good\ngood\nhopeless\nx.backward()\n"
+    done = run(project, "apply", "--no-verify")
+    assert done.stdout.decode().splitlines()[-1] == "Fixed nothing, 1 finding left without a fix"
 
 
 def test_apply_tells_json_what_it_did(project: Path) -> None:
