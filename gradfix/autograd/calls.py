@@ -16,6 +16,7 @@ from gradfix.autograd import operators
 from gradfix.autograd.engine import backward, differentiate, poison, step, zero_grad
 from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, OptimizerState, Tri
 from gradfix.autograd.operators import OUT, Operator
+from gradfix.autograd.templates import templated
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -115,6 +116,7 @@ def record(
     slots: list[list[Operand]],
     table: Operator | None,
     certain_edges: bool = True,
+    given: int = -1,
 ) -> tuple[Node | None, Tri, bool]:
     """Record an operation in the graph.
 
@@ -144,9 +146,9 @@ def record(
             return None, False, False
         if not low & table.gradients:
             requires = None
-        saved = table.saves(low) & table.saves(high) if low else 0
-        possible = table.may_save(high)
-        node.saves = True if low and table.saves(low) else (False if not possible else None)
+        saved = table.saves(low, given) & table.saves(high, given) if low else 0
+        possible = table.may_save(high, given)
+        node.saves = True if low and table.saves(low, given) else (False if not possible else None)
     for bit, slot in enumerate(slots):
         differentiable = table is None or (table.gradients >> bit) & 1
         for operand in slot:
@@ -197,10 +199,12 @@ def apply(
     slots: list[list[Operand]] = []
     first: Value | None = None
     vague = False
+    present = 0
     positions = table.positions
     for bit, (name, position) in enumerate(zip(table.operands, positions)):
         if weight is not None and position is None and bit == len(positions) - 1:
             slots.append([Operand(weight, None)])
+            present |= 1 << bit
             continue
         given: list[Argument] = []
         if position is not None and position < len(args):
@@ -218,8 +222,10 @@ def apply(
             held = given[0][0].items
             given = [(held[number], given[0][1])] if number < len(held) else []
         slots.append([o for value, expression in given for o in operands_of(value, expression)])
+        if given and not isinstance(given[0][0], Const):
+            present |= 1 << bit
         vague = vague or any(isinstance(v, Opaque) and v.node is None for v, _ in given)
-    node, requires, saves_result = record(run, table.name, site, slots, table)
+    node, requires, saves_result = record(run, table.name, site, slots, table, given=present)
     if table.result == "inplace":
         if isinstance(first, Each):
             each_changed(run, first, site)
@@ -236,6 +242,8 @@ def apply(
 
     def make(differentiable: bool) -> Value:
         tensor = Tensor(node if differentiable else None, requires if differentiable else False, storage)
+        if table.result == "view" and isinstance(first, Tensor):
+            tensor.base = first.base or first
         if saves_result and differentiable and node is not None and not node.saved_result:
             node.saved_result = True
             node.saved.append((tensor.storage, tensor.storage.version, None))
@@ -253,6 +261,10 @@ def _changed_in_place(
         return tensor
     if node is not None:
         tensor.node, tensor.requires = node, requires
+        if tensor.base is not None:
+            # A change through a view rewrites the history of what it is a view of, and keeps a buffer.
+            node.saves = True
+            tensor.base.node, tensor.base.requires = node, requires
         if saves_result:
             node.saved.append((tensor.storage, tensor.storage.version, None))
     return tensor
@@ -377,6 +389,14 @@ def module_leaves(module: Module) -> list[Leaf]:
     """Every parameter block of a network; parts that cannot be seen get a block of their own."""
     _reserve(module, set())
     return module.leaves()
+
+
+def known_leaves(run: Run, module: Module) -> list[Leaf]:
+    """As :func:`module_leaves`, remembered as long as no attribute is written anywhere."""
+    known = run.leaves_known.get(module)
+    if known is None or known[0] != run.mutations:
+        known = run.leaves_known[module] = (run.mutations, module_leaves(module))
+    return known[1]
 
 
 def _reserve(module: Module, seen: set[int]) -> None:
@@ -617,11 +637,14 @@ def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value
 def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> None:
     """``container[index] = value``."""
     holder = run.evaluate(target.value, frame)
+    run.mutations += 1
     if isinstance(holder, Tensor):
         args = [(holder, target.value), (value, target)]
         slots = [operands_of(v, e) for v, e in args]
         table = operators.method("setitem.int_or_slice")
         node, requires, saves = record(run, "setitem", target, slots, table)
+        if node is not None:
+            node.saves = True  # an item is a view: see _changed_in_place
         if not (node is None and holder is value):
             _changed_in_place(run, holder, node, requires, saves, "item assignment", target)
         return
@@ -773,6 +796,7 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
 
 def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.expr) -> None:
     """``holder.name = value``."""
+    run.mutations += 1
     if isinstance(holder, (Module, Instance, Opaque)):
         if name == "grad" and isinstance(holder, Opaque):
             return
@@ -1105,9 +1129,13 @@ def instantiate(run: Run, cls: Class, args: list[Argument], keywords: Keywords, 
 
 def call_module(run: Run, module: Module, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     """Run a network's forward."""
-    entered = _enter_call(run, module, module_leaves(module), args, keywords, node)
-    try:
+    if run.current_call is not None:
         return _forward(run, module, args, keywords, node)
+    entered = _enter_call(run, module, known_leaves(run, module), args, keywords, node)
+    try:
+        if keywords or entered is None:
+            return _forward(run, module, args, keywords, node)
+        return templated(run, module, [v for v, _ in args], lambda: _forward(run, module, args, keywords, node))
     finally:
         if entered is not None:
             run.current_call = None
@@ -1346,6 +1374,7 @@ def _opaque_method(
             backward(run, [(base, receiver)], args, keywords, node)
         return NONE
     if name in ("parameters", "named_parameters"):
+        run.mutations += 1
         return Params([base.block(node)], True, name == "named_parameters")
     if name == "zero_grad":
         if base.leaf is not None:
@@ -1536,6 +1565,7 @@ def _each_method(
 
 
 def _sequence_method(run: Run, base: Sequence, name: str, args: list[Argument]) -> Value:
+    run.appended.append(base)
     if name in ("append", "appendleft", "add") and args:
         base.items.append(args[0][0])
         return NONE

@@ -43,6 +43,7 @@ from gradfix.autograd.values import (
 
 if TYPE_CHECKING:
     from gradfix.autograd.relevance import Relevance
+    from gradfix.autograd.templates import Template
 
 
 class OutOfFuel(Exception):
@@ -119,6 +120,13 @@ class Run:
         self.decisions: dict[Any, bool] = {}
         self.equals: dict[Any, Any] = {}
         self.kept: list[Value] = []
+        """Values whose identity is part of a key: they must not be collected."""
+        self.nodes: list[Node] = []
+        self.templates: dict[Any, Template] = {}
+        self.leaves_known: dict[Module, tuple[int, list[Leaf]]] = {}
+        self.mutations = 0
+        """How many attributes and items have been written."""
+        self.appended: list[Sequence] = []
         self.carried: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
         """What carried a graph into each pass but the first."""
         self.before: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
@@ -271,7 +279,9 @@ class Run:
     def node(self, op: str, site: ast.AST) -> Node:
         """A new node of the graph, recorded here and now."""
         self.serial += 1
-        return Node(op, site, self.serial, self.path, self.current_call)
+        node = Node(op, site, self.serial, self.path, self.current_call)
+        self.nodes.append(node)
+        return node
 
     def change(self, tensor: Tensor, site: ast.AST, what: str) -> Change:
         """An in-place change of a tensor's memory."""
@@ -287,7 +297,7 @@ class Run:
         if not self.relevance.touches(node):
             return 2
         if self.relevance.nests(node):
-            return OUTER_PASSES
+            return 1 if self.relevance.quiet_around(node) else OUTER_PASSES
         return INNER_PASSES if all(k == 0 for _, k in self.path) else 2
 
     def loop(
@@ -464,6 +474,11 @@ def _load(target: ast.expr) -> ast.expr:
 def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
     value = node.value
     if isinstance(value, ast.Call):
+        function = value.func
+        if isinstance(function, ast.Attribute) and function.attr == "add_argument":
+            return None
+        if isinstance(function, ast.Name) and function.id == "print" and not run.relevance.touches(node):
+            return None
         result = calls.call_expression(run, value, frame, discarded=True)
         if isinstance(result, GradMode) and result.switch:
             run.grad_enabled = result.enabled

@@ -92,18 +92,10 @@ class Operator:
     fields: tuple[str, ...] = ()
     """The attributes of a named tuple: ``values`` and ``indices`` of ``max(dim)``."""
 
-    @property
-    def differentiable(self) -> bool:
-        """Whether a result can require grad."""
-        return "t" in self.outputs
-
-    @property
-    def gradients(self) -> int:
-        """The operands through which gradients pass: the result requires grad if one of them does."""
-        known = 0
-        for operands in self.saved:
-            known |= operands
-        return known
+    gradients: int = 0
+    """The operands through which gradients pass: the result requires grad if one of them does."""
+    differentiable: bool = True
+    """Whether a result can require grad."""
 
     def saves(self, requires_grad: int, given: int = -1) -> int:
         """What was surely saved when these operands require grad; other bits do not matter.
@@ -239,6 +231,8 @@ def parse(name: str, line: str) -> Operator:
         result=cast(Result, match["result"]),
         outputs=outputs,
         fields=tuple(fields.split(",")) if fields else (),
+        gradients=gradients,
+        differentiable="t" in outputs,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 
 DIRECT = re.compile(r"\b(?:backward|manual_backward|step|zero_grad|autograd\s*\.\s*grad)\b\s*\(|\.grad\s*=|\.grad\.")
 """Calls that move gradients or parameters."""
@@ -28,14 +28,15 @@ class Relevance:
         self.classes: dict[Definition, ast.ClassDef] = {}
         self._generators: dict[ast.AST, bool] = {}
         self._collect(tree.body, None)
-        lines = re.split(r"\r\n|\r|\n", text)
+        self._text = text
+        self._starts = [0, *(m.end() for m in re.finditer(r"\r\n|\r|\n", text))]
         self.used: set[str] = set()
         """Names of functions that differentiate and are mentioned outside their definition."""
         self.switches_mode = "set_grad_enabled" in text
         """Whether the mode in which a function is called cannot be taken for granted."""
-        self.graph = sorted(i for i, line in enumerate(lines, 1) if GRAPH.search(line))
-        self.direct = self._spread(lines, DIRECT)
-        self.backwards = self._spread(lines, BACKWARD)
+        self.graph = self._lines(GRAPH)
+        self.direct = self._spread(DIRECT)
+        self.backwards = self._spread(BACKWARD)
 
     def _collect(self, body: list[ast.stmt], cls: ast.ClassDef | None) -> None:
         for statement in body:
@@ -54,9 +55,12 @@ class Relevance:
                 for handler in getattr(statement, "handlers", ()):
                     self._collect(handler.body, cls)
 
-    def _spread(self, lines: list[str], pattern: re.Pattern[str]) -> list[int]:
+    def _lines(self, pattern: re.Pattern[str]) -> list[int]:
+        return sorted({bisect_right(self._starts, m.start()) for m in pattern.finditer(self._text)})
+
+    def _spread(self, pattern: re.Pattern[str]) -> list[int]:
         """The lines that match, and those that mention a function that holds such lines, and so on."""
-        found = sorted(i for i, line in enumerate(lines, 1) if pattern.search(line))
+        found = self._lines(pattern)
         known: set[str] = {"__init__", "__call__"}
         while True:
             names = {f.name for f in self.functions if f.name not in known and _within(f, found)}
@@ -65,10 +69,9 @@ class Relevance:
             known |= names
             mention = re.compile(r"(?<!def )\b(" + "|".join(map(re.escape, names)) + r")\b")
             relevant = set(found)
-            for number, line in enumerate(lines, 1):
-                for name in mention.findall(line):
-                    relevant.add(number)
-                    self.used.add(name)
+            for match in mention.finditer(self._text):
+                relevant.add(bisect_right(self._starts, match.start()))
+                self.used.add(match[1])
             found = sorted(relevant)
 
     def touches(self, node: ast.AST) -> bool:
@@ -97,6 +100,17 @@ class Relevance:
     def mentioned(self, names: list[str]) -> set[str]:
         """Those names that occur in the file other than in their own definition."""
         return {name for name in names if name in self.used}
+
+    def quiet_around(self, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
+        """Whether nothing in a loop but its inner loops moves gradients or shapes graphs.
+
+        A second pass of such a loop (over epochs) shows nothing that the inner loop's passes do not.
+        """
+        for statement in loop.body:
+            inner = isinstance(statement, (ast.For, ast.While, ast.AsyncFor))
+            if not inner and (self.touches(statement) or self.shapes(statement)):
+                return False
+        return True
 
     def generator(self, definition: ast.AST) -> bool:
         """Whether a function yields."""

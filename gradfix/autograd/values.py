@@ -85,7 +85,7 @@ class Opaque(Value):
 class Tensor(Value):
     """A tensor: where it hangs in the graph, whether it requires grad, which memory it has."""
 
-    __slots__ = ("leaf", "node", "requires", "storage")
+    __slots__ = ("base", "leaf", "node", "requires", "storage")
 
     def __init__(
         self, node: Node | None = None, requires: Tri = False, storage: Storage | None = None
@@ -94,6 +94,8 @@ class Tensor(Value):
         self.requires: Tri = requires
         self.storage = storage if storage is not None else Storage()
         self.leaf: Leaf | None = None
+        self.base: Tensor | None = None
+        """The tensor that this is a view of."""
 
     @classmethod
     def of_leaf(cls, leaf: Leaf) -> Tensor:
