@@ -165,6 +165,26 @@ def record(
     return node, requires, bool(saved & OUT)
 
 
+def _graphless(args: list[Argument], keywords: Keywords) -> bool | None:
+    """Whether something unknown is among operands without a graph; None if one of them may have one.
+
+    Most operations of a script are on data: they are done with quickly.
+    """
+    vague = False
+    for value, _ in [*args, *keywords.values()] if keywords else args:
+        kind = value.__class__
+        if kind is Tensor:
+            if value.requires is not False:  # type: ignore[attr-defined]
+                return None
+        elif kind is Opaque:
+            if value.node is not None:  # type: ignore[attr-defined]
+                return None
+            vague = True
+        elif kind is not Const:
+            return None
+    return vague
+
+
 def build(structure: str, make: Callable[[bool], Value]) -> Value:
     """A value of the shape that an operator's ``outputs`` describes."""
     value, _ = _build(structure, 0, make)
@@ -196,6 +216,11 @@ def apply(
     weight: Leaf | None = None,
 ) -> Value:
     """Run an operation of torch on arguments given by position and by keyword."""
+    if weight is None and table.result == "new":
+        vague = _graphless(args, keywords)
+        if vague is not None:
+            requires: Tri = None if vague and run.grad_enabled is not False else False
+            return build(table.outputs, lambda differentiable: Tensor(None, requires if differentiable else False))
     slots: list[list[Operand]] = []
     first: Value | None = None
     vague = False

@@ -358,7 +358,7 @@ def _named(name: str, value: Value, found: dict[str, Value], depth: int) -> None
         if depth:
             for attribute, held in value.attributes.items():
                 _named(f"{name}.{attribute}", held, found, depth - 1)
-    else:
+    elif not isinstance(value, (External, Function, Class, Optimizer, Params)):
         found[name] = value
 
 
