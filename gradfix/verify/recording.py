@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import operator
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -77,6 +78,22 @@ class Values:
     def zero(self) -> bool:
         """Whether every element is zero."""
         return self.largest == 0.0
+
+    def plus(self, other: Values) -> Values:
+        """The sum of two tensors of the same shape (its digest is its own)."""
+        exact = None
+        if self.exact is not None and other.exact is not None:
+            exact = array("d", map(operator.add, self.exact, other.exact))
+        numbers = exact or ()
+        return replace(
+            self,
+            digest=f"{self.digest}+{other.digest}",
+            largest=max(map(abs, numbers), default=self.largest + other.largest),
+            norm=math.hypot(*numbers) if exact else self.norm + other.norm,
+            finite=self.finite and other.finite,
+            exact=exact,
+            sketch=tuple(map(operator.add, self.sketch, other.sketch)),
+        )
 
     def distance(self, other: Values) -> float:
         """The largest difference of two elements relative to the largest magnitude of both.
@@ -312,17 +329,37 @@ class Source:
         named = not tensor and ast.unparse(call.func).endswith("backward")
         return ast.unparse(call.args[0]) if named and call.args else None
 
-    def constructed(self, line: int) -> str | None:
-        """What the result of a constructor call on ``line`` is assigned to."""
-        names = []
+    def constructed(self, position: Sequence[int | None]) -> str | None:
+        """What the result of the constructor call at ``position`` is assigned to."""
+        line, end_line, _, end_column = position
         for node in self._statements:
-            if node.lineno <= line <= (node.end_lineno or node.lineno):
-                if isinstance(node, ast.Assign) and len(node.targets) == 1:
-                    names.append(node.targets[0])
-                elif isinstance(node, ast.AnnAssign):
-                    names.append(node.target)
-        plain = [ast.unparse(name) for name in names if isinstance(name, ast.Name | ast.Attribute)]
-        return plain[0] if len(plain) == 1 else None
+            if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+                continue
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if len(targets) == 1:
+                for name, value in _assigned(targets[0], node.value):
+                    if (value.end_lineno, value.end_col_offset) == (end_line, end_column) or (
+                        end_line is None and value.lineno == line
+                    ):
+                        return name
+        return None
+
+
+def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The calls in an assignment, and how to reach what each returns."""
+    if isinstance(value, ast.Call):
+        if isinstance(target, ast.Name | ast.Attribute):
+            yield ast.unparse(target), value
+    elif isinstance(value, ast.Tuple | ast.List):
+        if isinstance(target, ast.Tuple | ast.List) and len(target.elts) == len(value.elts):
+            for name, item in zip(target.elts, value.elts):
+                yield from _assigned(name, item)
+        elif isinstance(target, ast.Name | ast.Attribute):
+            yield from ((f"{ast.unparse(target)}[{i}]", item) for i, item in enumerate(value.elts))
+    elif isinstance(value, ast.Dict) and isinstance(target, ast.Name | ast.Attribute):
+        for key, item in zip(value.keys, value.values):
+            if key is not None:
+                yield f"{ast.unparse(target)}[{ast.unparse(key)}]", item
 
 
 def _is_backward(call: ast.Call) -> bool:
@@ -410,7 +447,7 @@ class _Loader:
 
     def optimizer(self, raw: dict[str, Any], index: int) -> Optimizer:
         place = self.place(raw["at"])
-        name = self.source.constructed(place.line) if place.line and not place.file else None
+        name = self.source.constructed(raw["at"]["script"]) if place.line and not place.file else None
         name = name or f"the {raw['kind']} of {place}"
         return Optimizer(index, raw["kind"], place, name, tuple(raw["parameters"]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import math
 from array import array
@@ -403,12 +404,18 @@ def test_whether_a_program_does_the_same_twice() -> None:
 
 
 def test_source_statements_and_names() -> None:
-    source = Source(
-        "for x in f(\n    y\n):\n    opt = SGD(\n        z\n    )\na, b = SGD(), SGD()\nself.o = SGD()\n"
+    text = (
+        "for x in f(\n    y\n):\n    opt = SGD(\n        z\n    )\n"
+        "a, b = SGD(), SGD()\nself.o = SGD()\nd = {'g': SGD(), 'h': [SGD()]}\nl = [SGD()]\nd['k'] = SGD()\n"
     )
+    source = Source(text)
     assert source.statement(2) == (1, 3)
     assert source.statement(5) == (4, 6)
-    assert [source.constructed(line) for line in (5, 7, 8)] == ["opt", None, "self.o"]
+    calls = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) and ast.unparse(n.func) == "SGD"]
+    names = {source.constructed((n.lineno, n.end_lineno, n.col_offset, n.end_col_offset)) for n in calls}
+    assert names == {"opt", "a", "b", "self.o", "d['g']", "l[0]", None}
+    # Before Python 3.11 only the line is known.
+    assert source.constructed((8, None, None, None)) == "self.o"
 
 
 def test_source_receivers() -> None:

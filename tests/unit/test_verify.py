@@ -428,7 +428,7 @@ PAIRS = [
         GAN_E1,
         Effect.REPAIRS,
         "refuted",
-        ("reference", "kept"),
+        ("kept",),
     ),
     Pair(
         "undetached: no_grad around the fake",
@@ -443,7 +443,7 @@ PAIRS = [
         GAN_E1,
         Effect.REPAIRS,
         "refuted",
-        ("reference", "kept"),
+        ("kept",),
     ),
     Pair(
         "undetached: retained, cleared too early",
@@ -457,7 +457,7 @@ PAIRS = [
         GAN_E1,
         Effect.REPAIRS,
         "refuted",
-        ("reference", "feeds"),
+        ("feeds",),
     ),
     # Wasteful, and yet every optimizer consumes what it should.
     Pair(
@@ -465,6 +465,29 @@ PAIRS = [
         GAN,
         edited(GAN, ("lossD.backward()", "lossD.backward(retain_graph=True)")),
         GAN_E1,
+        Effect.REPAIRS,
+        "proved",
+    ),
+    # Without declared feeds the reference alone tells the leak.
+    Pair(
+        "undetached: retained, cleared too early, no feeds declared",
+        GAN,
+        edited(
+            GAN,
+            ("lossD.backward()", "lossD.backward(retain_graph=True)"),
+            ("    optimG.zero_grad()\n", ""),
+            ("    optimD.zero_grad()\n", "    optimD.zero_grad()\n    optimG.zero_grad()\n"),
+        ),
+        replace(GAN_E1, feeds=()),
+        Effect.REPAIRS,
+        "refuted",
+        ("reference",),
+    ),
+    Pair(
+        "undetached: detached, both optimizers listed",
+        GAN,
+        edited(GAN, DETACHED),
+        replace(GAN_E1, unchanged=(GAN_D, GAN_G)),
         Effect.REPAIRS,
         "proved",
     ),
@@ -517,6 +540,34 @@ PAIRS = [
         RETAINED_RNN,
         edited(RNN, CUT),
         replace(RNN_E1, raises="E2"),
+        Effect.REPAIRS,
+        "proved",
+    ),
+    # Nothing was promised beyond the crash; what truncation changes there is only reported.
+    Pair(
+        "carried: detached, all listed",
+        RNN,
+        edited(RNN, CUT),
+        replace(RNN_E1, unchanged="all"),
+        Effect.REPAIRS,
+        "proved",
+    ),
+    Pair(
+        "carried: detached, listed by line",
+        RNN,
+        edited(RNN, CUT),
+        replace(RNN_E1, unchanged=(RNN_OPTIMIZER,)),
+        Effect.REPAIRS,
+        "refuted",
+        ("reference",),
+    ),
+    Pair(
+        "two optimizers on one line: detached",
+        edited(GAN, ("optimG = ", "optimG, optimD = "), ("lr=1e-2)\noptimD = ", "lr=1e-2), ")),
+        edited(GAN, ("optimG = ", "optimG, optimD = "), ("lr=1e-2)\noptimD = ", "lr=1e-2), "), DETACHED),
+        Claim(
+            "E1", GAN_E1.raises_line and GAN_E1.raises_line - 1, "all", ((GAN_G, "lossD"), (GAN_G, "lossG"))
+        ),
         Effect.REPAIRS,
         "proved",
     ),
@@ -679,6 +730,20 @@ PAIRS = [
         "refuted",
         ("feeds",),
     ),
+    Pair(
+        "one optimizer, two steps: one of the sum, a part of it cut off",
+        SUMMED,
+        edited(
+            SUMMED,
+            ("    a.backward(retain_graph=True)\n    optimizer.step()\n", ""),
+            ("b.backward()", "(a + b).backward()"),
+            ("b = right(h)", "b = right(h.detach())"),
+        ),
+        SUMMED_CLAIM,
+        Effect.REPAIRS,
+        "refuted",
+        ("same-loss",),
+    ),
     # The discriminator's loss leaks into the generator's step.
     Pair("leak: detached", LEAK, edited(LEAK, DETACHED), LEAK_CLAIM, Effect.CHANGES, "proved"),
     Pair("leak: left", LEAK, LEAK + "# nothing changed\n", LEAK_CLAIM, Effect.CHANGES, "refuted", ("feeds",)),
@@ -803,7 +868,7 @@ PAIRS = [
         INPLACE_CLAIM,
         Effect.REPAIRS,
         "refuted",
-        ("reference", "same-loss"),
+        ("same-loss",),
     ),
     Pair(
         "actor: a fresh policy loss",
@@ -914,6 +979,10 @@ def test_evidence_for_a_terminal(verdicts: dict[str, Evidence]) -> None:
     assert lines[1] == "after       ran 5 steps of optimG and 5 of optimD"
     assert "holds       gradients of optimD equal at the 1 step before the crash (max difference 0)" in lines
     assert "holds       each of 5 steps of optimG consumes lossG only" in lines
+    assert (
+        "holds       a + b for optimizer, weights held still: the gradient that the original's own graph"
+        in "\n".join(verdicts["one optimizer, two steps: one of the sum"].lines())
+    )
     assert lines[-1].startswith("proved ")
 
 
