@@ -46,6 +46,15 @@ if TYPE_CHECKING:
     from gradfix.autograd.templates import Template
 
 
+HARMLESS = frozenset(
+    """numpy os sys time math random json pickle csv logging warnings datetime pathlib shutil glob re string
+    torchvision matplotlib PIL cv2 wandb tensorboardX tensorboard tqdm pandas scipy sklearn skimage imageio
+    gym gymnasium visdom pprint collections itertools argparse yaml h5py copy typing dataclasses abc io
+    torchaudio torchtext datasets soundfile librosa seaborn termcolor colorama tabulate""".split()
+)
+"""Libraries that neither run backward nor touch parameters."""
+
+
 class OutOfFuel(Exception):
     """The run took more steps than its budget."""
 
@@ -110,6 +119,8 @@ class Run:
         self.current_call: ModuleCall | None = None
         self.grad_enabled: Tri = True
         self.symbolic = 0
+        self.inside = False
+        """Whether this is a call of a function from outside, rather than a run from the top."""
         self.weight = 1
         self.depth = 0
         self.max_depth = DEPTH
@@ -214,7 +225,8 @@ class Run:
         if key is not None and key[0] == "Eq" and key[1] in self.equals:
             return (self.equals[key[1]] == key[2]) is not negated
         answer = default if self.scenario.main else not default
-        if site is not None:
+        if site is not None and (self.path or self.inside or self.relevance.touches(site)):
+            # How networks are set up is taken as it comes; how they are trained is asked both ways.
             self.undecided.setdefault(site, []).append(key)
             if self.scenario.flipped is site:
                 answer = not answer
@@ -475,9 +487,7 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
     value = node.value
     if isinstance(value, ast.Call):
         function = value.func
-        if isinstance(function, ast.Attribute) and function.attr == "add_argument":
-            return None
-        if isinstance(function, ast.Name) and function.id == "print" and not run.relevance.touches(node):
+        if not run.relevance.touches(node) and _only_tells(run, function, frame):
             return None
         result = calls.call_expression(run, value, frame, discarded=True)
         if isinstance(result, GradMode) and result.switch:
@@ -487,6 +497,21 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
     elif not isinstance(value, ast.Constant):
         run.evaluate(value, frame)
     return None
+
+
+def _only_tells(run: Run, function: ast.expr, frame: Frame) -> bool:
+    """Whether a call whose result is dropped only prints, logs, plots or saves."""
+    attribute = function.attr if isinstance(function, ast.Attribute) else ""
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    if not isinstance(function, ast.Name):
+        return False
+    if function.id == "print" or attribute == "add_argument":
+        return True
+    value = _name(run, function, frame)
+    if isinstance(value, External):
+        return value.name.split(".", 1)[0] in HARMLESS
+    return isinstance(value, Opaque) and value.harmless
 
 
 def _bails_out(body: list[ast.stmt]) -> bool:

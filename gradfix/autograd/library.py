@@ -56,14 +56,6 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Run, list[Argument], Keywords, ast.AST], Value]
 
-HARMLESS = frozenset(
-    """numpy os sys time math random json pickle csv logging warnings datetime pathlib shutil glob re string
-    torchvision matplotlib PIL cv2 wandb tensorboardX tensorboard tqdm pandas scipy sklearn skimage imageio
-    gym gymnasium visdom pprint collections itertools argparse yaml h5py copy typing dataclasses abc io
-    torchaudio torchtext datasets soundfile librosa seaborn termcolor colorama tabulate""".split()
-)
-"""Libraries that neither run backward nor touch parameters."""
-
 CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
 
 WRAPPERS = frozenset(
@@ -103,6 +95,8 @@ def call_external(
         return _builtin(run, last, args, keywords, node)
     if last == "deepcopy" and first is not None:
         return deep_copy(first)
+    from gradfix.autograd.interpreter import HARMLESS
+
     if root in HARMLESS or name.startswith(("torch.utils.", "torch.distributed.", "torch.nn.utils.clip")):
         if any(isinstance(v, Module) for v, _ in args) and root not in HARMLESS:
             poison(run, [v for v, _ in args], node)
@@ -115,7 +109,12 @@ def _result_of_harmless(
 ) -> Value:
     if root in ("torchvision", "torchaudio", "collections", "copy", "typing"):
         return unknown(run, args, keywords, node, last)
-    return Opaque(last)
+    result = Opaque(last)
+    # A logger, a progress bar, a plot: what is done with it only tells.
+    result.harmless = root in ("logging", "wandb", "tensorboardX", "visdom", "tqdm", "argparse") or last in (
+        "SummaryWriter",
+    )
+    return result
 
 
 # ---------------------------------------------------------------------- torch

@@ -40,6 +40,8 @@ class Entry:
     runs: list[Run] = field(default_factory=list)
     varying: dict[ast.AST, bool] = field(default_factory=dict)
     """Undecided conditions, with whether their answer may differ from pass to pass."""
+    pending: list[Callable[[], Run]] = field(default_factory=list)
+    """Further runs, one condition decided the other way in each: made only when there is something to doubt."""
 
     def certain(
         self,
@@ -55,6 +57,10 @@ class Entry:
         hold. A mistake that is silent is not.
         """
         seen = [(run, observe(run)) for run in self.runs]
+        if self.pending and any(observations for _, observations in seen):
+            self.runs += [make() for make in self.pending]
+            self.pending.clear()
+            seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
         reached = [{e.site for e in run.events} for run in self.runs]
         keys = {key: found for _, observations in reversed(seen) for key, found in observations.items()}
         for key, found in keys.items():
@@ -199,19 +205,19 @@ def explore(
         except RecursionError:
             messages.append(f"analysis of {name} stopped: calls or expressions nested too deeply")
             run.events.clear()
-        entry.runs.append(run)
         return run
 
     main = make(Scenario())
+    entry.runs.append(main)
     worth = [site for site in main.undecided if _worth(site, relevance)]
     for site in worth:
         keys = main.undecided[site]
         entry.varying[site] = None in keys or len(set(keys)) > 1
     worth.sort(key=lambda s: not relevance.touches(s))
-    for site in worth[:FLIPS]:
-        make(Scenario(True, site))
+    if worth:
+        entry.runs.append(make(Scenario(False)))
     if len(worth) > 1:
-        make(Scenario(False))
+        entry.pending = [lambda site=site: make(Scenario(True, site)) for site in worth[:FLIPS]]  # type: ignore[misc]
     return entry
 
 
@@ -241,6 +247,7 @@ def run_entry(run: Run, tree: ast.Module, definition: Definition) -> None:
         run_module(run, tree, False)
     except calls.Stopped:
         pass
+    run.inside = True
     if run.relevance.switches_mode:
         run.grad_enabled = None
     owner = run.relevance.classes.get(definition)

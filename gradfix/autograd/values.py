@@ -43,7 +43,7 @@ class Opaque(Value):
     network: the block of all its parameters.
     """
 
-    __slots__ = ("attributes", "called_by", "label", "leaf", "node", "owner", "parent", "requires")
+    __slots__ = ("attributes", "called_by", "harmless", "label", "leaf", "node", "owner", "parent", "requires")
 
     def __init__(self, label: str = "", node: Node | None = None, parent: Opaque | None = None) -> None:
         self.label = label
@@ -52,6 +52,8 @@ class Opaque(Value):
         self.leaf: Leaf | None = None
         self.parent = parent
         self.attributes: dict[str, Value] = {}
+        self.harmless = False
+        """A logger or the like: calls of its methods leave tensors alone."""
         self.called_by = ""
         """The name of the unknown function that returned it."""
         self.owner: Module | None = None
