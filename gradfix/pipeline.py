@@ -12,12 +12,17 @@ import shutil
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradfix import catalog, project, source
 from gradfix.codemod import Effect, Finding, Fix
 from gradfix.parallel import for_each
+from gradfix.preview import spliced
 from gradfix.results import Attempt, FileReport, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, Source
+
+if TYPE_CHECKING:
+    from gradfix.autograd import Program
 
 # ---------------------------------------------------------------------------- what is asked for
 
@@ -157,6 +162,7 @@ class _Analysis:
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...] = ()
     messages: tuple[str, ...] = ()
+    program: Program | None = None
 
 
 def _analyse(parsed: Source, options: Options, names: Collection[str] | None = None) -> _Analysis:
@@ -177,7 +183,7 @@ def _analyse(parsed: Source, options: Options, names: Collection[str] | None = N
         except Exception as error:
             problems.append(_failure(parsed.path, f"the codemod {codemod.name}", error))
     findings.sort(key=lambda finding: (finding.span, finding.code))
-    return _Analysis(parsed, tuple(findings), tuple(problems), tuple(program.messages))
+    return _Analysis(parsed, tuple(findings), tuple(problems), tuple(program.messages), program)
 
 
 def _failure(path: str, what: str, error: Exception) -> Problem:
@@ -214,7 +220,7 @@ def _with_fixes(analysis: _Analysis, findings: Iterable[Finding], options: Optio
 def _with_fix(analysis: _Analysis, finding: Finding, fixes: Iterable[Fix], options: Options) -> Reported:
     """``finding`` with the first of ``fixes`` that resolves it."""
     for fix in fixes:
-        after = _resolved(analysis, finding, fix, options)
+        after = _resolved(analysis, finding, fix, options, preview=True)
         if after is not None:
             return Reported(finding, fix, after.source.text)
     return Reported(finding)
@@ -224,23 +230,37 @@ def _allowed(fix: Fix, options: Options) -> bool:
     return options.unsafe_fixes or fix.effect is not Effect.CHANGES
 
 
-def _resolved(analysis: _Analysis, finding: Finding, fix: Fix, options: Options) -> _Analysis | None:
+def _resolved(
+    analysis: _Analysis, finding: Finding, fix: Fix, options: Options, *, preview: bool = False
+) -> _Analysis | None:
     """The file after ``fix``, if the model says that ``finding`` is gone and nothing new has come.
 
-    All codemods are asked, selected or not: a fix may not trade one mistake for another.
+    All codemods are asked, selected or not: a fix may not trade one mistake for another. Nor may it
+    leave a network without the gradient that it was to learn from. A ``preview`` is not for writing.
     """
-    from gradfix.rewrite import apply_fixes
+    from gradfix.autograd.starvation import starves
 
     before = analysis.source
-    rewrite = apply_fixes(before.text, [fix.edits])
-    if rewrite.failed or rewrite.deferred or rewrite.text == before.text:
+    text = spliced(before.text, before.tree, fix.edits) if preview else None
+    if text is None:
+        from gradfix.rewrite import apply_fixes
+
+        rewrite = apply_fixes(before.text, [fix.edits])
+        if rewrite.failed or rewrite.deferred:
+            return None
+        text = rewrite.text
+    if text == before.text:
         return None
-    parsed = before.with_text(rewrite.text)
+    parsed = before.with_text(text)
     if isinstance(parsed, Problem):
         return None
     after = _analyse(parsed, options)
     failed_anew = any(problem not in analysis.problems for problem in after.problems)
-    return after if not failed_anew and _cleaner(analysis, finding, after) else None
+    if failed_anew or not _cleaner(analysis, finding, after):
+        return None
+    if analysis.program is not None and after.program is not None and starves(analysis.program, after.program):
+        return None
+    return after
 
 
 def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis) -> bool:

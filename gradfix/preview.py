@@ -1,0 +1,64 @@
+"""The text after a fix whose edits stay within expressions, without parsing it with libcst.
+
+``gradfix check`` tells which fix ``apply`` would choose, and for that has to see what the model says of
+the result. Most fixes replace an expression or drop an argument; for these the text can be had by
+cutting bytes. ``apply`` itself always writes what :mod:`gradfix.rewrite` makes; a test holds the two to
+the same text.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from gradfix.codemod import Edit, RemoveArgument, ReplaceExpression, Span
+from gradfix.segments import Lines
+
+
+def spliced(text: str, tree: ast.Module, edits: Sequence[Edit]) -> str | None:
+    """``text`` after ``edits``; None where this takes more than replacing parts of expressions."""
+    if not all(isinstance(edit, (ReplaceExpression, RemoveArgument)) for edit in edits):
+        return None
+    lines = Lines(text)
+    cuts: list[tuple[int, int, bytes]] = []
+    for edit in edits:
+        if isinstance(edit, ReplaceExpression):
+            start, end = lines.extent(edit.span)
+            cuts.append((start, end, edit.code.encode()))
+        elif isinstance(edit, RemoveArgument):
+            extent = _argument(lines, tree, edit)
+            if extent is None:
+                return None
+            cuts.append((*extent, b""))
+    cuts.sort()
+    if any(first[1] > second[0] for first, second in zip(cuts, cuts[1:])):
+        return None
+    data = lines.data
+    for start, end, code in reversed(cuts):
+        data = data[:start] + code + data[end:]
+    return data.decode()
+
+
+def _argument(lines: Lines, tree: ast.Module, edit: RemoveArgument) -> tuple[int, int] | None:
+    """The bytes of an argument with the comma that goes with it, where they stand on one line."""
+    if edit.span.line != edit.span.end_line:
+        return None
+    call = next((n for n in ast.walk(tree) if isinstance(n, ast.Call) and Span.of(n) == edit.span), None)
+    if call is None:
+        return None
+    parts: list[ast.expr | ast.keyword] = sorted(
+        [*call.args, *call.keywords], key=lambda n: (n.lineno, n.col_offset)
+    )
+    for number, part in enumerate(parts):
+        by_name = isinstance(part, ast.keyword) and part.arg == edit.argument
+        by_place = isinstance(edit.argument, int) and number == edit.argument
+        if not (by_name or by_place):
+            continue
+        start, end = lines.extent(Span.of(part))
+        close = lines.extent(edit.span)[1] - 1
+        if len(parts) == 1:
+            return start, close
+        if number + 1 < len(parts):
+            return start, lines.extent(Span.of(parts[number + 1]))[0]
+        return lines.extent(Span.of(parts[number - 1]))[1], close
+    return None
