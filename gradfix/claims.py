@@ -126,6 +126,9 @@ def merge(seeds: Sequence[int], by_seed: Sequence[Sequence[Check]]) -> list[Chec
     for group in found.values():
         failed = [(seed, one) for seed, one in group if one.verdict == "fails"]
         held = [one for _, one in group if one.verdict == "holds"]
+        # A fixed program that has not been seen to run on every seed has not been seen to run.
+        if group[0][1].name == "fixed-runs" and len(held) < len(group):
+            held = []
         if failed:
             seed, one = failed[0]
             merged.append(
@@ -135,7 +138,7 @@ def merge(seeds: Sequence[int], by_seed: Sequence[Sequence[Check]]) -> list[Chec
             part = f" (on {len(held)} of {len(group)} seeds)" if len(held) < len(group) else ""
             merged.append(replace(held[0], detail=held[0].detail + part))
         else:
-            merged.append(group[0][1])
+            merged.append(next(one for _, one in group if one.verdict == "not checked"))
     return merged
 
 

@@ -512,7 +512,7 @@ def _verify(trials: Sequence[_Trial], interpreter: Interpreter, total: float) ->
             # The originals first: for one that cannot be run, nothing else needs to be.
             runner.run(trial.before(trial.seeds[0]) for trial in trials)
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
-            runner.run(job for trial in runnable for job in trial.jobs())
+            runner.run(job for trial in runnable for _, job in trial.versions())
             found = [trial.evidence(runner) for trial in trials]
     except CannotRun as error:
         found = [Evidence("not run", str(error)) for _ in trials]
@@ -547,13 +547,15 @@ class _Trial:
         """A graph that was freed or whose tensors moved can be kept; one that never was cannot."""
         return self.rewrite.claim.raises in ("E1", "E2")
 
-    def jobs(self) -> list[Job]:
-        jobs = [version(seed) for seed in self.seeds for version in (self.before, self.after)]
+    def versions(self) -> list[tuple[str, Job]]:
+        """Everything that is run, and what each run is called."""
+        versions = [("before", self.before(seed)) for seed in self.seeds]
+        versions += [("after", self.after(seed)) for seed in self.seeds]
         if self.needs_reference:
-            jobs += [self.reference(seed) for seed in self.seeds]
+            versions += [("reference", self.reference(seed)) for seed in self.seeds]
         if self.rewrite.claim.feeds:
-            jobs += self.still()
-        return jobs
+            versions += zip(("reference, weights held still", "after, weights held still"), self.still())
+        return versions
 
     def obstacle(self, runner: Runner) -> str | None:
         """Why the original could not be run far enough, if so."""
@@ -566,29 +568,19 @@ class _Trial:
         return text.replace(f"{project_root(self.rewrite.path)}{os.sep}", "")
 
     def evidence(self, runner: Runner) -> Evidence:
-        (first,) = runner.run([self.before(self.seeds[0])])
-        versions: list[tuple[str, Job]] = [("before", self.before(self.seeds[0]))]
         blocked = self.obstacle(runner)
-        checks: tuple[Check, ...] = ()
-        if blocked is None:
-            versions = [("before", self.before(seed)) for seed in self.seeds]
-            versions += [("after", self.after(seed)) for seed in self.seeds]
-            if self.needs_reference:
-                versions += [("reference", self.reference(seed)) for seed in self.seeds]
-            if self.rewrite.claim.feeds:
-                names = ("reference, weights held still", "after, weights held still")
-                versions += zip(names, self.still())
-            checks = tuple(replace(c, detail=self.relative(c.detail)) for c in self.checks(runner))
+        versions = self.versions()[:1] if blocked else self.versions()
         recordings = runner.run(job for _, job in versions)
         runs = tuple(
             Run(name, job.seed, self.relative(claims.summary(recording)))
             for (name, job), recording in zip(versions, recordings)
         )
-        found = Evidence("not run", blocked or "", checks, runs, first.python, "", first.torch, self.seeds)
-        if blocked is None:
-            outcome, reason = self.judge(runner, checks)
-            found = replace(found, outcome=outcome, reason=reason)
-        return found
+        python, torch = recordings[0].python, recordings[0].torch
+        if blocked:
+            return Evidence("not run", blocked, (), runs, python, "", torch, self.seeds)
+        checks = tuple(replace(one, detail=self.relative(one.detail)) for one in self.checks(runner))
+        outcome, reason = self.judge(runner, checks)
+        return Evidence(outcome, reason, checks, runs, python, "", torch, self.seeds)
 
     def checks(self, runner: Runner) -> list[Check]:
         """The checks of all seeds, merged."""
@@ -612,6 +604,9 @@ class _Trial:
                     "two runs of the original with the same seed differ, so nothing can be compared",
                 )
             return "refuted", failed[0].detail
+        for one in checks:
+            if one.name == "fixed-runs" and one.verdict == "not checked":
+                return "not run", one.detail
         held = [check for check in checks if check.verdict == "holds"]
         settled = {check.subject for check in held if check.name in ("unchanged", "reference")}
         for one in checks:

@@ -383,6 +383,8 @@ def test_a_check_that_fails_on_one_seed_fails() -> None:
     assert merge((0, 1), [[unknown], [good]]) == [Check("kept", "holds", "fine (on 1 of 2 seeds)")]
     assert merge((0, 1), [[unknown], [unknown]]) == [unknown]
     assert merge((7,), [[bad]]) == [bad]
+    ran, cut = Check("fixed-runs", "holds", "ran"), Check("fixed-runs", "not checked", "cut")
+    assert merge((0, 1), [[ran], [cut]]) == [cut]
     apart = [Check("feeds", "holds", "x", "a"), Check("feeds", "fails", "y", "b")]
     assert merge((0,), [apart]) == apart
 

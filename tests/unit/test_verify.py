@@ -1081,10 +1081,19 @@ def test_an_error_that_the_budget_does_not_reach(tmp_path: Path) -> None:
     )
     claim = Claim("E1", line(late, "if step == 4"))
     evidence = runner.verify_rewrite(
-        tmp_path / "late.py", late, REGRESSION, claim, Effect.REPAIRS, limits=Limits(steps=2)
+        tmp_path / "late.py", late, REGRESSION, claim, Effect.REPAIRS, limits=Limits(steps=2), seeds=(0,)
     )
     assert evidence.outcome == "not run"
     assert evidence.reason == "E1 was not raised within the budget (the original ran 2 steps of optimizer)"
+
+
+def test_a_fixed_program_that_takes_too_long_is_not_proved(tmp_path: Path) -> None:
+    after = edited(GAN, DETACHED, ("for step in", "import time; time.sleep(60)\nfor step in"))
+    evidence = runner.verify_rewrite(
+        tmp_path / "slow.py", GAN, after, GAN_E1, Effect.REPAIRS, limits=Limits(seconds=1), seeds=(0,)
+    )
+    assert evidence.outcome == "not run", evidence.lines()
+    assert evidence.reason == "the fixed program ran 0 backward calls before its time was spent"
 
 
 def test_arguments_reach_the_script(tmp_path: Path) -> None:
