@@ -35,11 +35,11 @@ from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, ModuleCall, Node, Step, reach
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import backwards, calls_in, detached_code, owner, steps
+from gradfix.autograd.questions import backwards, calls_in, carrying, detached_code, owner, steps
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
-from gradfix.diagnosis import Diagnosis, diagnose, stale_step
+from gradfix.diagnosis import Diagnosis, diagnose, feeding, stale_step
 from gradfix.edits import drop_retain, insert, line, move, names_bound, names_read, note, receiver
 
 
@@ -278,15 +278,19 @@ def _plan(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | 
     }
     if one.detached is not None:
         return _undetach(program, one)
-    early = _statements(program, (n for n in dependent if n.serial < step.serial))
-    late = _statements(program, (n for n in dependent if n.serial > step.serial))
+    fed = _feed_again(program, one)
+    if fed is not None:
+        return fed
+    home = program.function(event.site)
+    early = _statements(program, home, (n for n in dependent if n.serial < step.serial))
+    late = _statements(program, home, (n for n in dependent if n.serial > step.serial))
     if not early:
         return None
     others = {
         n for b in backwards(one.run) if b is not event and b.path == event.path for n in b.visited
     }
     shared_nodes = {n for n in dependent if n in others and n.serial < step.serial}
-    shared = _statements(program, shared_nodes)
+    shared = _statements(program, home, shared_nodes)
     exclusive = [s for s in early if s not in shared]
     step_statement = program.statement(step.site)
     if not late:
@@ -337,15 +341,71 @@ def _undetach(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str
     return edits, _detach(program, one, others), "repeat the forward after the step"
 
 
-def _statements(program: Program, nodes: Iterable[Node]) -> list[ast.stmt]:
-    """The statements of the training code that computed ``nodes``, in order."""
-    found = {program.statement(_place(n)): None for n in nodes}
+def _feed_again(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | None:
+    """Where the network that was stepped on only feeds: predict again from its detached output.
+
+    A discriminator's loss that reuses the prediction of the generator's loss, after the generator's step.
+    """
+    event = one.event
+    fed = feeding(one.run, event)
+    if fed is None or not fed[1] & set(one.step.optimizer.owned()):
+        return None
+    mine, foreign, targets = fed
+    own = set(mine.owned())
+    home = program.function(event.site)
+    lines: list[str] = []
+    first: ast.stmt | None = None
+    for call in calls_in(event.visited):
+        if not call.leaves & own or call.leaves & foreign or call.serial > one.step.serial:
+            continue
+        operands = carrying(call, targets)
+        if not operands:
+            continue
+        made = program.statement(call.site)
+        nodes = {n for n in event.visited if n.call is call}
+        late = _statements(
+            program,
+            home,
+            (
+                n
+                for n in event.visited
+                if n.serial > one.step.serial and any(m in nodes for m in reach([(n, True)]))
+            ),
+        )
+        pairs = _bindings(made)
+        if pairs is None or not late or program.function(made) is not home:
+            return None
+        first = late[0] if first is None or late[0].lineno < first.lineno else first
+        for target, value in pairs:
+            if not any(n is call.site for n in ast.walk(value)):
+                continue
+            text = program.segment(value)
+            for expression, held in operands:
+                code = detached_code(program.segment(expression), expression, held)
+                if code is None:
+                    return None
+                text = text.replace(program.segment(expression), code, 1)
+            if not _means_the_same(program, made, value, late[0]):
+                return None
+            lines.append(f"{program.segment(target)} = {text}")
+    if first is None:
+        return None
+    return [insert(first, "before", "\n".join(lines))], [], "predict again from the detached input after the step"
+
+
+def _statements(program: Program, home: ast.AST, nodes: Iterable[Node]) -> list[ast.stmt]:
+    """The statements that computed ``nodes``, in order: those of the function ``home``, where it did."""
+    found = {program.statement(_place(program, home, n)): None for n in nodes}
     return sorted(found, key=lambda s: s.lineno)
 
 
-def _place(node: Node) -> ast.AST:
-    """Where the training code caused a node: the call of the network, for what happens inside it."""
-    return node.call.site if node.call is not None else node.site
+def _place(program: Program, home: ast.AST, node: Node) -> ast.AST:
+    """Where the code caused a node: the call of the network, or of the function that computed it."""
+    site, stack = (node.call.site, node.call.stack) if node.call is not None else (node.site, node.stack)
+    for place in (site, *(call for call, _ in reversed(stack))):
+        if isinstance(place, ast.expr) and program.function(place) is home:
+            return place
+    return site
 
 
 def _repeat(program: Program, one: Stale, shared: list[ast.stmt], anchor: ast.stmt) -> list[str] | None:

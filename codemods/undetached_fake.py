@@ -197,10 +197,10 @@ def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
     mine, foreign, targets = fed
     own = set(mine.owned())
     cuts: list[tuple[ModuleCall, ast.expr, Value]] = []
-    for call in calls_in(backward.visited):
-        if not call.leaves & own or call.leaves & foreign:
-            continue
-        operands = carrying(call, targets)
+    calls = [c for c in calls_in(backward.visited) if c.leaves & own and not c.leaves & foreign]
+    for call in calls:
+        # Where one of its own networks feeds another, the cut belongs before the first.
+        operands = carrying(call, targets, [c for c in calls if c is not call])
         if operands and (reused(run, backward, call) or _differentiated(run, call)):
             return None
         places = {place for _, place, _ in cuts}
@@ -244,8 +244,20 @@ def _finding(program: Program, leak: Leak) -> Finding:
 
 
 def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
+    """Cut where the network is called; or, where that is in a helper that serves both losses, in its caller."""
+    yield from _fixes_at(program, leak, [(e, v) for _, e, v in leak.cuts])
+    outer: list[tuple[ast.expr, Value]] = []
+    for call, _, value in leak.cuts:
+        handed = [(e, v) for _, args in call.stack for v, e in args if v is value]
+        if not handed:
+            return
+        outer += [place for place in handed[:1] if place[0] not in [e for e, _ in outer]]
+    yield from _fixes_at(program, leak, outer)
+
+
+def _fixes_at(program: Program, leak: Leak, places: list[tuple[ast.expr, Value]]) -> Iterator[Fix]:
     detach: list[Edit] = []
-    for _, expression, value in leak.cuts:
+    for expression, value in places:
         code = detached_code(program.segment(expression), expression, value)
         if code is None:
             return
@@ -262,7 +274,9 @@ def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
         claim = Claim(unchanged=(line(leak.optimizer.created),))
     else:
         claim = Claim()
-    message = "detach " + ", ".join(f"`{program.segment(e)}`" for _, e, _ in leak.cuts)
+    message = "detach " + ", ".join(dict.fromkeys(f"`{program.segment(e)}`" for e, _ in places))
+    if len({e.lineno for e, _ in places} | {leak.cuts[0][1].lineno}) > 1:
+        message += " on line " + ", ".join(str(n) for n in sorted({e.lineno for e, _ in places}))
     for choice in _choices(list(retained.values())):
         suffix = " and drop retain_graph=True" if choice else ""
         if choice and len(choice) < len(retained):

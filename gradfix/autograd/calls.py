@@ -1052,7 +1052,7 @@ def _enter_call(
     if run.current_call is not None or not isinstance(node, ast.Call):
         return None
     operands = [(e, v) for v, e in [*args, *keywords.values()]]
-    entered = ModuleCall(module, node, operands, run.path, run.tick(), set(leaves))  # type: ignore[arg-type]
+    entered = ModuleCall(module, node, operands, run.path, run.tick(), set(leaves), run.stack)  # type: ignore[arg-type]
     run.current_call = entered
     run.module_calls.append(entered)
     return entered
@@ -1077,7 +1077,9 @@ def call_function(run: Run, function: Function, args: list[Argument], keywords: 
         run.grad_enabled = False
     run.depth += 1
     run.active.append(definition)
-    statement = run.statement
+    statement, stack = run.statement, run.stack
+    if run.current_call is None:
+        run.stack = (*stack, (node, args))
     try:
         flow = run.block(definition.body, frame)
     finally:
@@ -1085,7 +1087,7 @@ def call_function(run: Run, function: Function, args: list[Argument], keywords: 
         run.active.pop()
         if function.graph_free:
             run.grad_enabled = enabled
-        run.statement = statement
+        run.statement, run.stack = statement, stack
     if flow is None:
         return NONE
     value = getattr(flow, "value", None)

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Tri = bool | None
 """True, False, or None for "cannot know"."""
 
 Path = tuple[tuple[ast.AST, int], ...]
 """The loops that were running, outermost first, each with the number of its pass (from 0)."""
+
+Stack = tuple[tuple[ast.AST, list[tuple[Any, ast.expr]]], ...]
+"""The calls of the project's functions that were in progress, outermost first, with their arguments."""
 
 Kind = Literal["E1", "E2", "E3", "E4"]
 
@@ -106,6 +109,7 @@ class ModuleCall:
     path: Path
     serial: int
     leaves: set[Leaf] = field(default_factory=set)
+    stack: Stack = ()
 
 
 class Node:
@@ -125,14 +129,18 @@ class Node:
         "saves",
         "serial",
         "site",
+        "stack",
     )
 
-    def __init__(self, op: str, site: ast.AST, serial: int, path: Path, call: ModuleCall | None) -> None:
+    def __init__(
+        self, op: str, site: ast.AST, serial: int, path: Path, call: ModuleCall | None, stack: Stack
+    ) -> None:
         self.op = op
         self.site = site
         self.serial = serial
         self.path = path
         self.call = call
+        self.stack = stack
         self.edges: list[Edge] = []
         self.leaves: list[tuple[Leaf, bool, ast.expr | None]] = []
         self.saved: list[tuple[Storage, int, Leaf | None]] = []

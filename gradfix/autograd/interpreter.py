@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd import calls
-from gradfix.autograd.graph import Change, Event, Leaf, ModuleCall, Node, Path, Tri, reach
+from gradfix.autograd.graph import Change, Event, Leaf, ModuleCall, Node, Path, Stack, Tri, reach
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -122,6 +122,7 @@ class Run:
         self.inside = False
         """Whether this is a call of a function from outside, rather than a run from the top."""
         self.weight = 1
+        self.stack: Stack = ()
         self.depth = 0
         self.max_depth = DEPTH
         self.catching = 0
@@ -291,7 +292,7 @@ class Run:
     def node(self, op: str, site: ast.AST) -> Node:
         """A new node of the graph, recorded here and now."""
         self.serial += 1
-        node = Node(op, site, self.serial, self.path, self.current_call)
+        node = Node(op, site, self.serial, self.path, self.current_call, self.stack)
         self.nodes.append(node)
         return node
 

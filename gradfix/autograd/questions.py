@@ -55,14 +55,29 @@ def calls_in(nodes: Iterable[Node]) -> list[ModuleCall]:
     return sorted(found, key=lambda c: c.serial)
 
 
-def carrying(call: ModuleCall, targets: set[Node]) -> list[tuple[ast.expr, Value]]:
-    """The operands of a network call whose graph certainly leads into ``targets``."""
-    found = []
+def carrying(
+    call: ModuleCall, targets: set[Node], around: Iterable[ModuleCall] = ()
+) -> list[tuple[ast.expr, Value]]:
+    """The operands of a network call whose graph certainly leads into ``targets``.
+
+    Only ways that do not go through the calls of ``around`` count.
+    """
+    found: list[tuple[ast.expr, Value]] = []
+    closed = set(around)
     for expression, value in call.operands:
-        roots = [(t.node, True) for t in tensors_in(value) if t.node is not None]  # type: ignore[arg-type]
-        if roots and any(sure and node in targets for node, sure in reach(roots).items()):
-            found.append((expression, value))
-    return found  # type: ignore[return-value]
+        assert isinstance(value, Value)
+        work = [t.node for t in tensors_in(value) if t.node is not None]
+        seen: set[Node] = set()
+        while work:
+            node = work.pop()
+            if node in seen or node.call in closed:
+                continue
+            if node in targets:
+                found.append((expression, value))
+                break
+            seen.add(node)
+            work += [e.node for e in node.edges if e.certain]
+    return found
 
 
 def without_call(backward: Backward, calls: set[ModuleCall]) -> set[Node]:
