@@ -147,7 +147,11 @@ def _finding(program: Program, carried: Carried) -> Finding:
 def _fixes(program: Program, carried: Carried) -> Iterator[Fix]:
     failure = carried.event.failure
     assert failure is not None and failure.kind in ("E1", "E2")
-    claim = Claim("E1" if failure.kind == "E1" else "E2", line(carried.event.site))
+    # With the graphs retained, passes before the failing one had already reached into each other.
+    if failure.kind == "E1":
+        claim = Claim("E1", line(carried.event.site))
+    else:
+        claim = Claim("E2", line(carried.event.site), ())
     retain = [
         e
         for site in dict.fromkeys(b.site for b in backwards(carried.run) if b.retain is True)

@@ -184,7 +184,7 @@ def _finding(program: Program, one: Misplaced) -> Finding:
 
 def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
     zero, target = program.statement(one.zero.site), program.statement(one.backward.site)
-    claim = Claim(unchanged="all" if one.effect is Effect.REPAIRS else ())
+    claim = Claim(unchanged=())
     mine = set(one.step.optimizer.owned())
     foreign = [leaf for leaf in one.zero.leaves if leaf not in mine]
     single = isinstance(zero, ast.Expr) and zero.value is one.zero.site
@@ -198,7 +198,7 @@ def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
     code = f"{name}.zero_grad()"
     edits: tuple[Edit, ...] = (insert(target, "before", code),)
     if one.effect is Effect.CHANGES:
-        yield Fix("clear again before the backward", one.effect, edits, Claim(unchanged=()))
+        yield Fix("clear again before the backward", one.effect, edits, claim)
 
 
 def _adjacent(program: Program, first: ast.stmt, second: ast.stmt) -> bool:

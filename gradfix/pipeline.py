@@ -375,7 +375,7 @@ def _apply_in_turn(analysis: _Analysis, options: Options) -> tuple[_Analysis, tu
         after = _resolved(analysis, candidate.finding, candidate.fix, options)
         if after is None:
             continue
-        attempt = _prove(analysis.source, candidate, after.source.text, options)
+        attempt = _prove(analysis, candidate, after, options)
         if attempt.applied:
             applied.append(attempt)
             refuted.pop(candidate.key, None)
@@ -406,20 +406,27 @@ def _candidates(analysis: _Analysis, options: Options) -> Iterator[_Candidate]:
                 yield _Candidate((*identity, ordinal, fix.message), finding, fix)
 
 
-def _prove(before: Source, candidate: _Candidate, after: str, options: Options) -> Attempt:
-    """Run the file before and after, and hold what happens against the claim of the fix."""
-    attempt = Attempt(candidate.finding, candidate.fix, before.text, after, Outcome.UNVERIFIED)
+def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: Options) -> Attempt:
+    """Run the file before and after, and hold what happens against the claim of the fix.
+
+    The claim is completed by what the model says of the fixed program, so the model is tested too.
+    """
+    fix = candidate.fix
+    text = after.source.text
+    if not fix.claim.feeds and before.program is not None and after.program is not None:
+        from gradfix.autograd.prediction import feeds
+
+        fix = replace(fix, claim=replace(fix.claim, feeds=feeds(after.program, before.program)))
+    attempt = Attempt(candidate.finding, fix, before.source.text, text, Outcome.UNVERIFIED)
     if not options.verify:
         return attempt
     from gradfix.verify.runner import verify_rewrite
 
-    fix = candidate.fix
+    path = Path(before.source.path)
     try:
-        evidence = verify_rewrite(
-            Path(before.path), before.text, after, fix.claim, fix.effect, python=options.python
-        )
+        evidence = verify_rewrite(path, before.source.text, text, fix.claim, fix.effect, python=options.python)
     except Exception as error:
-        return replace(attempt, reason=_failure(before.path, "verification", error).message)
+        return replace(attempt, reason=_failure(before.source.path, "verification", error).message)
     outcomes = {"proved": Outcome.PROVED, "refuted": Outcome.REFUTED}
     outcome = outcomes.get(evidence.outcome, Outcome.UNVERIFIED)
     return replace(attempt, outcome=outcome, reason=evidence.reason, evidence=evidence)

@@ -1,0 +1,41 @@
+"""What the model says that every optimizer of a program consumes: a claim that running it can test."""
+
+from __future__ import annotations
+
+import ast
+
+from gradfix.autograd.questions import steps
+from gradfix.autograd.training_step import Program
+
+
+def feeds(fixed: Program, original: Program) -> tuple[tuple[int, str], ...]:
+    """Which backward calls each optimizer of ``fixed`` certainly consumes, the same at every step.
+
+    Gives pairs of the line on which ``original`` constructs the optimizer and the receiver of a backward
+    call. An optimizer is left out where the model is not certain, or where its steps differ.
+    """
+    if not fixed.entries or not original.entries:
+        return ()
+    run, before = fixed.entries[0].runs[0], original.entries[0].runs[0]
+    if len(run.optimizers) != len(before.optimizers) or run.undecided:
+        return ()
+    lines = [o.state.created.lineno for o in before.optimizers if isinstance(o.state.created, ast.expr)]
+    if len(set(lines)) != len(run.optimizers):
+        return ()
+    found: list[tuple[int, str]] = []
+    for optimizer, line in zip(run.optimizers, lines):
+        consumed: set[frozenset[str]] = set()
+        certain = optimizer.state.groups_known
+        for step in steps(run):
+            if step.optimizer is not optimizer.state:
+                continue
+            certain = certain and not step.doubtful
+            receivers: set[str] = set()
+            for backwards in step.consumed.values():
+                for backward, (sure, _) in backwards.items():
+                    certain = certain and sure and len(backward.receivers) == 1
+                    receivers |= {ast.unparse(r) for r in backward.receivers}
+            consumed.add(frozenset(receivers))
+        if certain and len(consumed) == 1:
+            found += [(line, receiver) for receiver in sorted(consumed.pop())]
+    return tuple(found)

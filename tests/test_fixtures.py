@@ -1,0 +1,153 @@
+"""Every fixture of every codemod: what the model says, what is rewritten, and what running both shows."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from conftest import CASES, Case
+
+from gradfix import pipeline, source
+from gradfix.autograd import analyze
+from gradfix.autograd.graph import Backward, Change
+from gradfix.pipeline import Options, Wishes
+from gradfix.preview import spliced
+from gradfix.results import Attempt, Repaired
+from gradfix.rewrite import apply_fixes
+from gradfix.source import Source
+
+FAULTY = [case for case in CASES if case.fixed is not None]
+CLEAN = [case for case in CASES if case.fixed is None]
+
+
+def by_name(case: Case) -> str:
+    return case.name
+
+
+@pytest.fixture(scope="module")
+def options() -> Options:
+    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    assert isinstance(prepared, Options)
+    return prepared
+
+
+def parsed(path: Path, data: bytes | None = None) -> Source:
+    read = source.parse(str(path), path.read_bytes() if data is None else data, 1 << 24)
+    assert isinstance(read, Source)
+    return read
+
+
+def repaired(case: Case, options: Options) -> Repaired:
+    result = pipeline.repair(parsed(case.path), options)
+    assert not result.problems
+    assert not result.messages
+    return result
+
+
+def first_error(path: Path) -> tuple[str, int] | None:
+    """The error that the model predicts for a run from the top."""
+    text = path.read_bytes().decode()
+    program = analyze(ast.parse(text), text, path)
+    assert program.messages == ()
+    for event in program.entries[0].runs[0].events if program.entries else ():
+        site = event.site
+        assert isinstance(site, (ast.expr, ast.stmt))
+        if isinstance(event, Backward) and event.failure is not None and event.certain:
+            return event.failure.kind, site.lineno
+        if isinstance(event, Change) and event.leaf_error:
+            return "E4", site.lineno
+    return None
+
+
+def test_there_are_fixtures() -> None:
+    assert len(FAULTY) > 100
+    assert len(CLEAN) > 100
+
+
+@pytest.mark.parametrize("case", CASES, ids=by_name)
+def test_the_model_predicts_the_error_and_its_line(case: Case) -> None:
+    assert first_error(case.path) == case.raises
+
+
+@pytest.mark.parametrize("case", FAULTY, ids=by_name)
+def test_the_model_predicts_no_error_for_the_fixed_program(case: Case) -> None:
+    assert case.fixed is not None
+    assert first_error(case.fixed) is None
+
+
+@pytest.mark.parametrize("case", FAULTY, ids=by_name)
+def test_a_faulty_program_is_repaired(case: Case, options: Options) -> None:
+    assert case.fixed is not None
+    result = repaired(case, options)
+    assert result.after.decode() == case.fixed.read_bytes().decode()
+    assert not result.remaining
+    assert case.fault in {attempt.finding.code for attempt in result.applied}
+    assert case.effect in {attempt.fix.effect.value for attempt in result.applied}
+
+
+@pytest.mark.parametrize("case", FAULTY, ids=by_name)
+def test_a_second_run_changes_nothing(case: Case, options: Options) -> None:
+    assert case.fixed is not None
+    result = pipeline.repair(parsed(case.fixed), options)
+    assert result.after == result.before
+    assert not result.remaining
+
+
+@pytest.mark.parametrize("case", CLEAN, ids=by_name)
+def test_right_code_stays_as_it_is(case: Case, options: Options) -> None:
+    result = repaired(case, options)
+    assert [reported.finding.message for reported in result.remaining] == []
+    assert result.after == result.before
+
+
+@pytest.mark.parametrize("case", FAULTY, ids=by_name)
+def test_a_preview_is_what_is_written(case: Case, options: Options) -> None:
+    read = parsed(case.path)
+    program = analyze(read.tree, read.text, case.path)
+    for codemod in options.catalog.codemods:
+        for finding in codemod.find(program):
+            for fix in finding.fixes:
+                quick = spliced(read.text, read.tree, fix.edits)
+                written = apply_fixes(read.text, [fix.edits])
+                if quick is not None and written.applied:
+                    assert quick == written.text
+
+
+@pytest.fixture(scope="module")
+def attempts(options: Options) -> list[tuple[Case, Attempt]]:
+    return [(case, attempt) for case in FAULTY for attempt in repaired(case, options).applied]
+
+
+def test_every_repair_is_proved_by_running_it(attempts: list[tuple[Case, Attempt]]) -> None:
+    """Both versions run under torch; gradients, errors and what each step consumes are as claimed."""
+    from gradfix.verify.runner import Rewrite, verify_rewrites
+
+    rewrites = [
+        Rewrite(case.path, attempt.before, attempt.after, attempt.fix.claim, attempt.fix.effect)
+        for case, attempt in attempts
+    ]
+    evidence = verify_rewrites(rewrites, seeds=(0,))
+    unproved = {
+        case.name: one.lines() for (case, _), one in zip(attempts, evidence) if one.outcome != "proved"
+    }
+    assert unproved == {}
+
+
+@pytest.fixture(scope="module")
+def clean_runs() -> list[tuple[Case, tuple[str, int] | None]]:
+    """What torch says of the programs that must not change."""
+    from gradfix.verify.runner import Job, run_many
+
+    recordings = run_many([Job(case.path, case.path.read_bytes().decode()) for case in CLEAN])
+    found: list[tuple[Case, tuple[str, int] | None]] = []
+    for case, recording in zip(CLEAN, recordings):
+        error = recording.crash
+        found.append((case, (error.kind, error.line) if error is not None else None))
+    return found
+
+
+def test_right_code_runs_as_its_header_says(
+    clean_runs: list[tuple[Case, tuple[str, int] | None]],
+) -> None:
+    assert [(case.name, error) for case, error in clean_runs if error != case.raises] == []
