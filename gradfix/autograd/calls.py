@@ -443,7 +443,8 @@ def each_changed(run: Run, each: Each, site: ast.AST) -> None:
     """An in-place write to every parameter of a set (or to its gradients or data)."""
     if each.view == "":
         for leaf in each.leaves:
-            run.change(Tensor.of_leaf(leaf), site, "in-place write")
+            event = run.change(Tensor.of_leaf(leaf), site, "in-place write")
+            event.leaf_error = leaf.requires is True and run.grad_enabled is True and not run.catching
 
 
 def extend(run: Run, target: Sequence, value: Value) -> None:
@@ -1367,6 +1368,10 @@ def _tensor_method(
 
 def _overload(name: str, args: list[Argument], keywords: Keywords) -> Operator | None:
     """The row of a tensor method for these arguments."""
+    if args and isinstance(args[0][0], Tensor):
+        found = operators.method(f"{name}.other")
+        if found is not None:
+            return found
     if args and isinstance(args[0][0], Const) and isinstance(args[0][0].value, (int, float)):
         found = operators.method(f"{name}.scalar") or (
             operators.method(f"{name}.dim") if isinstance(args[0][0].value, int) else None

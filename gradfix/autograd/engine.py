@@ -119,6 +119,8 @@ def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.
     nodes: list[tuple[Node, bool]] = []
     if outputs is not None:
         nodes = [(t.node, True) for t in tensors_in(outputs) if t.node is not None]
+    if isinstance(outputs, Tensor) and outputs.requires is False and event.certain:
+        event.failure = Failure("E3", None, None)
     known = inputs is not None and not isinstance(inputs, Opaque)
     if not known:
         event.certain = False

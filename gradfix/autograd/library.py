@@ -161,6 +161,10 @@ def _function_row(lookup: str, name: str, args: list[Argument], keywords: Keywor
         found = operators.function(f"{lookup}.scalar") or operators.function(f"{lookup}.dim")
         if found is not None:
             return found
+    if len(args) > 1 and isinstance(args[1][0], Tensor):
+        found = operators.function(f"{lookup}.other")
+        if found is not None:
+            return found
     if "dim" in keywords:
         found = operators.function(f"{lookup}.dim")
         if found is not None:

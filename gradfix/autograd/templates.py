@@ -8,9 +8,11 @@ condition, changed an operand in place, or drew on a graph that it was not hande
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ast
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-from gradfix.autograd.graph import Change, Edge, Node, Storage
+from gradfix.autograd.graph import Change, Edge, Event, Leaf, Node, Storage, Tri
 from gradfix.autograd.values import Const, Mapping, Module, Opaque, Sequence, Tensor, Value
 
 if TYPE_CHECKING:
@@ -20,70 +22,133 @@ if TYPE_CHECKING:
 
 
 class Template:
-    """What one call of a network computed, apart from the operands it was called on."""
+    """What one call of a network computed, apart from the operands it was called on.
 
-    __slots__ = ("nodes", "operands", "result")
+    It is taken down at once, in terms of its own: the tensors that came out of that call live on, and may
+    be changed in place.
+    """
 
-    def __init__(self, nodes: list[Node], operands: list[Value], result: Value) -> None:
-        self.nodes = nodes
-        self.operands = operands
-        self.result = result
+    __slots__ = ("nodes", "result", "storages")
+
+    def __init__(self, recorded: list[Node], operands: list[Value], result: Value) -> None:
+        """Raises KeyError if the graph draws on anything but the operands, or the result cannot be told."""
+        places: dict[Node, int] = {}
+        memory: dict[Storage, int] = {}
+        for number, value in enumerate(operands):
+            if isinstance(value, (Tensor, Opaque)) and value.node is not None:
+                places[value.node] = -1 - number
+            if isinstance(value, Tensor):
+                memory[value.storage] = -1 - number
+        self.storages: list[tuple[int, int, list[Event]]] = []
+        self.nodes: list[_Record] = []
+
+        def place(storage: Storage) -> int:
+            if storage not in memory:
+                memory[storage] = len(self.storages)
+                self.storages.append((storage.version, storage.maybe, list(storage.history)))
+            return memory[storage]
+
+        for number, node in enumerate(recorded):
+            places[node] = number
+        for node in recorded:
+            edges = [(places[e.node], e.certain, e.operand) for e in node.edges]
+            saved = [(s if leaf is not None else place(s), v, leaf) for s, v, leaf in node.saved]
+            self.nodes.append((node.op, node.site, node.saves, node.opaque, node.leaves, edges, saved))
+        self.result = _told(result, operands, places, place)
 
     def lay(self, run: Run, operands: list[Value]) -> Value:
         """Record the same graph again, here and now, on other operands."""
-        nodes: dict[Node, Node] = {}
-        storages: dict[Storage, Storage] = {}
-        for old, new in zip(self.operands, operands):
-            if isinstance(old, Tensor) and isinstance(new, Tensor):
-                storages[old.storage] = new.storage
-            old_node, new_node = getattr(old, "node", None), getattr(new, "node", None)
-            if old_node is not None and new_node is not None:
-                nodes[old_node] = new_node
-        given_storages = set(storages)
-        given = {id(old): new for old, new in zip(self.operands, operands)}
-        for known in self.nodes:
-            node = nodes[known] = run.node(known.op, known.site)
-            node.saves, node.opaque, node.leaves = known.saves, known.opaque, known.leaves
-            node.edges = [Edge(nodes[e.node], e.certain, e.operand) for e in known.edges]
-            for storage, version, leaf in known.saved:
-                if leaf is not None:
+        storages = [_storage(*memory) for memory in self.storages]
+        made = [run.node(record[0], record[1]) for record in self.nodes]
+
+        def node_at(place: int) -> Node:
+            if place >= 0:
+                return made[place]
+            node = getattr(operands[-1 - place], "node", None)
+            assert isinstance(node, Node)
+            return node
+
+        def storage_at(place: int) -> Storage:
+            if place >= 0:
+                return storages[place]
+            tensor = operands[-1 - place]
+            assert isinstance(tensor, Tensor)
+            return tensor.storage
+
+        for node, (_, _, saves, opaque, leaves, edges, saved) in zip(made, self.nodes):
+            node.saves, node.opaque, node.leaves = saves, opaque, leaves
+            node.edges = [Edge(node_at(place), certain, operand) for place, certain, operand in edges]
+            for storage, version, leaf in saved:
+                if isinstance(storage, Storage):
                     node.saved.append((storage, storage.version, leaf))
-                    continue
-                if storage in given_storages:
-                    node.saved.append((storages[storage], storages[storage].version, None))
-                    continue
-                copy = storages.get(storage)
-                if copy is None:
-                    copy = storages[storage] = _copy(storage)
-                node.saved.append((copy, version, None))
-        return _rebuilt(self.result, nodes, storages, given)
+                else:
+                    held = storage_at(storage)
+                    node.saved.append((held, version if storage >= 0 else held.version, None))
+        return _retold(self.result, operands, node_at, storage_at)
 
 
-def _copy(storage: Storage) -> Storage:
-    copy = Storage()
-    copy.version, copy.maybe, copy.history = storage.version, storage.maybe, list(storage.history)
-    return copy
+_Record = tuple[
+    str,
+    ast.AST,
+    Tri,
+    bool,
+    list[tuple[Leaf, bool, ast.expr | None]],
+    list[tuple[int, bool, ast.expr | None]],
+    list[tuple[Storage | int, int, Leaf | None]],
+]
+_Told = tuple[Any, ...]
 
 
-def _rebuilt(
-    value: Value, nodes: dict[Node, Node], storages: dict[Storage, Storage], given: dict[int, Value]
-) -> Value:
-    if id(value) in given:
-        return given[id(value)]
-    if isinstance(value, Tensor):
-        storage = storages.get(value.storage)
-        if storage is None:
-            storage = storages[value.storage] = _copy(value.storage)
-        return Tensor(nodes[value.node] if value.node is not None else None, value.requires, storage)
-    if isinstance(value, Opaque):
-        made = Opaque(value.label, nodes[value.node] if value.node is not None else None)
-        made.requires = value.requires
-        return made
+def _storage(version: int, maybe: int, history: list[Event]) -> Storage:
+    made = Storage()
+    made.version, made.maybe, made.history = version, maybe, list(history)
+    return made
+
+
+def _told(
+    value: Value, operands: list[Value], places: dict[Node, int], place: Callable[[Storage], int]
+) -> _Told:
+    for number, operand in enumerate(operands):
+        if value is operand:
+            return ("given", number)
+    if isinstance(value, Const):
+        return ("const", value)
+    if isinstance(value, Tensor) and value.leaf is None:
+        node = places[value.node] if value.node is not None else None
+        return ("tensor", node, value.requires, place(value.storage))
+    if isinstance(value, Opaque) and value.leaf is None:
+        return ("opaque", value.label, places[value.node] if value.node is not None else None, value.requires)
     if isinstance(value, Sequence):
-        return Sequence(value.kind, [_rebuilt(v, nodes, storages, given) for v in value.items], value.open)
+        return ("sequence", value.kind, [_told(v, operands, places, place) for v in value.items], value.open)
     if isinstance(value, Mapping):
-        return Mapping({k: _rebuilt(v, nodes, storages, given) for k, v in value.items.items()}, value.open)
-    return value
+        items = {k: _told(v, operands, places, place) for k, v in value.items.items()}
+        return ("mapping", items, value.open)
+    raise KeyError
+
+
+def _retold(
+    told: _Told,
+    operands: list[Value],
+    node_at: Callable[[int], Node],
+    storage_at: Callable[[int], Storage],
+) -> Value:
+    match told:
+        case ("given", number):
+            return operands[number]
+        case ("const", value):
+            assert isinstance(value, Const)
+            return value
+        case ("tensor", node, requires, storage):
+            return Tensor(node_at(node) if node is not None else None, requires, storage_at(storage))
+        case ("opaque", label, node, requires):
+            made = Opaque(label, node_at(node) if node is not None else None)
+            made.requires = requires
+            return made
+        case ("sequence", kind, items, open_):
+            return Sequence(kind, [_retold(t, operands, node_at, storage_at) for t in items], open_)
+        case ("mapping", items, open_):
+            return Mapping({k: _retold(t, operands, node_at, storage_at) for k, t in items.items()}, open_)
+    raise AssertionError(told)
 
 
 def kind(run: Run, module: Module, operands: list[Value]) -> Hashable | None:
@@ -126,9 +191,10 @@ def templated(run: Run, module: Module, operands: list[Value], forward: Callable
     run.kept.append(module)
     result = forward()
     if before == _effects(run) and versions == [v.storage.version for v in operands if isinstance(v, Tensor)]:
-        template = Template(run.nodes[start:], list(operands), result)
-        if _closed(template) and not _stores(run, module):
-            run.templates[key] = template
+        with suppress(KeyError):
+            template = Template(run.nodes[start:], operands, result)
+            if not _stores(run, module):
+                run.templates[key] = template
     return result
 
 
@@ -144,29 +210,6 @@ def _effects(run: Run) -> tuple[int, ...]:
         len(run.differentiated),
         len(run.optimizers),
     )
-
-
-def _closed(template: Template) -> bool:
-    """Whether the graph draws on nothing but the operands, and the result is made of known parts."""
-    inner = set(template.nodes)
-    inner |= {v.node for v in template.operands if isinstance(v, (Tensor, Opaque)) and v.node is not None}
-    if any(edge.node not in inner for node in template.nodes for edge in node.edges):
-        return False
-    return _plain(template.result, inner, {id(v) for v in template.operands})
-
-
-def _plain(value: Value, inner: set[Node], given: set[int]) -> bool:
-    if id(value) in given or isinstance(value, Const):
-        return True
-    if isinstance(value, Tensor):
-        return value.leaf is None and (value.node is None or value.node in inner)
-    if isinstance(value, Opaque):
-        return value.leaf is None and (value.node is None or value.node in inner)
-    if isinstance(value, Sequence):
-        return all(_plain(v, inner, given) for v in value.items)
-    if isinstance(value, Mapping):
-        return all(_plain(v, inner, given) for v in value.items.values())
-    return False
 
 
 def _stores(run: Run, module: Module) -> bool:
