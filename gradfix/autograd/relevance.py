@@ -15,7 +15,8 @@ DIRECT = re.compile(r"\b(?:backward|manual_backward|step|zero_grad|autograd\s*\.
 """Calls that move gradients or parameters."""
 GRAPH = re.compile(r"\b(?:detach_?|no_grad|requires_grad_?|retain_graph|inference_mode|set_grad_enabled|clone)\b")
 """What shapes the graph: a condition around it is worth both outcomes."""
-BACKWARD = re.compile(r"\b(?:backward|manual_backward|autograd\s*\.\s*grad)\b\s*\(")
+BACKWARD = re.compile(r"(?<!def )\b(?:backward|manual_backward|grad)\b\s*\(")
+"""Where a backward may be called; whether it is one, and not a comment, the syntax tree says."""
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -35,8 +36,8 @@ class Relevance:
         self.switches_mode = "set_grad_enabled" in text
         """Whether the mode in which a function is called cannot be taken for granted."""
         self.graph = self._lines(GRAPH)
-        self.direct = self._spread(DIRECT)
-        self.backwards = self._spread(BACKWARD)
+        self.backwards = self._spread(self._calls(tree))
+        self.direct = self._spread(self._lines(DIRECT)) if self.backwards else []
 
     def _collect(self, body: list[ast.stmt], cls: ast.ClassDef | None) -> None:
         for statement in body:
@@ -58,9 +59,20 @@ class Relevance:
     def _lines(self, pattern: re.Pattern[str]) -> list[int]:
         return sorted({bisect_right(self._starts, m.start()) for m in pattern.finditer(self._text)})
 
-    def _spread(self, pattern: re.Pattern[str]) -> list[int]:
-        """The lines that match, and those that mention a function that holds such lines, and so on."""
-        found = self._lines(pattern)
+    def _calls(self, tree: ast.Module) -> list[int]:
+        """The lines on which something is differentiated."""
+        candidates = self._lines(BACKWARD)
+        found: set[int] = set()
+        for statement in tree.body:
+            if not _within(statement, candidates):
+                continue
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Call) and _differentiates(node.func):
+                    found.add(node.func.end_lineno or node.lineno)
+        return sorted(found)
+
+    def _spread(self, found: list[int]) -> list[int]:
+        """The lines found, and those that mention a function that holds such lines, and so on."""
         known: set[str] = {"__init__", "__call__"}
         while True:
             names = {f.name for f in self.functions if f.name not in known and _within(f, found)}
@@ -123,6 +135,15 @@ class Relevance:
 def _within(node: ast.AST, lines: list[int]) -> bool:
     at = bisect_left(lines, node.lineno)  # type: ignore[attr-defined]
     return at < len(lines) and lines[at] <= node.end_lineno  # type: ignore[attr-defined]
+
+
+def _differentiates(function: ast.expr) -> bool:
+    if isinstance(function, ast.Attribute):
+        if function.attr == "grad":
+            holder = function.value
+            return getattr(holder, "attr", None) == "autograd" or getattr(holder, "id", None) == "autograd"
+        return function.attr in ("backward", "manual_backward")
+    return isinstance(function, ast.Name) and function.id in ("grad", "backward")
 
 
 def _yields(body: list[ast.stmt]) -> bool:

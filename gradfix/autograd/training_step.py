@@ -17,7 +17,18 @@ from typing import TypeVar
 from gradfix.autograd import calls
 from gradfix.autograd.interpreter import OutOfFuel, Run, Scenario, carried, named
 from gradfix.autograd.relevance import Definition, Relevance
-from gradfix.autograd.values import Class, Function, Instance, Module, Opaque, Value, tensors_in
+from gradfix.autograd.values import (
+    Class,
+    Frame,
+    Function,
+    Instance,
+    Module,
+    Opaque,
+    Optimizer,
+    Tensor,
+    Value,
+    tensors_in,
+)
 from gradfix.codemod import Span
 from gradfix.segments import Lines
 
@@ -157,12 +168,15 @@ def analyze(tree: ast.Module, text: str, path: Path) -> Program:
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
+    shared: list[Frame] = []
     for definition in entry_points(tree, relevance):
         if definition in entered:
             continue
-        entry = explore(
-            definition.name, definition, relevance, lambda run, d=definition: run_entry(run, tree, d), messages
-        )
+
+        def start(run: Run, definition: Definition = definition) -> None:
+            run_entry(run, tree, definition, shared)
+
+        entry = explore(definition.name, definition, relevance, start, messages)
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
@@ -241,12 +255,22 @@ def run_module(run: Run, tree: ast.Module, everything: bool) -> None:
     run.block(body, run.globals)
 
 
-def run_entry(run: Run, tree: ast.Module, definition: Definition) -> None:
-    """Call a function or method of the file as somebody outside would, with unknown arguments."""
-    try:
-        run_module(run, tree, False)
-    except calls.Stopped:
-        pass
+def run_entry(run: Run, tree: ast.Module, definition: Definition, shared: list[Frame]) -> None:
+    """Call a function or method of the file as somebody outside would, with unknown arguments.
+
+    ``shared`` keeps the file's own variables from one call to the next, if no tensor, network or optimizer
+    is among them: a file with hundreds of test methods is executed once.
+    """
+    if shared:
+        run.globals = shared[0]
+    else:
+        try:
+            run_module(run, tree, False)
+        except calls.Stopped:
+            pass
+        stateful = any(isinstance(v, (Module, Optimizer, Tensor)) for v in run.globals.variables.values())
+        if not (stateful or run.nodes or run.optimizers or run.undecided):
+            shared.append(run.globals)
     run.inside = True
     if run.relevance.switches_mode:
         run.grad_enabled = None
