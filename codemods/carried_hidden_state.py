@@ -137,7 +137,7 @@ def _finding(program: Program, carried: Carried) -> Finding:
     notes.append(note(event.site, "this backward goes through the earlier passes as well: autograd raises"))
     return Finding(
         "carried-hidden-state",
-        f"{names} carries the graph of earlier passes of the loop into `{receiver(program, event)}`, {why}",
+        f"{names} {'carry' if len(carried.values) > 1 else 'carries'} the graph of earlier passes of the loop into `{receiver(program, event)}`, {why}",
         Span.of(event.site),
         tuple(notes),
         tuple(_fixes(program, carried)),

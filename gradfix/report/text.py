@@ -23,10 +23,10 @@ class Text:
             yield from self._findings(file.path, file.text, file.findings)
 
     def plan(self, plan: Plan) -> Iterator[str]:
-        """Every rewrite of ``apply`` and what running it showed, then the findings that are left."""
+        """Every rewrite, why it was made, and what running both versions showed; then what is left."""
         for file in plan.files:
             for attempt in file.attempts:
-                yield self._attempt(file, attempt)
+                yield "".join(f"{line}\n" for line in (*self._attempt(file, attempt), ""))
         for file in plan.files:
             yield from self._findings(file.path, file.text, file.remaining)
 
@@ -34,9 +34,7 @@ class Text:
         """Every rewrite of ``verify`` with all that running both versions showed."""
         for file in plan.files:
             for attempt in file.attempts:
-                yield self._attempt(file, attempt)
-                if attempt.evidence is not None:
-                    yield "".join(f"    {line}\n" for line in attempt.evidence.lines())
+                yield "".join(f"{line}\n" for line in (*self._attempt(file, attempt), ""))
 
     def _findings(self, path: str, text: str, findings: Sequence[Reported]) -> Iterator[str]:
         lines = split_lines(text) if findings else ()
@@ -44,9 +42,11 @@ class Text:
             yield "".join(f"{line}\n" for line in (*self._finding(path, lines, reported), ""))
 
     def _finding(self, path: str, lines: Sequence[str], reported: Reported) -> Iterator[str]:
+        yield from self._why(path, lines, reported.finding, _described(reported))
+
+    def _why(self, path: str, lines: Sequence[str], finding: Finding, told: str) -> Iterator[str]:
         from gradfix.report.excerpt import excerpt
 
-        finding = reported.finding
         yield f"{self._head(path, lines, finding)}: {finding.message}"
         rows = excerpt(lines, finding)
         gutter = len(str(max((row.number or 0 for row in rows), default=0)))
@@ -57,18 +57,34 @@ class Text:
             text = row.text if row.number else self._paint(row.text, _RED if row.primary else _BLUE)
             yield f"{number} {bar} {text}"
         yield f"{' ' * gutter} {bar}"
-        yield f"{' ' * gutter} {self._paint('=', _BLUE)} {_described(reported)}"
+        yield f"{' ' * gutter} {self._paint('=', _BLUE)} {told}"
 
     def _head(self, path: str, lines: Sequence[str], finding: Finding) -> str:
         span = finding.span
         column = character_column(lines[span.line - 1], span.column) if span.line <= len(lines) else 1
         return f"{self._paint(path, _BOLD)}:{span.line}:{column}: {self._paint(finding.code, _RED)}"
 
-    def _attempt(self, file: Repaired, attempt: Attempt) -> str:
+    def _attempt(self, file: Repaired, attempt: Attempt) -> Iterator[str]:
+        """Why, what was rewritten, and what running both versions showed."""
         word, colour = _outcome(file, attempt)
-        head = self._head(file.path, split_lines(attempt.before), attempt.finding)
         why = f": {attempt.reason}" if attempt.reason and attempt.outcome is not Outcome.PROVED else ""
-        return f"{head}: {self._paint(word, colour)}{why}\n    {attempt.fix.effect}: {attempt.fix.message}\n"
+        described = f"{self._paint(word, colour)} ({attempt.fix.effect}): {attempt.fix.message}{why}"
+        yield from self._why(file.path, split_lines(attempt.before), attempt.finding, described)
+        yield from self._difference(attempt)
+        if attempt.evidence is not None:
+            yield from (f"      {line}" for line in attempt.evidence.lines()[:-1])
+
+    def _difference(self, attempt: Attempt) -> Iterator[str]:
+        from difflib import SequenceMatcher
+
+        before, after = split_lines(attempt.before), split_lines(attempt.after)
+        width = len(str(max(len(before), len(after))))
+        for tag, start, end, to_start, to_end in SequenceMatcher(None, before, after, False).get_opcodes():
+            if tag != "equal":
+                for number in range(start, end):
+                    yield self._paint(f"    {number + 1:>{width}} - {before[number]}".rstrip(), _RED)
+                for number in range(to_start, to_end):
+                    yield self._paint(f"    {number + 1:>{width}} + {after[number]}".rstrip(), _GREEN)
 
     def _paint(self, text: str, colour: str) -> str:
         return f"\x1b[{colour}m{text}\x1b[0m" if self._colour and text.strip() else text
