@@ -135,19 +135,19 @@ def test_every_repair_is_proved_by_running_it(attempts: list[tuple[Case, Attempt
 
 
 @pytest.fixture(scope="module")
-def clean_runs() -> list[tuple[Case, tuple[str, int] | None]]:
+def clean_runs() -> list[tuple[Case, tuple[str, int | None] | None]]:
     """What torch says of the programs that must not change."""
     from gradfix.verify.runner import Job, run_many
 
     recordings = run_many([Job(case.path, case.path.read_bytes().decode()) for case in CLEAN])
-    found: list[tuple[Case, tuple[str, int] | None]] = []
+    found: list[tuple[Case, tuple[str, int | None] | None]] = []
     for case, recording in zip(CLEAN, recordings):
-        error = recording.crash
-        found.append((case, (error.kind, error.line) if error is not None else None))
+        error = recording.uncaught
+        found.append((case, (error.kind, error.place.line) if error is not None else None))
     return found
 
 
 def test_right_code_runs_as_its_header_says(
-    clean_runs: list[tuple[Case, tuple[str, int] | None]],
+    clean_runs: list[tuple[Case, tuple[str, int | None] | None]],
 ) -> None:
     assert [(case.name, error) for case, error in clean_runs if error != case.raises] == []
