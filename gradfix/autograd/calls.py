@@ -281,7 +281,8 @@ def _changed_in_place(
     run: Run, tensor: Tensor, node: Node | None, requires: Tri, saves_result: bool, what: str, site: ast.AST
 ) -> Tensor:
     event = run.change(tensor, site, what)
-    if run.grad_enabled is not False and tensor.leaf is not None and tensor.leaf.requires is True:
+    leaf = tensor.leaf or (tensor.base.leaf if tensor.base is not None else None)
+    if run.grad_enabled is not False and leaf is not None and leaf.requires is True:
         event.leaf_error = not run.catching
         return tensor
     if node is not None:
@@ -732,7 +733,11 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
             if name == "grad":
                 run.grad_reads += [(run.tick(), leaf) for leaf in value.leaves]
             return Each(value.leaves, "grad" if "grad" in (name, value.view) else "data")
-        if name in TENSOR_DATA or name == "requires_grad":
+        if name == "requires_grad":
+            flags = {leaf.requires for leaf in value.leaves}
+            flag = flags.pop() if len(flags) == 1 else None
+            return Opaque(name) if flag is None else Const(flag)
+        if name in TENSOR_DATA:
             return Opaque(name)
         return Method(value, name)
     if isinstance(value, (Module, Instance)):

@@ -966,7 +966,16 @@ def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Value:
     value = run.evaluate(node.value, frame)
     if isinstance(node.slice, ast.Slice):
         return calls.slice_of(run, value, node, frame)
+    if isinstance(value, Tensor) and isinstance(node.slice, ast.Tuple) and all(map(_basic, node.slice.elts)):
+        # Slices, integers, None and the ellipsis, in any number, make a view.
+        return calls.item(run, value, Const(0), node.value, node)
     return calls.item(run, value, run.evaluate(node.slice, frame), node.value, node)
+
+
+def _basic(index: ast.expr) -> bool:
+    if isinstance(index, ast.UnaryOp):
+        index = index.operand
+    return isinstance(index, (ast.Slice, ast.Constant))
 
 
 def _lambda(run: Run, node: ast.Lambda, frame: Frame) -> Value:
