@@ -132,12 +132,15 @@ def _finding(program: Program, carried: Carried) -> Finding:
         notes.append(note(failure.culprit.site, "the backward of the pass before has freed that graph"))
         why = "which its backward has freed"
     else:
-        notes.append(note(failure.culprit.site, "this changes weights that the graph of an earlier pass saved"))
+        notes.append(
+            note(failure.culprit.site, "this changes weights that the graph of an earlier pass saved")
+        )
         why = "whose weights a step has changed since"
     notes.append(note(event.site, "this backward goes through the earlier passes as well: autograd raises"))
+    verb = "carry" if len(carried.values) > 1 else "carries"
     return Finding(
         "carried-hidden-state",
-        f"{names} {'carry' if len(carried.values) > 1 else 'carries'} the graph of earlier passes of the loop into `{receiver(program, event)}`, {why}",
+        f"{names} {verb} the graph of earlier passes of the loop into `{receiver(program, event)}`, {why}",
         Span.of(event.site),
         tuple(notes),
         tuple(_fixes(program, carried)),
@@ -161,9 +164,11 @@ def _fixes(program: Program, carried: Carried) -> Iterator[Fix]:
     for detach in (_at_assignment(program, carried), _at_start(program, carried), _at_end(program, carried)):
         if not detach:
             continue
-        for dropped in ([retain, []] if retain else [[]]):
+        for dropped in [retain, []] if retain else [[]]:
             suffix = " and drop retain_graph=True" if dropped else ""
-            yield Fix(f"detach {names} once for each pass{suffix}", Effect.REPAIRS, (*detach, *dropped), claim)
+            yield Fix(
+                f"detach {names} once for each pass{suffix}", Effect.REPAIRS, (*detach, *dropped), claim
+            )
 
 
 def _at_assignment(program: Program, carried: Carried) -> list[Edit] | None:
@@ -228,7 +233,7 @@ def _inside_method(program: Program, carried: Carried) -> Edit | None:
     home = program.function(carried.event.site)
     if len(carried.values) != 1 or home is program.function(carried.loop):
         return None
-    (name, value), = carried.values.items()
+    ((name, value),) = carried.values.items()
     for node, edge in carried.event.failure.route:
         if edge is None or not _current(node, carried.event) or _current(edge.node, carried.event):
             continue
@@ -286,7 +291,7 @@ def _detach_code(carried: Carried, at_end: bool = False) -> str | None:
             lines.append(f"if {name} is not None:\n    {name} = {code}")
         elif not at_end and _is_number(initial):
             return None
-        elif isinstance(value, Tensor) or (isinstance(value, Opaque)):
+        elif isinstance(value, (Tensor, Opaque)):
             plain.append(name)
         else:
             lines.append(f"{name} = {code}")

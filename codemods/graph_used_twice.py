@@ -88,7 +88,9 @@ def _group(run: Run, event: Backward) -> list[Backward]:
     first = event.failure.culprit
     shared = {n for n in event.visited if isinstance(first, Backward) and n in first.visited}
     members = [
-        b for b in backwards(run) if b.path == event.path and any(n in shared for n in b.visited) and b.certain
+        b
+        for b in backwards(run)
+        if b.path == event.path and any(n in shared for n in b.visited) and b.certain
     ]
     if len({b.site for b in members}) < len(members):
         return []

@@ -27,7 +27,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, Step, ZeroGrad
+from gradfix.autograd.graph import Backward, Leaf, Step, ZeroGrad
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     calls_in,
@@ -133,10 +133,10 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
     return None
 
 
-def _passes_through(run: Run, dirt: Backward, mine: set[object], theirs: set[object]) -> bool:
+def _passes_through(run: Run, dirt: Backward, mine: set[Leaf], theirs: set[Leaf]) -> bool:
     """Whether a loss runs through the networks of ``mine`` on its way to every one of ``theirs``."""
     calls = {c for c in calls_in(dirt.visited) if c.leaves & mine and not c.leaves & theirs}
-    targets = holding(dirt.visited, theirs)  # type: ignore[arg-type]
+    targets = holding(dirt.visited, theirs)
     return bool(calls) and bool(targets - without_call(dirt, calls))
 
 
@@ -172,13 +172,19 @@ def _finding(program: Program, one: Misplaced) -> Finding:
             note(one.step.site, f"this step consumes both its gradients and those of `{loss}`"),
         ]
     else:
-        message = f"`{name}.step()` consumes the gradients of earlier passes again: they are cleared too rarely"
+        message = (
+            f"`{name}.step()` consumes the gradients of earlier passes again: they are cleared too rarely"
+        )
         notes = [
             note(one.zero.site, "cleared here, outside the loop of the step"),
             note(one.step.site, "every step of the loop adds up all passes since then"),
         ]
     return Finding(
-        "misplaced-zero-grad", message, Span.of(one.zero.site), tuple(notes), tuple(_fixes(program, one, name))
+        "misplaced-zero-grad",
+        message,
+        Span.of(one.zero.site),
+        tuple(notes),
+        tuple(_fixes(program, one, name)),
     )
 
 

@@ -43,7 +43,9 @@ def find(program: Program) -> Iterator[Finding]:
             fixes: tuple[Fix, ...] = ()
             if name is not None:
                 edit = insert(statement, "before", f"{name}.zero_grad()")
-                fixes = (Fix("clear the gradients of each pass", Effect.CHANGES, (edit,), Claim(unchanged=())),)
+                fixes = (
+                    Fix("clear the gradients of each pass", Effect.CHANGES, (edit,), Claim(unchanged=())),
+                )
             assert isinstance(step.site, ast.Call)
             yield Finding(
                 "missing-zero-grad",

@@ -52,7 +52,11 @@ def find(program: Program) -> Iterator[Finding]:
             assert event.failure is not None and event.failure.node is not None
             origin = event.failure.node.site
             notes = [note(origin, "computed once, before the loop, with a graph")]
-            notes += [note(leaf.created, "because this requires grad") for leaf in _created(outside)]
+            notes += [
+                note(leaf.created, "because this requires grad")
+                for leaf in _created(outside)
+                if leaf.created is not None
+            ]
             notes.append(note(event.site, "every pass goes through it: the second one raises"))
             fixes = tuple(_fixes(outside))
             source = program.segment(origin) if isinstance(origin, ast.expr) else "it"
@@ -88,7 +92,11 @@ def _keyword(leaf: Leaf) -> ast.Call | None:
     call = leaf.created
     if isinstance(call, ast.Call) and leaf.label == "tensor":
         for keyword in call.keywords:
-            if keyword.arg == "requires_grad" and isinstance(keyword.value, ast.Constant) and keyword.value.value:
+            if (
+                keyword.arg == "requires_grad"
+                and isinstance(keyword.value, ast.Constant)
+                and keyword.value.value
+            ):
                 return call
     return None
 

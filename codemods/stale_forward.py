@@ -106,7 +106,8 @@ def mixed(run: Run) -> dict[Hashable, Stale]:
             calls = [
                 c
                 for c in calls_in(n for n, sure in event.visited.items() if sure and n.serial < step.serial)
-                if c.path == event.path and any(leaf in moved for n in event.visited for _, _, leaf in n.saved)
+                if c.path == event.path
+                and any(leaf in moved for n in event.visited for _, _, leaf in n.saved)
                 and c.leaves & moved
             ]
             if calls:
@@ -138,7 +139,11 @@ def silenced(run: Run) -> dict[Hashable, Stale]:
             for n in reach([(t.node, True) for t in tensors_in(value) if t.node])  # type: ignore[arg-type]
             for leaf, _, _ in n.leaves
         }
-        between = [s for s in steps(run) if call.serial < s.serial < serial and call.leaves & set(s.optimizer.owned())]
+        between = [
+            s
+            for s in steps(run)
+            if call.serial < s.serial < serial and call.leaves & set(s.optimizer.owned())
+        ]
         used = any(n.call is call for b in backwards(run) if b.serial < serial for n in b.visited)
         if between and used and feeds & own and not call.leaves & own:
             found.setdefault(event.site, Stale(run, event, between[-1], [call], Effect.CHANGES, site))
@@ -151,9 +156,14 @@ def _is_term(program: Program, site: ast.AST) -> bool:
         if isinstance(outer, ast.Assign):
             return True
         reduction = isinstance(outer, ast.Attribute) and outer.attr in ("sum", "mean")
-        called = isinstance(outer, ast.Call) and isinstance(outer.func, ast.Attribute) and outer.func.attr in (
-            "sum",
-            "mean",
+        called = (
+            isinstance(outer, ast.Call)
+            and isinstance(outer.func, ast.Attribute)
+            and outer.func.attr
+            in (
+                "sum",
+                "mean",
+            )
         )
         added = isinstance(outer, ast.BinOp) and isinstance(outer.op, (ast.Add, ast.Sub))
         if not (reduction or called or added):
@@ -221,10 +231,14 @@ def _finding(program: Program, one: Stale) -> Finding:
         notes.append(note(one.detached, "detached, it adds a constant to the loss: nobody learns from it"))
         why = "detached: the term has no gradient"
     elif failure is None and one.effect is Effect.CHANGES:
-        notes.append(note(event.site, "this backward mixes old activations with new weights, and nothing raises"))
+        notes.append(
+            note(event.site, "this backward mixes old activations with new weights, and nothing raises")
+        )
         why = "a fused step that autograd does not notice: its gradients mix old and new weights"
     elif failure is None:
-        notes.append(note(event.site, "no gradient gets past the detach: the next step has nothing to learn from"))
+        notes.append(
+            note(event.site, "no gradient gets past the detach: the next step has nothing to learn from")
+        )
         why = "and its input was detached: the loss reaches nothing that its optimizer owns"
     elif failure.kind == "E2":
         notes.append(note(event.site, "this backward needs the old ones: autograd raises"))
@@ -257,12 +271,16 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
     kind = failure.kind if failure is not None and failure.kind != "E4" else None
     claim = Claim(kind, line(event.site) if kind else None, (line(one.step.optimizer.created),))
     retain: list[Edit] = []
-    for site in dict.fromkeys(b.site for b in backwards(one.run) if b.retain is True and b.path == event.path):
+    for site in dict.fromkeys(
+        b.site for b in backwards(one.run) if b.retain is True and b.path == event.path
+    ):
         retain += drop_retain(next(b for b in backwards(one.run) if b.site is site))
-    for detached in ([detach, []] if detach else [[]]):
-        for dropped in ([retain, []] if retain else [[]]):
-            message = what + (", detach the first" if detached else "") + (
-                ", drop retain_graph=True" if dropped else ""
+    for detached in [detach, []] if detach else [[]]:
+        for dropped in [retain, []] if retain else [[]]:
+            message = (
+                what
+                + (", detach the first" if detached else "")
+                + (", drop retain_graph=True" if dropped else "")
             )
             yield Fix(message, one.effect, (*edits, *detached, *dropped), claim)
 
@@ -286,9 +304,7 @@ def _plan(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | 
     late = _statements(program, home, (n for n in dependent if n.serial > step.serial))
     if not early:
         return None
-    others = {
-        n for b in backwards(one.run) if b is not event and b.path == event.path for n in b.visited
-    }
+    others = {n for b in backwards(one.run) if b is not event and b.path == event.path for n in b.visited}
     shared_nodes = {n for n in dependent if n in others and n.serial < step.serial}
     shared = _statements(program, home, shared_nodes)
     exclusive = [s for s in early if s not in shared]
@@ -315,7 +331,9 @@ def _plan(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | 
         edits.append(insert(anchor, "before", "\n".join(repeated)))
     place = step_statement if step_statement in program.block(anchor) else None
     for statement in exclusive:
-        edits.append(move(statement, place, "after") if place is not None else move(statement, anchor, "before"))
+        edits.append(
+            move(statement, place, "after") if place is not None else move(statement, anchor, "before")
+        )
     detach = _detach(program, one, others) if shared else []
     what = "repeat the forward after the step" if repeated else "compute the loss after the step"
     return edits, detach, what
@@ -337,7 +355,9 @@ def _undetach(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str
         insert(anchor, "before", "\n".join(lines)),
         ReplaceExpression(Span.of(one.detached), program.segment(held)),
     ]
-    others = {n for b in backwards(one.run) if b is not one.event and b.path == one.event.path for n in b.visited}
+    others = {
+        n for b in backwards(one.run) if b is not one.event and b.path == one.event.path for n in b.visited
+    }
     return edits, _detach(program, one, others), "repeat the forward after the step"
 
 
@@ -390,7 +410,11 @@ def _feed_again(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], s
             lines.append(f"{program.segment(target)} = {text}")
     if first is None:
         return None
-    return [insert(first, "before", "\n".join(lines))], [], "predict again from the detached input after the step"
+    return (
+        [insert(first, "before", "\n".join(lines))],
+        [],
+        "predict again from the detached input after the step",
+    )
 
 
 def _statements(program: Program, home: ast.AST, nodes: Iterable[Node]) -> list[ast.stmt]:
@@ -425,7 +449,9 @@ def _repeat(program: Program, one: Stale, shared: list[ast.stmt], anchor: ast.st
             if text is None or not _means_the_same(program, statement, value, anchor):
                 return None
             code.append(f"{name} = {text}")
-            wanted |= {program.segment(n) for n in ast.walk(value) if isinstance(n, (ast.Name, ast.Attribute))}
+            wanted |= {
+                program.segment(n) for n in ast.walk(value) if isinstance(n, (ast.Name, ast.Attribute))
+            }
         lines = code + lines
     return lines or None
 

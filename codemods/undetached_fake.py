@@ -213,13 +213,15 @@ def _differentiated(run: Run, call: ModuleCall) -> bool:
 
 
 def _finding(program: Program, leak: Leak) -> Finding:
-    call, expression, _ = leak.cuts[0]
+    _call, expression, _ = leak.cuts[0]
     loss = receiver(program, leak.backward)
     name = stepped(program, leak.optimizer) or "its optimizer"
     operand = program.segment(expression)
     notes: list[Note] = [
         note(expression, f"`{operand}` enters this network with its graph"),
-        note(leak.backward.site, f"this backward is for `{name}`, and goes on into what computed `{operand}`"),
+        note(
+            leak.backward.site, f"this backward is for `{name}`, and goes on into what computed `{operand}`"
+        ),
     ]
     if leak.effect is Effect.REPAIRS:
         assert leak.failing is not None and leak.failing.failure is not None
@@ -244,7 +246,7 @@ def _finding(program: Program, leak: Leak) -> Finding:
 
 
 def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
-    """Cut where the network is called; or, where that is in a helper that serves both losses, in its caller."""
+    """Cut where the network is called; or in the caller of a helper that serves both losses."""
     yield from _fixes_at(program, leak, [(e, v) for _, e, v in leak.cuts])
     outer: list[tuple[ast.expr, Value]] = []
     for call, _, value in leak.cuts:

@@ -144,7 +144,9 @@ def adversary(run: Run, backward: Backward, mine: OptimizerState, foreign: set[L
 def reused(run: Run, backward: Backward, call: object) -> bool:
     """Whether another backward of the same pass goes through this very call of the network."""
     return any(
-        other is not backward and other.site is not backward.site and any(n.call is call for n in other.visited)
+        other is not backward
+        and other.site is not backward.site
+        and any(n.call is call for n in other.visited)
         for other in backwards(run)
         if other.path == backward.path
     )
@@ -166,4 +168,3 @@ def stale_step(run: Run, event: Backward) -> Step | None:
     if any(c.leaves & moved for c in calls_in(shared)):
         return step
     return None
-

@@ -258,7 +258,11 @@ def _resolved(
     failed_anew = any(problem not in analysis.problems for problem in after.problems)
     if failed_anew or not _cleaner(analysis, finding, after):
         return None
-    if analysis.program is not None and after.program is not None and starves(analysis.program, after.program):
+    if (
+        analysis.program is not None
+        and after.program is not None
+        and starves(analysis.program, after.program)
+    ):
         return None
     return after
 
@@ -424,7 +428,9 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
 
     path = Path(before.source.path)
     try:
-        evidence = verify_rewrite(path, before.source.text, text, fix.claim, fix.effect, python=options.python)
+        evidence = verify_rewrite(
+            path, before.source.text, text, fix.claim, fix.effect, python=options.python
+        )
     except Exception as error:
         return replace(attempt, reason=_failure(before.source.path, "verification", error).message)
     outcomes = {"proved": Outcome.PROVED, "refuted": Outcome.REFUTED}

@@ -9,6 +9,7 @@ the same text.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Sequence
 
 from gradfix.codemod import Edit, RemoveArgument, ReplaceExpression, Span
@@ -31,7 +32,7 @@ def spliced(text: str, tree: ast.Module, edits: Sequence[Edit]) -> str | None:
                 return None
             cuts.append((*extent, b""))
     cuts.sort()
-    if any(first[1] > second[0] for first, second in zip(cuts, cuts[1:])):
+    if any(first[1] > second[0] for first, second in itertools.pairwise(cuts)):
         return None
     data = lines.data
     for start, end, code in reversed(cuts):
@@ -54,7 +55,7 @@ def _argument(lines: Lines, tree: ast.Module, edit: RemoveArgument) -> tuple[int
         by_place = isinstance(edit.argument, int) and number == edit.argument
         if not (by_name or by_place):
             continue
-        start, end = lines.extent(Span.of(part))
+        start, _end = lines.extent(Span.of(part))
         close = lines.extent(edit.span)[1] - 1
         if len(parts) == 1:
             return start, close

@@ -220,7 +220,9 @@ def apply(
         vague = _graphless(args, keywords)
         if vague is not None:
             requires: Tri = None if vague and run.grad_enabled is not False else False
-            return build(table.outputs, lambda differentiable: Tensor(None, requires if differentiable else False))
+            return build(
+                table.outputs, lambda differentiable: Tensor(None, requires if differentiable else False)
+            )
     slots: list[list[Operand]] = []
     first: Value | None = None
     vague = False
@@ -305,7 +307,13 @@ def simple(run: Run, name: str, args: list[Argument], site: ast.AST) -> Value:
 
 
 def binary(
-    run: Run, op: ast.operator, left: Value, right: Value, left_node: ast.expr, right_node: ast.expr, site: ast.AST
+    run: Run,
+    op: ast.operator,
+    left: Value,
+    right: Value,
+    left_node: ast.expr,
+    right_node: ast.expr,
+    site: ast.AST,
 ) -> Value:
     """``left op right``."""
     if isinstance(left, Const) and isinstance(right, Const):
@@ -314,7 +322,11 @@ def binary(
         return fold(op, left.value, right.value)
     if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, ast.Add):
         return Sequence(left.kind, left.items + right.items, left.open or right.open)
-    if isinstance(left, (Params, Sequence)) and isinstance(right, (Params, Sequence)) and isinstance(op, ast.Add):
+    if (
+        isinstance(left, (Params, Sequence))
+        and isinstance(right, (Params, Sequence))
+        and isinstance(op, ast.Add)
+    ):
         leaves, complete = leaves_of(left)
         more, also = leaves_of(right)
         return Params(leaves + more, complete and also)
@@ -365,7 +377,9 @@ def unknown(
 
     Where exactly one of them carries a graph, what comes out is taken to depend on it.
     """
-    operands = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e) if o.requires is not False]
+    operands = [
+        o for v, e in [*args, *keywords.values()] for o in operands_of(v, e) if o.requires is not False
+    ]
     carrying = len({id(o.node or o.leaf) for o in operands}) + (base is not None)
     result = Opaque(label)
     if not carrying or run.grad_enabled is False:
@@ -436,7 +450,12 @@ def _reserve(module: Module, seen: set[int]) -> None:
             for inner in value.items:
                 if isinstance(inner, Module):
                     _reserve(inner, seen)
-        elif isinstance(value, Opaque) and value.leaf is None and module.rest is None and value.owner is not None:
+        elif (
+            isinstance(value, Opaque)
+            and value.leaf is None
+            and module.rest is None
+            and value.owner is not None
+        ):
             module.rest = Leaf(f"the rest of {module.label}", None)
 
 
@@ -511,9 +530,7 @@ class Iteration(Value):
         self.parts = parts
         self.start = start
 
-    def iterate(
-        self, run: Run, site: ast.expr | None
-    ) -> tuple[list[Value] | None, Callable[[int], Value]]:
+    def iterate(self, run: Run, site: ast.expr | None) -> tuple[list[Value] | None, Callable[[int], Value]]:
         """As :func:`iterate`."""
         inner = [iterate(run, p, site) for p in self.parts]
         if self.kind == "enumerate":
@@ -532,7 +549,8 @@ class Iteration(Value):
                 if count <= 64:
                     return [
                         Sequence(
-                            "tuple", [items[k] if items is not None else element(k) for items, element in inner]
+                            "tuple",
+                            [items[k] if items is not None else element(k) for items, element in inner],
                         )
                         for k in range(count)
                     ], lambda k: NONE
@@ -1033,7 +1051,9 @@ def _call_opaque_module(
 ) -> Value:
     operands = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e)]
     entered = _enter_call(run, value, [leaf], args, keywords, node)
-    recorded, requires, _ = record(run, value.label or "network", node, [operands, [Operand(leaf, None)]], None)
+    recorded, requires, _ = record(
+        run, value.label or "network", node, [operands, [Operand(leaf, None)]], None
+    )
     result = Opaque(value.label)
     if recorded is not None:
         # A network of unknown make: taken to be deep enough to save its own weights.
@@ -1064,7 +1084,9 @@ def _enter_call(
     return entered
 
 
-def call_function(run: Run, function: Function, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def call_function(
+    run: Run, function: Function, args: list[Argument], keywords: Keywords, node: ast.AST
+) -> Value:
     """Follow a call into a function of the project."""
     definition = function.node
     if run.depth >= run.max_depth or run.active.count(definition) >= 2:
@@ -1168,7 +1190,9 @@ def call_module(run: Run, module: Module, args: list[Argument], keywords: Keywor
     try:
         if keywords or entered is None:
             return _forward(run, module, args, keywords, node)
-        return templated(run, module, [v for v, _ in args], lambda: _forward(run, module, args, keywords, node))
+        return templated(
+            run, module, [v for v, _ in args], lambda: _forward(run, module, args, keywords, node)
+        )
     finally:
         if entered is not None:
             run.current_call = None
@@ -1259,7 +1283,8 @@ SAME = frozenset(
 
 PLAIN = frozenset(
     """item tolist numpy size dim numel nelement element_size stride data_ptr is_contiguous get_device
-    is_floating_point __len__ new_zeros new_ones new_empty new_tensor new_full new argmax argmin argsort""".split()
+    is_floating_point __len__ new_zeros new_ones new_empty new_tensor new_full new argmax argmin
+    argsort""".split()
 )
 """Methods of a tensor whose result carries no graph."""
 
@@ -1397,14 +1422,22 @@ def _receiver(node: ast.AST) -> ast.expr:
 
 
 def _opaque_method(
-    run: Run, base: Opaque, name: str, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
+    run: Run,
+    base: Opaque,
+    name: str,
+    args: list[Argument],
+    keywords: Keywords,
+    node: ast.AST,
+    discarded: bool,
 ) -> Value:
     receiver = _receiver(node)
     held = base.attributes.get(name)
     if held is not None and not (isinstance(held, Opaque) and held.label == name):
         return call(run, held, args, keywords, node, discarded)
     if name in ("backward", "manual_backward"):
-        tensors = [(v, e) for v, e in args[:1] if isinstance(v, Tensor) or (isinstance(v, Opaque) and v.node)]
+        tensors: list[Argument] = [
+            (v, e) for v, e in args[:1] if isinstance(v, Tensor) or (isinstance(v, Opaque) and v.node)
+        ]
         if tensors and base.node is None:
             backward(run, tensors, [], keywords, node)
         else:
@@ -1481,7 +1514,13 @@ def _unknown_zero(run: Run, base: Opaque, node: ast.AST) -> None:
 
 
 def _module_method(
-    run: Run, base: Module, name: str, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
+    run: Run,
+    base: Module,
+    name: str,
+    args: list[Argument],
+    keywords: Keywords,
+    node: ast.AST,
+    discarded: bool,
 ) -> Value:
     if name in ("parameters", "named_parameters"):
         return Params(module_leaves(base), True, name == "named_parameters")
@@ -1519,7 +1558,9 @@ def _module_method(
         base.items += items or []
         return base
     if name in ("children", "modules", "values"):
-        direct = [v for v in [*base.items, *base.attributes.values()] if isinstance(v, (Module, Opaque))]
+        direct: list[Value] = [
+            v for v in [*base.items, *base.attributes.values()] if isinstance(v, (Module, Opaque))
+        ]
         return Sequence("list", direct, name == "modules")
     if name in ("named_children", "items", "named_modules"):
         pairs: list[Value] = [
@@ -1615,7 +1656,11 @@ def _sequence_method(run: Run, base: Sequence, name: str, args: list[Argument]) 
         return NONE
     if name in ("pop", "popleft"):
         at = args[0][0] if args else Const(-1 if name == "pop" else 0)
-        if isinstance(at, Const) and isinstance(at.value, int) and -len(base.items) <= at.value < len(base.items):
+        if (
+            isinstance(at, Const)
+            and isinstance(at.value, int)
+            and -len(base.items) <= at.value < len(base.items)
+        ):
             return base.items.pop(at.value)
         return Opaque("item")
     if name == "clear":

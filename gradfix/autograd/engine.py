@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 BACKWARD_KEYWORDS = frozenset(
-    "gradient retain_graph create_graph inputs tensors grad_tensors grad_variables".split()
+    ["gradient", "retain_graph", "create_graph", "inputs", "tensors", "grad_tensors", "grad_variables"]
 )
 
 
@@ -80,7 +80,9 @@ def backward(
                 nodes.append((tensor.node, True))
             elif isinstance(tensor, Tensor) and tensor.leaf is not None and tensor.leaf.requires is not False:
                 event.reached[tensor.leaf] = tensor.leaf.requires is True
-            elif isinstance(tensor, Tensor) and tensor.requires is False and len(roots) == 1 and event.certain:
+            elif (
+                isinstance(tensor, Tensor) and tensor.requires is False and len(roots) == 1 and event.certain
+            ):
                 event.failure = Failure("E3", None, None)
         if isinstance(value, (Opaque, Tensor)) and value.node is None and value.requires is not True:
             event.certain = event.certain and isinstance(value, Tensor) and value.requires is False
@@ -124,7 +126,9 @@ def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.
     known = inputs is not None and not isinstance(inputs, Opaque)
     if not known:
         event.certain = False
-    run_backward(event, nodes, _between(run, [n for n, _ in nodes], inputs) if inputs is not None and known else None)
+    run_backward(
+        event, nodes, _between(run, [n for n, _ in nodes], inputs) if inputs is not None and known else None
+    )
     count = 1
     if isinstance(inputs, (Sequence, Params)):
         count = len(inputs.items) if isinstance(inputs, Sequence) else 1

@@ -74,7 +74,7 @@ class Leaf:
 
     def forget(self) -> None:
         """Something unknown had this leaf in hand: what was certain of it no longer is."""
-        self.requires = None if self.requires is not None else None
+        self.requires = None
         self.storage.maybe += 1
         self.unknown_grad = True
         if self.grad:
@@ -274,7 +274,7 @@ def reach(roots: list[tuple[Node, bool]]) -> dict[Node, bool]:
 
 def route(roots: list[Node], target: Node) -> tuple[tuple[Node, Edge | None], ...]:
     """A way from a root to ``target`` over certain edges, preferring the shortest."""
-    came: dict[Node, tuple[Node, Edge] | None] = {root: None for root in roots}
+    came: dict[Node, tuple[Node, Edge] | None] = dict.fromkeys(roots)
     queue = list(roots)
     for node in queue:
         if node is target:

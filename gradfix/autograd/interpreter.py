@@ -456,15 +456,15 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
     old = run.evaluate(_load(target), frame)
     operand = run.evaluate(node.value, frame)
     if isinstance(old, Tensor):
-        result = calls.inplace_binary(run, old, operand, node)
+        changed = calls.inplace_binary(run, old, operand, node)
         if not isinstance(target, ast.Name):
             # x[i] += y writes back through the container; the tensor itself has changed in place.
             if isinstance(target, ast.Subscript):
-                calls.set_item(run, target, result, frame)
+                calls.set_item(run, target, changed, frame)
             else:
-                assign(run, target, result, frame, None)
+                assign(run, target, changed, frame, None)
             return None
-        assign(run, target, result, frame, None)
+        assign(run, target, changed, frame, None)
         return None
     if isinstance(old, Each):
         calls.each_changed(run, old, node)
@@ -593,7 +593,9 @@ def _catches_runtime_error(handler: ast.ExceptHandler) -> bool:
     if handler.type is None:
         return True
     types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(isinstance(t, ast.Name) and t.id in ("RuntimeError", "Exception", "BaseException") for t in types)
+    return any(
+        isinstance(t, ast.Name) and t.id in ("RuntimeError", "Exception", "BaseException") for t in types
+    )
 
 
 def _return(run: Run, node: ast.Return, frame: Frame) -> Flow:
@@ -672,7 +674,9 @@ def _match(run: Run, node: ast.Match, frame: Frame) -> Flow:
     run.evaluate(node.subject, frame)
     for number, case in enumerate(node.cases):
         last = number == len(node.cases) - 1
-        test = ast.copy_location(ast.Compare(node.subject, [ast.Eq()], [_pattern(case.pattern)]), node.subject)
+        test = ast.copy_location(
+            ast.Compare(node.subject, [ast.Eq()], [_pattern(case.pattern)]), node.subject
+        )
         if last or (isinstance(case.pattern, ast.MatchValue) and run.decide(test, frame, True, case)):
             return run.block(case.body, frame)
     return None
@@ -855,7 +859,11 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
             holds = None
             if isinstance(right, Mapping) and not right.open:
                 holds = left.value in right.items
-            elif isinstance(right, Sequence) and not right.open and all(isinstance(i, Const) for i in right.items):
+            elif (
+                isinstance(right, Sequence)
+                and not right.open
+                and all(isinstance(i, Const) for i in right.items)
+            ):
                 holds = any(i.value == left.value for i in right.items if isinstance(i, Const))
             if holds is not None:
                 return Const(holds is isinstance(op, ast.In))

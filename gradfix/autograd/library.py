@@ -10,13 +10,11 @@ from gradfix.autograd.calls import (
     Argument,
     Iteration,
     Keywords,
-    Method,
     Stopped,
     apply,
     attribute,
     call,
     call_opaque,
-    canonical,
     iterate,
     leaves_of,
     operands_of,
@@ -37,6 +35,7 @@ from gradfix.autograd.values import (
     GradMode,
     Instance,
     Mapping,
+    Method,
     Module,
     Opaque,
     Optimizer,
@@ -89,7 +88,7 @@ def call_external(
     first = args[0][0] if args else None
     if name in WRAPPERS and first is not None:
         return first
-    if isinstance(first, (Params, Each)) and last[:1].isupper() or last in OPTIMIZERS:
+    if (isinstance(first, (Params, Each)) and last[:1].isupper()) or last in OPTIMIZERS:
         return make_optimizer(run, last, args, keywords, node)
     if root == "builtins":
         return _builtin(run, last, args, keywords, node)
@@ -153,10 +152,10 @@ def _torch(
     return apply(run, table, args, keywords, node)
 
 
-def _function_row(lookup: str, name: str, args: list[Argument], keywords: Keywords) -> operators.Operator | None:
-    scalar = (
-        len(args) > 1 and isinstance(args[1][0], Const) and isinstance(args[1][0].value, (int, float))
-    )
+def _function_row(
+    lookup: str, name: str, args: list[Argument], keywords: Keywords
+) -> operators.Operator | None:
+    scalar = len(args) > 1 and isinstance(args[1][0], Const) and isinstance(args[1][0].value, (int, float))
     if scalar:
         found = operators.function(f"{lookup}.scalar") or operators.function(f"{lookup}.dim")
         if found is not None:
@@ -200,13 +199,19 @@ def make_module(run: Run, name: str, last: str, args: list[Argument], keywords: 
                 module.items += list(value.items.values())
                 module.attributes.update({k: v for k, v in value.items.items() if isinstance(k, str)})
                 unknown_items = value.open
-            elif isinstance(value, (Sequence, Params)) or not isinstance(value, (Module, Opaque, Function, Class)):
+            elif isinstance(value, (Sequence, Params)) or not isinstance(
+                value, (Module, Opaque, Function, Class)
+            ):
                 items, element = iterate(run, value, None)
                 pairs = items if items is not None else [element(0)]
                 module.items += [_second(v) for v in pairs]
                 unknown_items = items is None and last == "Sequential"
                 for pair in pairs:
-                    if isinstance(pair, Sequence) and len(pair.items) == 2 and isinstance(pair.items[0], Const):
+                    if (
+                        isinstance(pair, Sequence)
+                        and len(pair.items) == 2
+                        and isinstance(pair.items[0], Const)
+                    ):
                         module.attributes[str(pair.items[0].value)] = pair.items[1]
             else:
                 module.items.append(value)
@@ -299,7 +304,9 @@ def _variable(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST)
     value = args[0][0] if args else NONE
     wanted = flag(option(args, keywords, "requires_grad", 1), False)
     if wanted is not False:
-        return _created(run, {"requires_grad": (Const(wanted) if wanted else Opaque(), ast.Constant(None))}, node)
+        return _created(
+            run, {"requires_grad": (Const(wanted) if wanted else Opaque(), ast.Constant(None))}, node
+        )
     return value if isinstance(value, (Tensor, Opaque)) else Tensor()
 
 
@@ -460,13 +467,15 @@ def _isinstance(run: Run, args: list[Argument], keywords: Keywords, node: ast.AS
         return Opaque("condition")
     value, kind = args[0][0], args[1][0]
     kinds = kind.items if isinstance(kind, Sequence) else [kind]
-    if isinstance(value, Opaque) or isinstance(value, Tensor) and value.requires is None:
+    if isinstance(value, Opaque) or (isinstance(value, Tensor) and value.requires is None):
         return Opaque("condition")
     answer = False
     for one in kinds:
         name = one.name if isinstance(one, External) else ""
         if isinstance(one, Class):
-            answer |= isinstance(value, (Module, Instance)) and value.cls is not None and one in value.cls.order()
+            answer |= (
+                isinstance(value, (Module, Instance)) and value.cls is not None and one in value.cls.order()
+            )
         elif name in ("torch.Tensor", "torch.FloatTensor", "torch.autograd.Variable"):
             answer |= isinstance(value, Tensor)
         elif name == "builtins.tuple":
@@ -529,7 +538,8 @@ def _map(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> V
     items, element = iterate(run, args[1][0], args[1][1])
     known = items is not None
     results = [
-        call(run, args[0][0], [(v, args[1][1])], {}, node) for v in (items if items is not None else [element(0)])
+        call(run, args[0][0], [(v, args[1][1])], {}, node)
+        for v in (items if items is not None else [element(0)])
     ]
     return Sequence("list", results, not known)
 
@@ -549,8 +559,7 @@ def _first(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) ->
 
 def _checkpoint(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     """Activation checkpointing recomputes with the weights of the moment: nothing certain is said of it."""
-    result = unknown(run, args[1:], keywords, node, "checkpoint", certain=False)
-    return result
+    return unknown(run, args[1:], keywords, node, "checkpoint", certain=False)
 
 
 def _distribution(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
@@ -576,11 +585,17 @@ def _builtin(run: Run, name: str, args: list[Argument], keywords: Keywords, node
         value = args[0][0]
         if name == "abs" and isinstance(value, (Tensor, Opaque)) and tensors_in(value):
             return unknown(run, args, keywords, node, name)
-        if isinstance(value, Const) and isinstance(value.value, (int, float)) and name in ("float", "int", "bool"):
+        if (
+            isinstance(value, Const)
+            and isinstance(value.value, (int, float))
+            and name in ("float", "int", "bool")
+        ):
             return Const({"float": float, "int": int, "bool": bool}[name](value.value))
         return Opaque(name)
     if name in ("max", "min") and args:
-        return unknown(run, args, keywords, node, name) if any(tensors_in(v) for v, _ in args) else Opaque(name)
+        return (
+            unknown(run, args, keywords, node, name) if any(tensors_in(v) for v, _ in args) else Opaque(name)
+        )
     if name in ("eval", "exec"):
         return Opaque(name)
     return Opaque(name)

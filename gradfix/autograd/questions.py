@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad, reach
+from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.values import Sequence, Tensor, Value, tensors_in
 
@@ -83,7 +83,7 @@ def carrying(
 def without_call(backward: Backward, calls: set[ModuleCall]) -> set[Node]:
     """The nodes that a backward reaches without going through the given network calls."""
     seen: set[Node] = set()
-    work = [n for n in backward.roots]
+    work = list(backward.roots)
     while work:
         node = work.pop()
         if node in seen or node.call in calls:
@@ -122,7 +122,12 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
         if not earlier:
             continue
         stale = any(sure and before for d in step.consumed.values() for sure, before in d.values())
-        fresh = [b for d in step.consumed.values() for b, (_, before) in d.items() if not before and b.path == step.path]
+        fresh = [
+            b
+            for d in step.consumed.values()
+            for b, (_, before) in d.items()
+            if not before and b.path == step.path
+        ]
         if step.doubtful or not stale or not fresh or not step.optimizer.groups_known:
             clean.add(step.site)
         else:

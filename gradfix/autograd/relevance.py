@@ -13,7 +13,9 @@ from bisect import bisect_left, bisect_right
 
 DIRECT = re.compile(r"\b(?:backward|manual_backward|step|zero_grad|autograd\s*\.\s*grad)\b\s*\(|\.grad\b")
 """Calls that move gradients or parameters."""
-GRAPH = re.compile(r"\b(?:detach_?|no_grad|requires_grad_?|retain_graph|inference_mode|set_grad_enabled|clone)\b")
+GRAPH = re.compile(
+    r"\b(?:detach_?|no_grad|requires_grad_?|retain_graph|inference_mode|set_grad_enabled|clone)\b"
+)
 """What shapes the graph: a condition around it is worth both outcomes."""
 BACKWARD = re.compile(r"(?<!def )\b(?:backward|manual_backward|grad)\b\s*\(")
 """Where a backward may be called; whether it is one, and not a comment, the syntax tree says."""

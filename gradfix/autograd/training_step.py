@@ -9,6 +9,7 @@ with the other outcome. A mistake is reported only if it does not depend on such
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,7 +53,7 @@ class Entry:
     varying: dict[ast.AST, bool] = field(default_factory=dict)
     """Undecided conditions, with whether their answer may differ from pass to pass."""
     pending: list[Callable[[], Run]] = field(default_factory=list)
-    """Further runs, one condition decided the other way in each: made only when there is something to doubt."""
+    """Further runs, each with one condition decided the other way: made only where there is a doubt."""
 
     def certain(
         self,
@@ -264,10 +265,8 @@ def run_entry(run: Run, tree: ast.Module, definition: Definition, shared: list[F
     if shared:
         run.globals = shared[0]
     else:
-        try:
+        with contextlib.suppress(calls.Stopped):
             run_module(run, tree, False)
-        except calls.Stopped:
-            pass
         stateful = any(isinstance(v, (Module, Optimizer, Tensor)) for v in run.globals.variables.values())
         if not (stateful or run.nodes or run.optimizers or run.undecided):
             shared.append(run.globals)

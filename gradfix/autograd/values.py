@@ -43,7 +43,17 @@ class Opaque(Value):
     network: the block of all its parameters.
     """
 
-    __slots__ = ("attributes", "called_by", "harmless", "label", "leaf", "node", "owner", "parent", "requires")
+    __slots__ = (
+        "attributes",
+        "called_by",
+        "harmless",
+        "label",
+        "leaf",
+        "node",
+        "owner",
+        "parent",
+        "requires",
+    )
 
     def __init__(self, label: str = "", node: Node | None = None, parent: Opaque | None = None) -> None:
         self.label = label
@@ -108,7 +118,7 @@ class Tensor(Value):
 
 
 class Each(Value):
-    """"Every parameter of this set": what a loop variable over ``parameters()`` stands for."""
+    """ "Every parameter of this set": what a loop variable over ``parameters()`` stands for."""
 
     __slots__ = ("leaves", "view")
 
@@ -252,7 +262,7 @@ class Class(Value):
         self.bases = bases
         self.frame = frame
         self.attributes: dict[str, Value] = {}
-        self.is_module = any(
+        self.is_module: bool = any(
             (isinstance(b, Class) and b.is_module)
             or (isinstance(b, External) and b.name.rsplit(".", 1)[-1] in MODULE_BASES)
             for b in bases
@@ -336,7 +346,9 @@ class Partial(Value):
 
     __slots__ = ("args", "function", "keywords")
 
-    def __init__(self, function: Value, args: list[tuple[Value, ast.expr]], keywords: dict[str, Value]) -> None:
+    def __init__(
+        self, function: Value, args: list[tuple[Value, ast.expr]], keywords: dict[str, Value]
+    ) -> None:
         self.function = function
         self.args = args
         self.keywords = keywords
