@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -156,12 +157,27 @@ class Program:
         return self.tree
 
 
+RECURSION = 6000
+"""Python frames that a run may nest: some three for each level of an expression that the parser accepts."""
+
+
 def analyze(tree: ast.Module, text: str, path: Path) -> Program:
     """Run the model on one file."""
     program = Program(tree, text, path)
     relevance = Relevance(tree, text)
     if not relevance.backwards:
         return program
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, RECURSION))
+    try:
+        _fill(program, relevance)
+    finally:
+        sys.setrecursionlimit(limit)
+    return program
+
+
+def _fill(program: Program, relevance: Relevance) -> None:
+    tree = program.tree
     messages: list[str] = []
     entered: set[ast.AST] = set()
     if any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
@@ -182,7 +198,6 @@ def analyze(tree: ast.Module, text: str, path: Path) -> Program:
         for run in entry.runs:
             entered |= run.entered
     program.messages = tuple(dict.fromkeys(messages))
-    return program
 
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
