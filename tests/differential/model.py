@@ -1,0 +1,123 @@
+"""What the model of autograd says of a program, in the words of :mod:`outcome`."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from outcome import FILE, Called, Guess, Prediction
+
+from gradfix.autograd import analyze, operators
+from gradfix.autograd.graph import Backward, Change, Event, Step
+from gradfix.autograd.interpreter import Run
+
+
+def predict(source: str, *, exact: bool = True) -> Prediction:
+    """Ask the model.
+
+    Where loops are ``exact``, its main run is compared event by event. Else an error counts as
+    predicted where it comes whichever way undecided conditions go.
+    """
+    program = analyze(ast.parse(source), source, Path(FILE))
+    if not program.entries or program.entries[0].node is not program.tree:
+        return Prediction(
+            (), None, frozenset(), frozenset(), "; ".join(program.messages) or "nothing is differentiated"
+        )
+    entry = program.entries[0]
+    prediction = _of_run(entry.runs[0])
+    why = "; ".join(program.messages)
+    if len(entry.runs) == 1:
+        return replace(prediction, open=why)
+    if exact:
+        return replace(prediction, open=why or "undecided conditions")
+    sure = {_error(e) for e in entry.certain(_first_error, lambda e: e.site, raises=True)}
+    possible = {error for run in entry.runs for error in _first_error(run)}
+    error = prediction.error if prediction.error in sure else min(sure, default=None, key=str)
+    return replace(prediction, error=error, open=why, possible=frozenset(possible))
+
+
+def _error(event: Event) -> tuple[str, int] | None:
+    line = getattr(event.site, "lineno", 0)
+    if isinstance(event, Backward) and event.failure is not None:
+        return event.failure.kind, line
+    if isinstance(event, Change) and event.leaf_error:
+        return "E4", line
+    return None
+
+
+def _first_error(run: Run) -> dict[tuple[str, int], Event]:
+    for event in run.events:
+        error = _error(event)
+        if error is not None:
+            return {error: event}
+    return {}
+
+
+def _of_run(run: Run) -> Prediction:
+    events: list[Called | Guess] = []
+    numbers: dict[Backward, int] = {}
+    doubts: set[int] = set()
+    fragile: set[int] = set()
+    error = None
+    for event in run.events:
+        line = getattr(event.site, "lineno", 0)
+        if isinstance(event, Backward):
+            numbers[event] = len(events)
+            if event.failure is None and _uncertain(event):
+                doubts.add(len(events))
+            if event.failure is None and _fragile(event):
+                fragile.add(len(events))
+            events.append(Called(line))
+        elif isinstance(event, Step):
+            events.append(_guess(event, numbers))
+        error = _error(event)
+        if error is not None:
+            break
+    return Prediction(tuple(events), error, frozenset(doubts), frozenset(fragile))
+
+
+def _uncertain(event: Backward) -> bool:
+    """Whether what the backward reached is uncertain."""
+    certain = event.certain and all(event.visited.values()) and all(event.reached.values())
+    return not certain or not event.reached
+
+
+def _fragile(event: Backward) -> bool:
+    """Whether it may raise for all that the model knows."""
+    return any(
+        node.maybe_freed
+        or (node.saves is None and node.freed_by is not None)
+        or any(storage.maybe for storage, _, _ in node.saved)
+        or _may_save_more(node.op)
+        for node in event.visited
+    )
+
+
+@cache
+def _may_save_more(op: str) -> bool:
+    """Whether an operation saves some of its operands only in some of the ways to call it."""
+    row = operators.module(f"torch.{op}") or operators.method(op) or operators.function(f"torch.{op}")
+    row = row or operators.function(f"torch.nn.functional.{op}")
+    return row is not None and row.saved != row.possible
+
+
+def _guess(event: Step, numbers: dict[Backward, int]) -> Guess:
+    sure: list[frozenset[tuple[int, int]] | None] = []
+    most: list[frozenset[tuple[int, int]] | None] = []
+    for leaf in dict.fromkeys(event.optimizer.owned()):
+        if leaf not in event.consumed:
+            sure.append(None)
+            most.append(None)
+            continue
+        parts = [(numbers[b], len(steps), certain) for b, (certain, steps) in event.consumed[leaf].items()]
+        certain = frozenset((n, k) for n, k, known in parts if known)
+        sure.append(certain if certain or not parts else None)
+        most.append(frozenset((n, k) for n, k, _ in parts))
+    created = getattr(event.optimizer.created, "lineno", 0)
+    doubtful = event.doubtful or not event.optimizer.groups_known
+    return Guess(getattr(event.site, "lineno", 0), created, tuple(sure), tuple(most), doubtful)
+
+
+__all__ = ["predict"]

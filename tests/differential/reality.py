@@ -1,0 +1,235 @@
+"""Runs a program under PyTorch and records what autograd did with it.
+
+The program is executed in this process, with four places of torch watched: ``backward`` and
+``autograd.grad``, the construction of optimizers, their steps, and the registration of parameters.
+Which backward is in which gradient is read off the gradients themselves: one that is a different
+tensor after a backward than before, or has moved its version, has received something.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from outcome import FILE, Block, Called, Outcome, Stepped
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+MESSAGES = (
+    ("backward through the graph a second time", "E1"),
+    ("has been modified by an inplace operation", "E2"),
+    ("does not require grad and does not have a grad_fn", "E3"),
+    ("a leaf Variable that requires grad is being used in an in-place operation", "E4"),
+)
+"""What autograd says, and what the model calls it."""
+
+
+class Unsuitable(Exception):
+    """The program fails for another reason than autograd's: the generator is wrong."""
+
+
+def run(source: str) -> Outcome:
+    """Execute ``source`` under torch.
+
+    Raises:
+        Unsuitable: it ended in an error that is not one of autograd's four.
+    """
+    recorder = _Recorder()
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    error: tuple[str, int] | None = None
+    code = compile(source, FILE, "exec")
+    with recorder.watching(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            exec(code, namespace)
+        except Exception as exception:
+            error = _classify(exception)
+    torch.set_grad_enabled(True)
+    return Outcome(tuple(recorder.events), error)
+
+
+def _classify(exception: Exception) -> tuple[str, int]:
+    line = 0
+    trace = exception.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == FILE:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    if isinstance(exception, RuntimeError):
+        for text, kind in MESSAGES:
+            if text in str(exception):
+                return kind, line
+    raise Unsuitable(f"line {line}: {type(exception).__name__}: {exception}") from exception
+
+
+def _line() -> int:
+    """The line of the program that is running."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != FILE:
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame.f_lineno if frame is not None else 0
+
+
+class _Recorder:
+    """The events of one execution, in order."""
+
+    def __init__(self) -> None:
+        self.events: list[Called | Stepped] = []
+        self.created: dict[int, int] = {}
+        """Optimizer -> the line where it was made."""
+        self.owner: dict[int, Any] = {}
+        """Parameter -> the module of torch that it belongs to; others are blocks of their own."""
+        self.parameters: dict[int, torch.Tensor] = {}
+        self.seen: dict[int, _Gradient] = {}
+        """Parameter -> its gradient when last looked at."""
+        self.inside: dict[int, dict[int, dict[int, int]]] = {}
+        """Parameter -> backward -> optimizer -> how often it consumed that backward's part."""
+        self.zeroed: dict[int, torch.Tensor] = {}
+        """Tensors that were set to zero since gradients were last looked at."""
+        self.kept: list[Any] = []
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch torch while a program runs."""
+        originals = (
+            (torch.autograd, "backward", torch.autograd.backward, self._backward),
+            (torch.autograd, "grad", torch.autograd.grad, self._backward),
+            (torch.optim.Optimizer, "__init__", torch.optim.Optimizer.__init__, self._optimizer),
+            (torch.nn.Module, "register_parameter", torch.nn.Module.register_parameter, self._register),
+            (torch.Tensor, "zero_", torch.Tensor.zero_, self._zero),
+            (torch, "_foreach_zero_", torch._foreach_zero_, self._zero),
+            (copy, "deepcopy", copy.deepcopy, self._copy),
+        )
+        hook = register_optimizer_step_pre_hook(self._step)
+        for holder, name, original, wrap in originals:
+            setattr(holder, name, wrap(original))
+        try:
+            yield
+        finally:
+            for holder, name, original, _ in originals:
+                if holder is torch.Tensor:
+                    delattr(holder, name)  # It was inherited.
+                else:
+                    setattr(holder, name, original)
+            hook.remove()
+
+    def _register(self, original: Callable[..., None]) -> Callable[..., None]:
+        def register_parameter(module: torch.nn.Module, name: str, parameter: Any) -> None:
+            original(module, name, parameter)
+            self._belongs(module, parameter)
+
+        return register_parameter
+
+    def _belongs(self, module: torch.nn.Module, parameter: Any) -> None:
+        if parameter is not None:
+            self.kept.append((module, parameter))
+            if type(module).__module__.startswith("torch.") and "Parameter" not in type(module).__name__:
+                self.owner[id(parameter)] = id(module)
+
+    def _copy(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def deepcopy(value: Any, *args: Any) -> Any:
+            result = original(value, *args)
+            if isinstance(result, torch.nn.Module):
+                for module in result.modules():
+                    for parameter in module.parameters(recurse=False):
+                        self._belongs(module, parameter)
+            return result
+
+        return deepcopy
+
+    def _optimizer(self, original: Callable[..., None]) -> Callable[..., None]:
+        def __init__(optimizer: torch.optim.Optimizer, *args: Any, **keywords: Any) -> None:
+            original(optimizer, *args, **keywords)
+            self.kept.append(optimizer)
+            self.created[id(optimizer)] = _line()
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    self.parameters.setdefault(id(parameter), parameter)
+
+        return __init__
+
+    def _backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def backward(*args: Any, **keywords: Any) -> Any:
+            self._look()
+            number = len(self.events)
+            self.events.append(Called(_line()))
+            try:
+                return original(*args, **keywords)
+            finally:
+                for key, parameter in self.parameters.items():
+                    now = _Gradient(parameter)
+                    if now.tensor is not None and not now.same(self.seen.get(key)):
+                        self.inside.setdefault(key, {})[number] = {}
+                    self.seen[key] = now
+
+        return backward
+
+    def _zero(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def zero_(tensors: Any, *args: Any, **keywords: Any) -> Any:
+            for tensor in [tensors] if isinstance(tensors, torch.Tensor) else tensors:
+                self.zeroed[id(tensor)] = tensor
+            return original(tensors, *args, **keywords)
+
+        return zero_
+
+    def _look(self) -> None:
+        """Notice the gradients that were cleared since."""
+        for key, parameter in self.parameters.items():
+            now = _Gradient(parameter)
+            if now.tensor is None:
+                self.inside.pop(key, None)
+            elif id(now.tensor) in self.zeroed:
+                self.inside[key] = {}
+            self.seen[key] = now
+        self.zeroed.clear()
+
+    def _step(self, optimizer: torch.optim.Optimizer, args: Any, keywords: Any) -> Any:
+        closure = keywords.get("closure", args[1] if len(args) > 1 else None)
+        if closure is None:
+            self._consume(optimizer)
+            return None
+
+        def first() -> Any:
+            # What the closure accumulates is consumed by this step.
+            result = closure()
+            self._consume(optimizer)
+            return result
+
+        return (args[0], first), {}
+
+    def _consume(self, optimizer: torch.optim.Optimizer) -> None:
+        self._look()
+        blocks: dict[Any, list[torch.Tensor]] = {}
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                blocks.setdefault(self.owner.get(id(parameter), parameter), []).append(parameter)
+        consumed = tuple(self._block(optimizer, parameters) for parameters in blocks.values())
+        self.events.append(Stepped(_line(), self.created.get(id(optimizer), 0), consumed))
+
+    def _block(self, optimizer: torch.optim.Optimizer, parameters: list[torch.Tensor]) -> Block:
+        held = [self.inside.get(id(p), {}) for p in parameters if p.grad is not None]
+        if not held:
+            return None
+        found = {(n, uses.get(id(optimizer), 0)) for parts in held for n, uses in parts.items()}
+        for parts in held:
+            for uses in parts.values():
+                uses[id(optimizer)] = uses.get(id(optimizer), 0) + 1
+        return frozenset(found)
+
+
+class _Gradient:
+    """A gradient at one moment; holding the tensor keeps its identity from being used again."""
+
+    __slots__ = ("tensor", "version")
+
+    def __init__(self, parameter: torch.Tensor) -> None:
+        self.tensor = parameter.grad
+        self.version = self.tensor._version if self.tensor is not None else 0
+
+    def same(self, other: _Gradient | None) -> bool:
+        return other is not None and self.tensor is other.tensor and self.version == other.version

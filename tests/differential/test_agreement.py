@@ -1,0 +1,125 @@
+"""The model of autograd against PyTorch itself, on generated programs.
+
+The default run compares a few hundred programs of one seed. The long one, for which the target is
+99.9 % agreement where the model answers, is
+
+    pytest -m long -s tests/differential
+
+with ``GRADFIX_PROGRAMS`` (10000) programs of the seed ``GRADFIX_SEED`` (0). It prints the share of
+agreement and of abstention, and each disagreement with the smallest program that still shows it.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+from agreement import Tally, compare_many, judge, program, shrink
+from choices import Choices, Drawn
+from hypothesis import HealthCheck, Phase, assume, given, settings, strategies
+from outcome import Verdict
+from programs import Features, generate
+
+PROGRAMS = int(os.environ.get("GRADFIX_PROGRAMS", "10000"))
+SEED = os.environ.get("GRADFIX_SEED", "0")
+PART = 250
+"""So many programs between two lines of progress."""
+
+NOT_MODELLED: frozenset[str] = frozenset()
+"""Parts of programs that the default run leaves out, each with the fact that the model does not know."""
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    """Programs are too small for threads."""
+    torch.set_num_threads(1)
+
+
+def explain(seed: str, verdict: Verdict, source: str, exact: bool) -> str:
+    """A disagreement, with the smallest program that shows it."""
+    small = shrink(source, exact=exact)
+    found = judge(small, exact=exact) or verdict
+    lines = "\n".join(f"{n:4} {line}" for n, line in enumerate(small.splitlines(), 1))
+    return f"{seed}: {found.what}: {found.detail}\n{lines}\n"
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_model_agrees_with_torch(part: int) -> None:
+    """No difference at all on the programs of one seed."""
+    tally = compare_many("default", range(part * 100, part * 100 + 100), NOT_MODELLED)
+    assert not tally.differing, "\n".join(explain(*d) for d in tally.differing)
+    assert tally.unsuitable <= 10
+    assert tally.abstention <= 0.10
+
+
+@strategies.composite
+def programs(draw: strategies.DrawFn, exact: bool = True) -> str:
+    """Programs that hypothesis can shrink."""
+    return generate(Choices(Drawn(draw)), Features(not exact, NOT_MODELLED))
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=list(HealthCheck),
+)
+@given(programs())
+def test_model_agrees_where_hypothesis_looks(source: str) -> None:
+    """Hypothesis prefers other programs than a uniform draw does."""
+    verdict = judge(source)
+    assume(verdict is not None)
+    assert verdict is None or verdict.kind != "differs", f"{verdict}\n{verdict and verdict.detail}\n{source}"
+
+
+def test_a_difference_is_noticed_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison itself can fail: a model that forgets every error is found out."""
+    monkeypatch.setattr("gradfix.autograd.graph._fault", lambda node: None)
+    tally = compare_many("default", range(40))
+    errors = [d for d in tally.differing if d[1].what.startswith("missed")]
+    assert errors
+    _, verdict, source, exact = errors[0]
+    small = shrink(source, exact=exact)
+    assert len(small) < len(source)
+    found = judge(small, exact=exact)
+    assert found is not None
+    assert found.what == verdict.what
+
+
+def test_programs_are_reproducible_and_diverse() -> None:
+    """A number always gives the same program, and all kinds of errors come about."""
+    from reality import Unsuitable, run
+
+    assert program(1, 7) == program(1, 7)
+    kinds = set()
+    for number in range(150):
+        try:
+            outcome = run(program(1, number)[0])
+        except Unsuitable:
+            continue
+        kinds.add(outcome.error[0] if outcome.error else None)
+    assert kinds == {None, "E1", "E2", "E3", "E4"}
+
+
+@pytest.mark.long
+def test_model_agrees_in_the_long_run() -> None:
+    """As above, on very many programs."""
+    tally = Tally()
+    for start in range(0, PROGRAMS, PART):
+        tally.merge(compare_many(SEED, range(start, min(start + PART, PROGRAMS))))
+        print(
+            f"{tally.programs} programs, {tally.unsuitable} unsuitable; agreement {tally.agreement:.3%}"
+            f" where the model answers, abstention {tally.abstention:.2%}",
+            flush=True,
+        )
+    for word, count in tally.words.most_common():
+        print(f"{count:6} {word}")
+    for difference in tally.differing:
+        print(explain(*difference))
+    invented = [d for d in tally.differing if d[1].what.startswith("invented")]
+    assert not invented
+    assert tally.agreement >= 0.999
+    assert tally.abstention <= 0.05
