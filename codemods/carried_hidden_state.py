@@ -37,7 +37,7 @@ from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Opaque, Sequence, Tensor, Value, tensors_in
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import drop_retain, in_order, insert, line, note, receiver
+from gradfix.edits import drop_retain, in_order, insert, line, note, offered, receiver
 from gradfix.segments import call_method
 
 
@@ -143,7 +143,7 @@ def _finding(program: Program, carried: Carried) -> Finding:
         f"{names} {verb} the graph of earlier passes of the loop into `{receiver(program, event)}`, {why}",
         Span.of(event.site),
         tuple(notes),
-        tuple(_fixes(program, carried)),
+        offered(_fixes(program, carried)),
     )
 
 

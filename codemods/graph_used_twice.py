@@ -32,7 +32,7 @@ from gradfix.autograd.questions import backwards, consumers
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import add_retain, names_bound, names_read, note, receiver
+from gradfix.edits import add_retain, names_bound, names_read, note, offered, receiver
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -51,7 +51,7 @@ def find(program: Program) -> Iterator[Finding]:
                     note(first.site, "this backward frees the graph"),
                     note(event.site, "this one goes through it again: autograd raises"),
                 ),
-                tuple(_fixes(program, run, event)),
+                offered(_fixes(program, run, event)),
             )
 
 

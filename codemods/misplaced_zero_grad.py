@@ -41,7 +41,7 @@ from gradfix.autograd.questions import (
 )
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, Span
-from gradfix.edits import insert, move, note, receiver, stepped
+from gradfix.edits import insert, move, note, offered, receiver, stepped
 
 
 @dataclass(eq=False)
@@ -184,7 +184,7 @@ def _finding(program: Program, one: Misplaced) -> Finding:
         message,
         Span.of(one.zero.site),
         tuple(notes),
-        tuple(_fixes(program, one, name)),
+        offered(_fixes(program, one, name)),
     )
 
 

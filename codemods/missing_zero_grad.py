@@ -59,6 +59,11 @@ def find(program: Program) -> Iterator[Finding]:
             )
 
 
+def _fixes(program: Program, backward: Backward, name: str) -> Iterator[Fix]:
+    edit = insert(program.statement(backward.site), "before", f"{name}.zero_grad()")
+    yield Fix("clear the gradients of each pass", Effect.CHANGES, (edit,), Claim(unchanged=()))
+
+
 def never_cleared(run: Run) -> dict[Hashable, tuple[Step, Backward]]:
     """Steps that consume gradients again which nothing clears."""
     cleared = {leaf for z in zeros(run) for leaf in z.leaves}

@@ -31,7 +31,7 @@ from gradfix.autograd.questions import backwards
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, Span
 from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import line, note, receiver
+from gradfix.edits import line, note, offered, receiver
 
 
 @dataclass(eq=False)
@@ -58,7 +58,7 @@ def find(program: Program) -> Iterator[Finding]:
                 if leaf.created is not None
             ]
             notes.append(note(event.site, "every pass goes through it: the second one raises"))
-            fixes = tuple(_fixes(outside))
+            fixes = offered(_fixes(outside))
             source = program.segment(origin) if isinstance(origin, ast.expr) else "it"
             yield Finding(
                 "requires-grad-input",

@@ -40,7 +40,17 @@ from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose, feeding, stale_step
-from gradfix.edits import drop_retain, insert, line, move, names_bound, names_read, note, receiver
+from gradfix.edits import (
+    drop_retain,
+    insert,
+    line,
+    move,
+    names_bound,
+    names_read,
+    note,
+    offered,
+    receiver,
+)
 
 
 @dataclass(eq=False)
@@ -254,7 +264,7 @@ def _finding(program: Program, one: Stale) -> Finding:
         f"`{loss}` uses {what} from before `{by}.step()`, {why}",
         Span.of(event.site),
         tuple(notes),
-        tuple(_fixes(program, one)),
+        offered(_fixes(program, one)),
     )
 
 

@@ -46,7 +46,7 @@ from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, adversary, diagnose, feeding, leaking, reused
-from gradfix.edits import drop_retain, line, note, receiver, stepped
+from gradfix.edits import drop_retain, line, note, offered, receiver, stepped
 
 
 @dataclass(eq=False)
@@ -242,7 +242,7 @@ def _finding(program: Program, leak: Leak) -> Finding:
         why = "where its gradients are cleared unused: wasted work"
     message = f"`{loss}` flows through `{operand}` into a network that only feeds it, {why}"
     anchor = leak.cuts[0][1]
-    return Finding("undetached-fake", message, Span.of(anchor), tuple(notes), tuple(_fixes(program, leak)))
+    return Finding("undetached-fake", message, Span.of(anchor), tuple(notes), offered(_fixes(program, leak)))
 
 
 def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from gradfix.autograd.graph import Backward, Event, OptimizerState, Step
-from gradfix.autograd.training_step import Program
+from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.codemod import (
     Edit,
+    Fix,
     InsertStatement,
     MoveStatement,
     Note,
@@ -113,6 +115,15 @@ def line(node: ast.AST) -> int:
     """The line of a node."""
     number = getattr(node, "lineno", 0)
     return int(number)
+
+
+def offered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
+    """The fixes that can be told; those that would have to reach into another file cannot."""
+    found: list[Fix] = []
+    with contextlib.suppress(Elsewhere):
+        for fix in fixes:
+            found.append(fix)
+    return tuple(found)
 
 
 def names_read(node: ast.AST) -> set[str]:

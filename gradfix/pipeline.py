@@ -182,6 +182,12 @@ def _analyse(parsed: Source, options: Options, names: Collection[str] | None = N
             findings.extend(codemod.find(program))
         except Exception as error:
             problems.append(_failure(parsed.path, f"the codemod {codemod.name}", error))
+    # What lies in an imported module has no place in this file.
+    findings = [
+        replace(finding, notes=tuple(note for note in finding.notes if note.span.line > 0))
+        for finding in findings
+        if finding.span.line > 0
+    ]
     findings.sort(key=lambda finding: (finding.span, finding.code))
     return _Analysis(parsed, tuple(findings), tuple(problems), tuple(program.messages), program)
 

@@ -12,7 +12,7 @@ import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradfix.autograd import operators
+from gradfix.autograd import imports, operators
 from gradfix.autograd.engine import backward, differentiate, poison, step, zero_grad
 from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, OptimizerState, Tri
 from gradfix.autograd.operators import OUT, Operator
@@ -731,6 +731,8 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
     """``value.name``."""
     if isinstance(value, External):
         return External(canonical(f"{value.name}.{name}"))
+    if isinstance(value, imports.Namespace):
+        return _member(run, value, name)
     if isinstance(value, Tensor):
         if name == "grad":
             run.grad_reads.append((run.tick(), value.leaf))
@@ -790,6 +792,16 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
     if isinstance(value, Partial):
         return Opaque(name)
     return Opaque(name)
+
+
+def _member(run: Run, namespace: imports.Namespace, name: str) -> Value:
+    """An attribute of a module of the project, which may be a module inside a package."""
+    held = namespace.frame.variables.get(name)
+    if held is not None:
+        return held
+    inner = imports.locate(f".{name}", namespace.frame.origin)
+    value = imports.namespace(run, inner) if inner is not None else None
+    return value if value is not None else External(f"{namespace.frame.origin}.{name}")
 
 
 class Property(Value):
@@ -1303,6 +1315,8 @@ def call_method(
         from gradfix.autograd.library import call_external
 
         return call_external(run, canonical(f"{base.name}.{name}"), args, keywords, node, discarded)
+    if isinstance(base, imports.Namespace):
+        return call(run, _member(run, base, name), args, keywords, node, discarded)
     if isinstance(base, Tensor):
         return _tensor_method(run, base, name, args, keywords, node)
     if isinstance(base, Opaque):

@@ -14,7 +14,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from gradfix.autograd import calls
+from gradfix.autograd import calls, imports
 from gradfix.autograd.graph import Change, Event, Leaf, ModuleCall, Node, Path, Stack, Tri, reach
 from gradfix.autograd.values import (
     FALSE,
@@ -154,6 +154,8 @@ class Run:
         """What was detached, when and where."""
         self.grad_reads: list[tuple[int, Leaf | None]] = []
         """When a gradient was looked at, and whose."""
+        self.modules: dict[str, Frame] = {}
+        """The modules of the project that were imported, by their files."""
         self.globals = Frame(None, None)
         self.globals.variables["__name__"] = Const("__main__")
         self.assigned_from: dict[int, ast.stmt] = {}
@@ -631,7 +633,13 @@ def _class(run: Run, node: ast.ClassDef, frame: Frame) -> Flow:
 
 def _import(run: Run, node: ast.Import, frame: Frame) -> Flow:
     for alias in node.names:
-        if alias.asname:
+        path = imports.locate(
+            alias.name if alias.asname else alias.name.split(".", 1)[0], imports.origin_of(frame)
+        )
+        value = imports.namespace(run, path) if path is not None else None
+        if value is not None:
+            frame.variables[alias.asname or alias.name.split(".", 1)[0]] = value
+        elif alias.asname:
             frame.variables[alias.asname] = External(alias.name)
         else:
             top = alias.name.split(".", 1)[0]
@@ -641,7 +649,20 @@ def _import(run: Run, node: ast.Import, frame: Frame) -> Flow:
 
 def _import_from(run: Run, node: ast.ImportFrom, frame: Frame) -> Flow:
     module = "." * node.level + (node.module or "")
+    origin = imports.origin_of(frame)
+    local = imports.locate(module, origin) is not None or (node.level and not node.module)
     for alias in node.names:
+        if local and alias.name == "*":
+            held = imports.load(run, imports.locate(module, origin) or "")
+            if held is not None:
+                frame.variables.update(held.variables)
+            continue
+        value = imports.member(run, module, alias.name, origin) if local else None
+        if value is not None:
+            frame.variables[alias.asname or alias.name] = value
+            if isinstance(value, Function):
+                run.relevance.mention(alias.asname or alias.name, value.node)
+            continue
         frame.variables[alias.asname or alias.name] = External(calls.canonical(f"{module}.{alias.name}"))
     return None
 

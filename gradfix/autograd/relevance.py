@@ -26,7 +26,10 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 class Relevance:
     """The relevant lines of one file."""
 
-    def __init__(self, tree: ast.Module, text: str) -> None:
+    def __init__(self, tree: ast.Module, text: str, offset: int = 0) -> None:
+        """``offset`` is what has been added to the tree's line numbers."""
+        self._offset = offset
+        self._joined: set[str] = set()
         self.functions: list[Definition] = []
         self.classes: dict[Definition, ast.ClassDef] = {}
         self._generators: dict[ast.AST, bool] = {}
@@ -59,7 +62,10 @@ class Relevance:
                     self._collect(handler.body, cls)
 
     def _lines(self, pattern: re.Pattern[str]) -> list[int]:
-        return sorted({bisect_right(self._starts, m.start()) for m in pattern.finditer(self._text)})
+        return sorted({self._line(m.start()) for m in pattern.finditer(self._text)})
+
+    def _line(self, position: int) -> int:
+        return bisect_right(self._starts, position) + self._offset
 
     def _calls(self, tree: ast.Module) -> list[int]:
         """The lines on which something is differentiated."""
@@ -84,9 +90,26 @@ class Relevance:
             mention = re.compile(r"(?<!def )\b(" + "|".join(map(re.escape, names)) + r")\b")
             relevant = set(found)
             for match in mention.finditer(self._text):
-                relevant.add(bisect_right(self._starts, match.start()))
+                relevant.add(self._line(match.start()))
                 self.used.add(match[1])
             found = sorted(relevant)
+
+    def join(self, path: str, other: Relevance) -> None:
+        """Take in the lines of an imported module, which have numbers of their own."""
+        if path in self._joined:
+            return
+        self._joined.add(path)
+        self.direct = sorted({*self.direct, *other.direct})
+        self.backwards = sorted({*self.backwards, *other.backwards})
+        self.graph = sorted({*self.graph, *other.graph})
+
+    def mention(self, name: str, definition: ast.AST) -> None:
+        """Make the lines relevant that mention an imported function which is."""
+        for lines in ("direct", "backwards"):
+            known: list[int] = getattr(self, lines)
+            if _within(definition, known):
+                found = self._lines(re.compile(rf"(?<!def )\b{re.escape(name)}\b"))
+                setattr(self, lines, sorted({*known, *found}))
 
     def touches(self, node: ast.AST) -> bool:
         """Whether a statement holds a call that moves gradients, directly or through the project."""

@@ -44,6 +44,10 @@ CALLS = 3
 Found = TypeVar("Found")
 
 
+class Elsewhere(Exception):
+    """What was asked about does not stand in this file, but in a module that it imports."""
+
+
 @dataclass(eq=False)
 class Entry:
     """One way into the file, with the runs that were made from it; the first is the main one."""
@@ -78,7 +82,7 @@ class Entry:
         keys = {key: found for _, observations in reversed(seen) for key, found in observations.items()}
         for key, found in keys.items():
             at = anchor(found)
-            holds = True
+            holds = getattr(at, "lineno", 0) > 0  # a place in an imported module is not in this file
             for (run, observations), sites in zip(seen, reached):
                 if key in observations or at not in sites:
                     continue
@@ -110,7 +114,9 @@ class Program:
     # ------------------------------------------------------------------ source
 
     def segment(self, node: ast.expr | ast.stmt) -> str:
-        """The source text of a node, as written."""
+        """The source text of a node, as written; of one in an imported module, as Python would write it."""
+        if node.lineno <= 0:
+            return ast.unparse(node)
         if self._lines is None:
             self._lines = Lines(self.text)
         return self._lines.segment(Span.of(node))
@@ -124,7 +130,13 @@ class Program:
         return self._parents.get(node)
 
     def statement(self, node: ast.AST) -> ast.stmt:
-        """The innermost statement that holds ``node``."""
+        """The innermost statement that holds ``node``.
+
+        Raises:
+            Elsewhere: it stands in an imported module.
+        """
+        if getattr(node, "lineno", 1) <= 0:
+            raise Elsewhere
         at: ast.AST | None = node
         while at is not None and not isinstance(at, ast.stmt):
             at = self.parent(at)
@@ -150,7 +162,12 @@ class Program:
         return found
 
     def function(self, node: ast.AST) -> ast.AST:
-        """The function (or lambda, or the module) whose code ``node`` is."""
+        """The function (or lambda, or the module) whose code ``node`` is.
+
+        Of a node in an imported module nothing is known: it is its own, and so nobody else's.
+        """
+        if getattr(node, "lineno", 1) <= 0:
+            return node
         for outer in self.ancestors(node):
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
                 return outer
@@ -181,7 +198,9 @@ def _fill(program: Program, relevance: Relevance) -> None:
     messages: list[str] = []
     entered: set[ast.AST] = set()
     if any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
-        entry = explore("<module>", tree, relevance, lambda run: run_module(run, tree, True), messages)
+        entry = explore(
+            "<module>", tree, relevance, lambda run: run_module(run, tree, True), messages, str(program.path)
+        )
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
@@ -193,7 +212,7 @@ def _fill(program: Program, relevance: Relevance) -> None:
         def start(run: Run, definition: Definition = definition) -> None:
             run_entry(run, tree, definition, shared)
 
-        entry = explore(definition.name, definition, relevance, start, messages)
+        entry = explore(definition.name, definition, relevance, start, messages, str(program.path))
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
@@ -218,13 +237,19 @@ def entry_points(tree: ast.Module, relevance: Relevance) -> list[Definition]:
 
 
 def explore(
-    name: str, node: ast.AST, relevance: Relevance, start: Callable[[Run], None], messages: list[str]
+    name: str,
+    node: ast.AST,
+    relevance: Relevance,
+    start: Callable[[Run], None],
+    messages: list[str],
+    origin: str,
 ) -> Entry:
     """Make the main run, and the runs that answer undecided conditions the other way."""
     entry = Entry(name, node)
 
     def make(scenario: Scenario) -> Run:
         run = Run(relevance, scenario, FUEL)
+        run.globals.origin = origin
         try:
             start(run)
         except calls.Stopped:
@@ -356,4 +381,4 @@ def _has_relevant_loop(definition: Definition, run: Run) -> bool:
     )
 
 
-__all__ = ["CALLS", "FUEL", "Entry", "Program", "analyze"]
+__all__ = ["CALLS", "FUEL", "Elsewhere", "Entry", "Program", "analyze"]

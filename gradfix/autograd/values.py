@@ -215,13 +215,15 @@ class Mapping(Value):
 class Frame:
     """The variables of one running function (or of the module)."""
 
-    __slots__ = ("function", "globals_", "locals_", "nonlocals", "parent", "variables")
+    __slots__ = ("function", "nonlocals", "origin", "parent", "variables")
 
     def __init__(self, parent: Frame | None, function: Function | None) -> None:
         self.parent = parent
         self.function = function
         self.variables: dict[str, Value] = {}
         self.nonlocals: dict[str, Frame] = {}
+        self.origin = ""
+        """For the frame of a module: its file."""
 
 
 class Function(Value):

@@ -1,0 +1,177 @@
+"""Modules of the same project that a file imports: its networks, losses and helpers.
+
+They are parsed on demand and executed for what they define. So that nothing of theirs is ever taken for a
+place in the file at hand, their lines are numbered far below zero, each file in a range of its own: a
+finding, a note or an edit there has no span that exists, and is dropped.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradfix.autograd.relevance import Relevance
+from gradfix.autograd.values import External, Frame, Module, Optimizer, Tensor, Value
+
+if TYPE_CHECKING:
+    from gradfix.autograd.interpreter import Run
+
+RANGE = 1_000_000
+"""Lines set apart for each imported file."""
+LARGEST = 400_000
+"""Bytes of a module that is still followed."""
+LEVELS = 4
+"""How many folders above a file may be where its project's imports start."""
+
+FOREIGN = frozenset({"torch", "numpy", "torchvision", "tqdm", "matplotlib", "scipy", "cv2", "PIL", "gym"})
+EXECUTED = (
+    ast.Import,
+    ast.ImportFrom,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Assign,
+    ast.AnnAssign,
+    ast.If,
+    ast.Try,
+)
+"""What is executed of an imported module: what defines names."""
+
+
+@dataclass(eq=False)
+class LocalModule:
+    """A parsed module of the project."""
+
+    path: str
+    tree: ast.Module
+    relevance: Relevance
+    frame: Frame | None = None
+    """Its variables, if they hold no state that a run could change."""
+
+
+class Namespace(Value):
+    """An imported module of the project."""
+
+    __slots__ = ("frame",)
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+
+
+_parsed: dict[str, tuple[tuple[int, int], LocalModule | None]] = {}
+_ranges = 0
+
+
+def locate(module: str, origin: str) -> str | None:
+    """The file of a module as imported from the file ``origin``: leading dots count packages upwards."""
+    name = module.lstrip(".")
+    level = len(module) - len(name)
+    top = name.split(".", 1)[0]
+    if not level and (top in FOREIGN or top in sys.stdlib_module_names):
+        return None
+    folder = os.path.dirname(os.path.abspath(origin))
+    if level:
+        for _ in range(level - 1):
+            folder = os.path.dirname(folder)
+        roots = [folder]
+    else:
+        roots = [folder]
+        for _ in range(LEVELS):
+            if os.path.exists(os.path.join(folder, ".git")):
+                break
+            folder = os.path.dirname(folder)
+            roots.append(folder)
+    below = name.replace(".", os.sep)
+    for root in roots:
+        base = os.path.join(root, below) if below else root
+        for candidate in (base + ".py", os.path.join(base, "__init__.py")):
+            if os.path.isfile(candidate):
+                return candidate
+    return None
+
+
+def parse(path: str) -> LocalModule | None:
+    """The module in a file, parsed once; None if it cannot be read or parsed, or is too large."""
+    global _ranges
+    try:
+        status = os.stat(path)
+        stamp = (status.st_mtime_ns, status.st_size)
+        known = _parsed.get(path)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        text = Path(path).read_bytes().decode("utf-8-sig") if status.st_size <= LARGEST else None
+        tree = ast.parse(text) if text is not None else None
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+    module = None
+    if tree is not None and text is not None:
+        _ranges += 1
+        offset = -_ranges * RANGE
+        ast.increment_lineno(tree, offset)
+        module = LocalModule(path, tree, Relevance(tree, text, offset))
+    _parsed[path] = (stamp, module)
+    return module
+
+
+def load(run: Run, path: str) -> Frame | None:
+    """The variables of a module of the project, as far as its definitions go."""
+    known = run.modules.get(path)
+    if known is not None:
+        return known
+    module = parse(path)
+    if module is None:
+        return None
+    run.relevance.join(path, module.relevance)
+    if module.frame is not None:
+        run.modules[path] = module.frame
+        return module.frame
+    frame = Frame(None, None)
+    frame.origin = path
+    frame.variables["__name__"] = External(os.path.basename(path))
+    run.modules[path] = frame
+    nodes, optimizers = len(run.nodes), len(run.optimizers)
+    body: list[ast.stmt] = [s for s in module.tree.body if isinstance(s, EXECUTED) and not _main_guard(s)]
+    run.block(body, frame)
+    held = frame.variables.values()
+    stateful = any(isinstance(v, (Module, Optimizer, Tensor)) for v in held)
+    if not stateful and len(run.nodes) == nodes and len(run.optimizers) == optimizers:
+        module.frame = frame
+    return frame
+
+
+def _main_guard(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and any(
+        isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(statement.test)
+    )
+
+
+def member(run: Run, module: str, name: str, origin: str) -> Value | None:
+    """What ``from module import name`` binds, if it is of the project."""
+    path = locate(module, origin)
+    if path is not None:
+        frame = load(run, path)
+        if frame is not None and name in frame.variables:
+            return frame.variables[name]
+    separator = "" if module.endswith(".") else "."
+    inner = locate(f"{module}{separator}{name}", origin)
+    return namespace(run, inner) if inner is not None else None
+
+
+def namespace(run: Run, path: str) -> Namespace | None:
+    """A module of the project as a value."""
+    frame = load(run, path)
+    return Namespace(frame) if frame is not None else None
+
+
+def origin_of(frame: Frame) -> str:
+    """The file that the code of a frame stands in."""
+    at: Frame | None = frame
+    while at is not None:
+        if at.origin:
+            return at.origin
+        at = at.parent
+    return ""
