@@ -195,7 +195,9 @@ def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
     foreign = [leaf for leaf in one.zero.leaves if leaf not in mine]
     single = isinstance(zero, ast.Expr) and zero.value is one.zero.site
     same = program.function(zero) is program.function(target) or program.segment(zero).startswith("self.")
-    if single and not foreign and same:
+    # Where it is stepped on more than once in a pass, the other step may need its gradients cleared there.
+    alone = sum(s.path == one.step.path for s in one.step.optimizer.steps) == 1
+    if single and not foreign and same and (alone or one.effect is Effect.REPAIRS):
         backward_first = zero.lineno > target.lineno and one.effect is Effect.REPAIRS
         if backward_first and _adjacent(program, target, zero):
             # The backward moves down over the clearing: its comments stay with it.

@@ -797,6 +797,8 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
 def _member(run: Run, namespace: imports.Namespace, name: str) -> Value:
     """An attribute of a module of the project, which may be a module inside a package."""
     held = namespace.frame.variables.get(name)
+    if isinstance(held, imports.Lazy):
+        held = namespace.frame.variables[name] = held.resolve(run)
     if held is not None:
         return held
     inner = imports.locate(f".{name}", namespace.frame.origin)
@@ -1571,11 +1573,13 @@ def _module_method(
         items, _ = iterate(run, args[0][0], None)
         base.items += items or []
         return base
-    if name in ("children", "modules", "values"):
+    if name == "modules":
+        return Sequence("list", list(_below(base, {})))
+    if name in ("children", "values"):
         direct: list[Value] = [
             v for v in [*base.items, *base.attributes.values()] if isinstance(v, (Module, Opaque))
         ]
-        return Sequence("list", direct, name == "modules")
+        return Sequence("list", direct)
     if name in ("named_children", "items", "named_modules"):
         pairs: list[Value] = [
             Sequence("tuple", [Const(k), v]) for k, v in base.attributes.items() if isinstance(v, Module)
@@ -1595,6 +1599,18 @@ def _module_method(
         poison(run, [base, *(v for v, _ in args), *(v for v, _ in keywords.values())], node)
         return NONE
     return call_opaque(run, fresh, args, keywords, node, discarded)
+
+
+def _below(module: Module, seen: dict[Value, None]) -> dict[Value, None]:
+    """A network and everything in it, each once."""
+    if module not in seen:
+        seen[module] = None
+        for value in [*module.items, *module.attributes.values()]:
+            if isinstance(value, Module):
+                _below(value, seen)
+            elif isinstance(value, Opaque):
+                seen[value] = None
+    return seen
 
 
 def poison_versions(run: Run, module: Module) -> None:

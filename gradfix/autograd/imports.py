@@ -62,6 +62,23 @@ class Namespace(Value):
         self.frame = frame
 
 
+class Lazy(External):
+    """A name imported from the project that nobody has used yet; until then nothing is parsed."""
+
+    __slots__ = ("member", "module", "origin")
+
+    def __init__(self, module: str, member: str, origin: str) -> None:
+        super().__init__(f"{module}.{member}")
+        self.module = module
+        self.member = member
+        self.origin = origin
+
+    def resolve(self, run: Run) -> Value:
+        """What the name stands for; something external if it cannot be found."""
+        value = member(run, self.module, self.member, self.origin)
+        return value if value is not None else External(self.name)
+
+
 _parsed: dict[str, tuple[tuple[int, int], LocalModule | None]] = {}
 _ranges = 0
 
@@ -154,11 +171,24 @@ def member(run: Run, module: str, name: str, origin: str) -> Value | None:
     path = locate(module, origin)
     if path is not None:
         frame = load(run, path)
-        if frame is not None and name in frame.variables:
-            return frame.variables[name]
+        held = frame.variables.get(name) if frame is not None else None
+        if isinstance(held, Lazy):
+            assert frame is not None
+            held = frame.variables[name] = held.resolve(run)
+        if held is not None:
+            return held
     separator = "" if module.endswith(".") else "."
     inner = locate(f"{module}{separator}{name}", origin)
     return namespace(run, inner) if inner is not None else None
+
+
+def trains(path: str) -> bool:
+    """Whether a module may differentiate something: then its functions matter where they are called."""
+    try:
+        with open(path, "rb") as file:
+            return b"backward" in file.read(LARGEST)
+    except OSError:
+        return False
 
 
 def namespace(run: Run, path: str) -> Namespace | None:

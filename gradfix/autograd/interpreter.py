@@ -650,12 +650,17 @@ def _import(run: Run, node: ast.Import, frame: Frame) -> Flow:
 def _import_from(run: Run, node: ast.ImportFrom, frame: Frame) -> Flow:
     module = "." * node.level + (node.module or "")
     origin = imports.origin_of(frame)
-    local = imports.locate(module, origin) is not None or (node.level and not node.module)
+    path = imports.locate(module, origin)
+    local = path is not None or (node.level and not node.module)
+    eager = path is not None and imports.trains(path)
     for alias in node.names:
         if local and alias.name == "*":
-            held = imports.load(run, imports.locate(module, origin) or "")
+            held = imports.load(run, path or "")
             if held is not None:
                 frame.variables.update(held.variables)
+            continue
+        if local and not eager:
+            frame.variables[alias.asname or alias.name] = imports.Lazy(module, alias.name, origin)
             continue
         value = imports.member(run, module, alias.name, origin) if local else None
         if value is not None:
@@ -763,6 +768,9 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
     while at is not None:
         value = at.variables.get(name)
         if value is not None:
+            if value.__class__ is imports.Lazy:
+                assert isinstance(value, imports.Lazy)
+                value = at.variables[name] = value.resolve(run)
             return value
         at = at.parent
     value = External(f"builtins.{name}") if name in calls.BUILTINS else Opaque(name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators
 from gradfix.autograd.calls import (
+    MODULE_METHODS,
     Argument,
     Iteration,
     Keywords,
@@ -501,6 +502,10 @@ def _hasattr(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) 
         cls = args[0][0].cls
         if name in args[0][0].attributes or (cls is not None and cls.lookup(name) is not None):
             return TRUE
+        if isinstance(args[0][0], Module) and name in MODULE_METHODS:
+            return TRUE
+        if cls is None or not cls.unknown_bases():
+            return FALSE
     return Opaque("condition")
 
 
