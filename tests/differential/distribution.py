@@ -64,7 +64,7 @@ def split_methods(c: Choices, lines: Lines) -> tuple[Lines, Lines]:
     calls: list[ast.stmt] = []
     at = 0
     while at < len(suite):
-        size = 1 + c.below(4)
+        size = len(suite) if c.chance(12) else 1 + c.below(4)
         part, rest = suite[at : at + size], suite[at + size :]
         at += size
         lost = _stored(part) & (_names(rest) | known)
@@ -79,6 +79,36 @@ def split_methods(c: Choices, lines: Lines) -> tuple[Lines, Lines]:
             known |= _certainly(statement)
     suite[:] = calls
     return ast.unparse(tree).splitlines(), methods
+
+
+def split_functions(c: Choices, lines: Lines, keyword: str) -> tuple[Lines, Lines, list[str]]:
+    """Cut the body of the outermost loop into functions that share variables, by ``global`` or ``nonlocal``.
+
+    Returns the code that is left, the functions, and the names that they assign.
+    """
+    tree = ast.parse("\n".join(lines))
+    found = _loop(tree)
+    if found is None:
+        return lines, [], []
+    suite, _ = found
+    functions: Lines = []
+    names: set[str] = set()
+    calls: list[ast.stmt] = []
+    at = 0
+    while at < len(suite):
+        size = 1 + c.below(4)
+        part = suite[at : at + size]
+        at += size
+        if _diverts(part) or c.chance(30):
+            calls += part
+            continue
+        stored = sorted(_stored(part))
+        names.update(stored)
+        head = [f"    {keyword} {', '.join(stored)}"] if stored else []
+        functions += [f"def part{len(calls)}():", *head, *indented(_written(part)), ""]
+        calls += ast.parse(f"part{len(calls)}()").body
+    suite[:] = calls
+    return ast.unparse(tree).splitlines(), functions, sorted(names)
 
 
 def renamed(line: str, names: dict[str, str]) -> str:

@@ -81,7 +81,8 @@ def _of_run(run: Run) -> Prediction:
 def _uncertain(event: Backward) -> bool:
     """Whether what the backward reached is uncertain."""
     certain = event.certain and all(event.visited.values()) and all(event.reached.values())
-    return not certain or not event.reached
+    # What leads to no leaf at all, not even to a frozen one, may not require grad.
+    return not certain or not (event.reached or any(node.leaves for node in event.visited))
 
 
 def _fragile(event: Backward) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import vocabulary as words
 from choices import Choices
-from distribution import Lines, indented, outlined, renamed, split_methods
+from distribution import Lines, indented, outlined, renamed, split_functions, split_methods
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class Generator:
             return self.c.one(["{0} + {1}", "{0} * {1}", "{1} * {0}"]).format(_bracket(operand), net.ref)
         helpers = self.helpers.get(net.ref)
         if helpers and self.c.chance(50):
-            return f"{self.c.one(helpers)}({operand})"
+            return self.c.one(helpers).replace("{}", operand)
         call = f"{net.ref}({operand})"
         if net.options and self.c.chance(50):
             call = f"{net.ref}({operand}, {self.c.one(net.options)})"
@@ -310,6 +310,10 @@ class Generator:
             (0.3, self.rebinding),
             (0.3 * on if losses else 0, self.update),
             (0.2 * on, self.scaled_gradients),
+            (0.15, self.renewal),
+            (0.3 * on, self.in_parallel),
+            (0.4 * on if losses else 0, self.regularised),
+            (0.4, self.both_losses),
         ]
         chosen = self.c.weighted([o for o in options if o[0] > 0])
         return chosen(scope) if self.allows(chosen.__name__) else []
@@ -743,7 +747,20 @@ class Generator:
         listed = ", ".join(refs)
         start = self.expression(scope, 1)
         name = self.define(scope, "T", scope.recording, "x")
-        kind = self.c.below(6)
+        kind = self.c.below(7)
+        if kind == 6:
+            stacks = [n for n in nets if n.make.startswith("nn.Sequential(")]
+            simple = [n for n in nets if n.make == "nn.Linear(3, 3)"]
+            if simple and self.c.chance(50):
+                ref = self.c.one(simple).ref
+                return [f"{name} = F.linear({start}, {ref}.weight, {ref}.bias)"]
+            if not stacks:
+                return [f"{name} = {start}"]
+            net = self.c.one(stacks)
+            if net.make.startswith("nn.Sequential(nn.Linear(3, 3)"):
+                return [f"{name} = {net.ref}{self.c.one(['[0]', '[:1]'])}({start})"]
+            layer = self.fresh("layer")
+            return [f"{name} = {start}", f"for {layer} in {net.ref}:", f"    {name} = {layer}({name})"]
         if kind == 0:
             f = self.fresh("f")
             return [f"{name} = {start}", f"for {f} in [{listed}]:", f"    {name} = {f}({name})"]
@@ -849,8 +866,11 @@ class Generator:
                 f"{q}.mul_(0.9).add_({p}, alpha=0.1)",
                 f"{q}.copy_(0.9 * {q} + 0.1 * {p})",
                 "load",
+                "blend",
             ]
         )
+        if how == "blend":
+            return [f"blend({target.ref}, {net.ref})"]
         if how == "load":
             return [f"{target.ref}.load_state_dict({net.ref}.state_dict())"]
         loop = [f"for {p}, {q} in zip({net.ref}.parameters(), {target.ref}.parameters()):", f"    {how}"]
@@ -899,6 +919,41 @@ class Generator:
         )
         head = f"for {p} in {self.c.one(scope.modules).ref}.parameters():"
         return [head, f"    if {p}.grad is not None:", f"        {how}"]
+
+    def renewal(self, scope: Scope) -> Lines:
+        """An optimizer made anew."""
+        if not scope.opts:
+            return []
+        opt = self.c.one(scope.opts)
+        return [f"{opt.ref} = {opt.make}"]
+
+    def in_parallel(self, scope: Scope) -> Lines:
+        """Networks and their optimizers in step."""
+        pairs = [(n, o) for o in scope.opts for n in o.nets if n.kind == "net"]
+        if not pairs:
+            return []
+        chosen = self.c.some(pairs, 1, 2)
+        n, o, loss = self.fresh("n"), self.fresh("o"), self.fresh("value")
+        nets, opts = (", ".join(x[k].ref for x in chosen) for k in (0, 1))
+        body = [f"{o}.zero_grad()"] if self.c.chance(80) else []
+        body += [f"{loss} = {n}({self.expression(scope, 1)}).mean()", f"{loss}.backward()", f"{o}.step()"]
+        return [f"for {n}, {o} in zip([{nets}], [{opts}]):", *indented(body)]
+
+    def regularised(self, scope: Scope) -> Lines:
+        """A loss with a term on the weights."""
+        losses = [v for v in scope.of("L") if v.grad and v.used == 0]
+        if not losses or not scope.modules:
+            return []
+        loss = self.c.one(losses).name
+        term = self.word(words.ON_WEIGHTS).format(self.c.one(scope.modules).ref)
+        return [f"{loss} = {loss} + 0.1 * {term}" if self.c.chance(70) else f"{loss} += {term}"]
+
+    def both_losses(self, scope: Scope) -> Lines:
+        """A function that gives two losses."""
+        first, second = self.graph_expression(scope, 1), self.expression(scope, 1)
+        a = self.define(scope, "L", scope.recording, "loss", 0)
+        b = self.define(scope, "L", scope.recording, "loss", 0)
+        return [f"{a}, {b} = both({first}, {second})"]
 
     # ------------------------------------------------------------------ networks and optimizers
 
@@ -1090,7 +1145,9 @@ class Generator:
 
     def program(self) -> str:
         """One program."""
-        self.style = self.c.weighted([(5.0, "module"), (3, "function"), (3, "methods"), (2, "attributes")])
+        self.style = self.c.weighted(
+            [(5.0, "module"), (3, "function"), (3, "methods"), (2, "attributes"), (2, "shared")]
+        )
         nets = self.networks()
         opts = self.optimizers(nets)
         self.setup = [f"{n.ref} = {n.make}" for n in nets] + [f"{o.ref} = {o.make}" for o in opts]
@@ -1146,23 +1203,46 @@ class Generator:
             self.setup = [renamed(line, own) for line in self.setup]
             names = {x: f"self.{ref}" for x, ref in names.items()}
         nets = {n.ref: replace(n, ref=names[n.ref], make=renamed(n.make, names)) for n in scope.nets}
-        opts = [replace(o, ref=names[o.ref], nets=[nets[n.ref] for n in o.nets]) for o in scope.opts]
+        opts = [
+            replace(o, ref=names[o.ref], nets=[nets[n.ref] for n in o.nets], make=renamed(o.make, names))
+            for o in scope.opts
+        ]
         return Scope(list(nets.values()), opts)
 
     def applications(self, scope: Scope) -> None:
         """Functions that apply one network."""
         in_class = self.style in ("methods", "attributes")
+        own, self_ = ("self.", "self, ") if in_class else ("", "")
         for net in scope.nets_of("net"):
             if not self.c.chance(15):
                 continue
             name = self.fresh("run")
+            call = f"{own}{name}({{}})"
             inner = self.c.one(["{}(t)", "{}(t) * 0.5", "{}(t.detach())", "{}({}(t))", "{}(t).detach()"])
-            head = f"def {name}({'self, ' if in_class else ''}t):"
-            lines = [head, f"    return {inner.replace('{}', net.ref)}", ""]
-            if self.c.chance(12):
-                lines.insert(0, "@torch.no_grad()")
+            lines = [f"def {name}({self_}t):", f"    return {inner.replace('{}', net.ref)}", ""]
+            kind = self.c.below(8)
+            if kind == 0:
+                lines = ["@torch.no_grad()", *lines]
+            elif kind == 1:
+                static = ["@staticmethod"] if in_class else []
+                lines = [*static, f"def {name}(net, t, scale=0.5):", "    return net(t) * scale", ""]
+                call = f"{own}{name}({net.ref}, {self.c.one(['{}', '{}, scale=2', 't={}'])})"
+            elif kind == 2:
+                lines = [
+                    f"def {name}({self_}*args, **keywords):",
+                    f"    return {net.ref}(*args, **keywords)",
+                    "",
+                ]
+            elif kind == 3:
+                lines = [
+                    f"def {name}({self_}t, cut=False):",
+                    "    if cut:",
+                    f"        return {net.ref}(t.detach())",
+                ]
+                lines += [f"    return {net.ref}(t)", ""]
+                call = f"{own}{name}({{}}, cut={self.c.one(['True', 'False'])})"
             self.methods += lines
-            self.helpers.setdefault(net.ref, []).append(f"self.{name}" if in_class else name)
+            self.helpers.setdefault(net.ref, []).append(call)
 
     def training_loop(self, scope: Scope) -> Lines:
         """The loop over passes, as ``for`` or ``while``, with data that the model can follow or not."""
@@ -1239,6 +1319,8 @@ class Generator:
             if any(f"{name}(" in line for line in body):
                 defs += ["", *lines]
         helper: Lines = []
+        if self.style == "shared":
+            return self.shared(defs, body)
         if self.style != "attributes" and self.c.chance(45):
             body, helper = outlined(self.c, body, method=self.style == "methods")
         methods = [*self.methods, *helper]
@@ -1274,9 +1356,27 @@ class Generator:
                 body, split = split_methods(self.c, body)
                 methods += split
             main = ["class Trainer:", "    def __init__(self):", *indented(indented(self.setup)), ""]
+            if self.c.chance(15):
+                main[0] = "class Base:"
+                main += ["class Trainer(Base):", "    def __init__(self):", "        super().__init__()", ""]
             main += [*indented(methods), "", "    def train(self):", *indented(indented(body)), ""]
             main += ["trainer = Trainer()", "trainer.train()"]
-        text = "\n".join([*defs, "", *main])
+        return self.written([*defs, "", *main])
+
+    def shared(self, defs: Lines, body: Lines) -> str:
+        """Functions that share global variables, or closures that share those of the function around."""
+        closures = self.c.chance(50)
+        body, parts, names = split_functions(self.c, body, "nonlocal" if closures else "global")
+        if not closures:
+            return self.written([*defs, "", *self.setup, "", *self.methods, *parts, *body])
+        first = [f"{' = '.join(names)} = None"] if names else []
+        inside = [*self.setup, "", *first, *self.methods, *parts, *body]
+        return self.written([*defs, "", "def main():", *indented(inside), "", "main()"])
+
+    @staticmethod
+    def written(main: Lines) -> str:
+        """The whole file."""
+        text = "\n".join(main)
         return words.PRELUDE + "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
@@ -1288,6 +1388,13 @@ HELPERS = {
         "        return h.detach()",
         "    return tuple(detached(v) for v in h)",
     ],
+    "blend": [
+        "@torch.no_grad()",
+        "def blend(target, source):",
+        "    for p, q in zip(target.parameters(), source.parameters()):",
+        "        p.mul_(0.9).add_(q, alpha=0.1)",
+    ],
+    "both": ["def both(a, b):", "    return a.mean(), (a - b).pow(2).mean()"],
     "update": [
         "def update(optimizer, loss, retain=False, zero=True):",
         "    if zero:",

@@ -90,7 +90,7 @@ class _Recorder:
         self.inside: dict[int, dict[int, dict[int, int]]] = {}
         """Parameter -> backward -> optimizer -> how often it consumed that backward's part."""
         self.zeroed: dict[int, torch.Tensor] = {}
-        """Tensors that were set to zero since gradients were last looked at."""
+        """Memory that was set to zero since gradients were last looked at, kept from being used again."""
         self.kept: list[Any] = []
 
     @contextlib.contextmanager
@@ -172,7 +172,7 @@ class _Recorder:
     def _zero(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def zero_(tensors: Any, *args: Any, **keywords: Any) -> Any:
             for tensor in [tensors] if isinstance(tensors, torch.Tensor) else tensors:
-                self.zeroed[id(tensor)] = tensor
+                self.zeroed[tensor.data_ptr()] = tensor
             return original(tensors, *args, **keywords)
 
         return zero_
@@ -183,7 +183,7 @@ class _Recorder:
             now = _Gradient(parameter)
             if now.tensor is None:
                 self.inside.pop(key, None)
-            elif id(now.tensor) in self.zeroed:
+            elif now.tensor.data_ptr() in self.zeroed:
                 self.inside[key] = {}
             self.seen[key] = now
         self.zeroed.clear()

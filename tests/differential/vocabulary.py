@@ -29,7 +29,8 @@ bce = nn.BCEWithLogitsLoss()
 
 GLOBAL = frozenset(
     """torch F nn itertools copy ONE ZERO MASK LABELS INDEX COLUMN criterion bce print float sum range list
-    tuple enumerate zip freeze filter self detached update dict""".split()
+    tuple enumerate zip freeze filter self detached update dict blend
+    both""".split()
 )
 """Names that are the same in every function."""
 
@@ -192,6 +193,13 @@ torch.stack({0}).mean(0) ; sum({0}) ; torch.cat({0})[:2] ; {0}[0] + {0}[-1]
 torch.stack([s * 0.5 for s in {0}]).sum(0)
 torch.stack({0}, dim=1)[:, 0] ; torch.stack(tuple({0})).sum(0) ; {0}[-1] ; sum(s for s in {0})
 torch.cat({0}, 0)[-2:]
+""")
+
+ON_WEIGHTS = _listed("""
+sum(p.pow(2).sum() for p in {0}.parameters()) ; torch.stack([p.norm() for p in {0}.parameters()]).sum()
+sum([p.abs().sum() for p in {0}.parameters()]) ; torch.cat([p.view(-1) for p in {0}.parameters()]).norm()
+sum((p ** 2).sum() for n, p in {0}.named_parameters()) ; next({0}.parameters()).sum()
+torch.nn.utils.parameters_to_vector({0}.parameters()).pow(2).sum()
 """)
 
 LEAVES = _listed("""
