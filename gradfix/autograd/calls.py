@@ -1459,7 +1459,7 @@ def _opaque_method(
         else:
             backward(run, [(base, receiver)], args, keywords, node)
         return NONE
-    if name in ("parameters", "named_parameters"):
+    if name in ("parameters", "named_parameters") and keywords.keys() <= {"recurse", "prefix"}:
         run.mutations += 1
         return Params([base.block(node)], True, name == "named_parameters")
     if name == "zero_grad":

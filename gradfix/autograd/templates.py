@@ -165,7 +165,7 @@ def kind(run: Run, module: Module, operands: list[Value]) -> Hashable | None:
                 return None
             key.append(("tensor", value.requires, value.node is None, value.base is None))
         elif isinstance(value, Opaque):
-            if value.leaf is not None or value.attributes:
+            if value.leaf is not None or any(not _inert(a) for a in value.attributes.values()):
                 return None
             key.append(("opaque", value.requires, value.node is None))
         elif isinstance(value, Const) and isinstance(value.value, (int, float, str, bool, type(None))):
@@ -174,6 +174,11 @@ def kind(run: Run, module: Module, operands: list[Value]) -> Hashable | None:
             return None
     assert run.current_call is not None
     return (*key, tuple(leaf.requires for leaf in run.leaves_known[module][1]))
+
+
+def _inert(value: Value) -> bool:
+    """Whether an attribute of an unknown value (its shape, say) has no part in the graph."""
+    return isinstance(value, Opaque) and value.node is None and value.leaf is None
 
 
 def templated(run: Run, module: Module, operands: list[Value], forward: Callable[[], Value]) -> Value:
