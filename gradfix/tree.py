@@ -299,7 +299,10 @@ class _Transformer(cst.CSTTransformer):
                 put, following = [_part(new, piece, is_last=piece is staying[-1])], []
             else:
                 put, following = self._put(piece)
-            if isinstance(piece, list) or not staying:
+            # Inserted code belongs to what the comments above a simple statement announce. A moved statement
+            # brings its own, and those above a function or a block are about that.
+            announced = isinstance(old, cst.SimpleStatementLine) and not isinstance(piece, list)
+            if isinstance(piece, list) or not staying or (announced and isinstance(piece.what, str)):
                 waiting, comments = [*waiting, *comments], []
             lines += [_led(put[0], [*waiting, *put[0].leading_lines]), *put[1:]]
             waiting = following

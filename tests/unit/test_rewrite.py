@@ -106,10 +106,10 @@ CASES: dict[str, tuple[str, Make, str]] = {
         lambda t: t.insert("before", "b()", "new()"),
         "if x:\n    a()\n    new()\n    b()\n",
     ),
-    "before: comments that lead the anchor stay with it": (
+    "before: what the comments above announce includes the new": (
         "a()\n\n# about b\n# and more\nb()\n",
         lambda t: t.insert("before", "b()", "new()"),
-        "a()\n\nnew()\n# about b\n# and more\nb()\n",
+        "a()\n\n# about b\n# and more\nnew()\nb()\n",
     ),
     "before: comments apart from the anchor stay above": (
         "# section\n\nb()\n",
@@ -119,7 +119,7 @@ CASES: dict[str, tuple[str, Make, str]] = {
     "before the first statement, below the interpreter line": (
         "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n# about a\na()\n",
         lambda t: t.insert("before", "a()", "new()"),
-        "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\nnew()\n# about a\na()\n",
+        "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n# about a\nnew()\na()\n",
     ),
     "before a docstring is after it": (
         'def f():\n    """Doc."""  # c\n\n    a()\n',
