@@ -219,7 +219,7 @@ CASES: dict[str, tuple[str, Make, str]] = {
     "before the first on a line": (
         "# c\na(); b()  # t\n",
         lambda t: t.insert("before", "a()", "new()"),
-        "new()\n# c\na(); b()  # t\n",
+        "# c\nnew()\na(); b()  # t\n",
     ),
     "between two on a line": (
         "# c\na(); b(); d();  # t\n",
