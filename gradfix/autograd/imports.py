@@ -27,6 +27,13 @@ LARGEST = 400_000
 LEVELS = 4
 """How many folders above a file may be where its project's imports start."""
 
+MODULES = 12
+"""How many modules of the project are followed from one file."""
+REMEMBERED = 48
+"""How many parsed modules are kept for the files that come."""
+INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+"""An installed package is not the project of whoever looks at it."""
+
 FOREIGN = frozenset({"torch", "numpy", "torchvision", "tqdm", "matplotlib", "scipy", "cv2", "PIL", "gym"})
 EXECUTED = (
     ast.Import,
@@ -65,17 +72,22 @@ class Namespace(Value):
 class Lazy(External):
     """A name imported from the project that nobody has used yet; until then nothing is parsed."""
 
-    __slots__ = ("member", "module", "origin")
+    __slots__ = ("member", "module", "origin", "resolving")
 
     def __init__(self, module: str, member: str, origin: str) -> None:
         super().__init__(f"{module}.{member}")
         self.module = module
         self.member = member
         self.origin = origin
+        self.resolving = False
 
     def resolve(self, run: Run) -> Value:
         """What the name stands for; something external if it cannot be found."""
+        if self.resolving:  # a package that imports a name from itself
+            return External(self.name)
+        self.resolving = True
         value = member(run, self.module, self.member, self.origin)
+        self.resolving = False
         return value if value is not None else External(self.name)
 
 
@@ -85,6 +97,8 @@ _ranges = 0
 
 def locate(module: str, origin: str) -> str | None:
     """The file of a module as imported from the file ``origin``: leading dots count packages upwards."""
+    if any(folder in origin for folder in INSTALLED):
+        return None
     name = module.lstrip(".")
     level = len(module) - len(name)
     top = name.split(".", 1)[0]
@@ -130,6 +144,8 @@ def parse(path: str) -> LocalModule | None:
         offset = -_ranges * RANGE
         ast.increment_lineno(tree, offset)
         module = LocalModule(path, tree, Relevance(tree, text, offset))
+    if len(_parsed) >= REMEMBERED:
+        del _parsed[next(iter(_parsed))]
     _parsed[path] = (stamp, module)
     return module
 
@@ -137,7 +153,7 @@ def parse(path: str) -> LocalModule | None:
 def load(run: Run, path: str) -> Frame | None:
     """The variables of a module of the project, as far as its definitions go."""
     known = run.modules.get(path)
-    if known is not None:
+    if known is not None or len(run.modules) >= MODULES:
         return known
     module = parse(path)
     if module is None:

@@ -636,7 +636,7 @@ def _import(run: Run, node: ast.Import, frame: Frame) -> Flow:
         path = imports.locate(
             alias.name if alias.asname else alias.name.split(".", 1)[0], imports.origin_of(frame)
         )
-        value = imports.namespace(run, path) if path is not None else None
+        value = imports.namespace(run, path) if path is not None and frame is run.globals else None
         if value is not None:
             frame.variables[alias.asname or alias.name.split(".", 1)[0]] = value
         elif alias.asname:
@@ -652,7 +652,8 @@ def _import_from(run: Run, node: ast.ImportFrom, frame: Frame) -> Flow:
     origin = imports.origin_of(frame)
     path = imports.locate(module, origin)
     local = path is not None or (node.level and not node.module)
-    eager = path is not None and imports.trains(path)
+    # Only what this very file imports can make its own lines relevant.
+    eager = path is not None and frame is run.globals and imports.trains(path)
     for alias in node.names:
         if local and alias.name == "*":
             held = imports.load(run, path or "")
