@@ -59,6 +59,9 @@ def needless(run: Run) -> dict[Hashable, Backward]:
         needed = (
             not event.certain
             or not event.roots
+            or event.failure is not None
+            or not all(event.visited.values())
+            or any(node.maybe_freed for node in event.visited)
             or (bool(event.path) and any(node.opaque for node in event.visited))
             or any(node in kept for later in every[number + 1 :] for node in later.visited)
             or any(not later.roots for later in every[number + 1 :])

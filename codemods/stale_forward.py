@@ -272,6 +272,8 @@ def _finding(program: Program, one: Stale) -> Finding:
 
 
 def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
+    if not all(o.state.groups_known for o in one.run.optimizers):
+        return  # a step of unknown reach may have made more stale than is seen
     plan = _plan(program, one)
     if plan is None:
         return

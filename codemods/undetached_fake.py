@@ -16,6 +16,7 @@ gradients.
 Preconditions:
 
 * the loss reaches the other network only through its own one, whose call is where the detach goes;
+* nobody watches the gradient on the way by a hook;
 * nobody differentiates with respect to what would be detached (WGAN-div and the like need that graph);
 * the very prediction is not used for another loss (that is stale-forward);
 * for the silent leak: the other optimizer also consumes a loss of its own that goes through this network.
@@ -68,14 +69,27 @@ def find(program: Program) -> Iterator[Finding]:
     seen: set[ast.AST] = set()
     for entry in program.entries:
         found = [
-            *entry.certain(raising, lambda leak: leak.failing.site, raises=True),  # type: ignore[union-attr]
-            *entry.certain(silent, lambda leak: leak.backward.site, raises=False),
-            *entry.certain(wasted, lambda leak: leak.backward.site, raises=False),
+            *entry.certain(raising, _failing_site, raises=True, merge=_take),
+            *entry.certain(silent, lambda leak: leak.backward.site, raises=False, merge=_take),
+            *entry.certain(wasted, lambda leak: leak.backward.site, raises=False, merge=_take),
         ]
         for leak in found:
             if leak.backward.site not in seen:
                 seen.add(leak.backward.site)
-                yield _finding(program, leak)
+                finding = _finding(program, leak)
+                if finding.fixes or leak.effect is not Effect.PRESERVES:
+                    yield finding
+
+
+def _failing_site(leak: Leak) -> ast.AST:
+    assert leak.failing is not None
+    return leak.failing.site
+
+
+def _take(leak: Leak, other: Leak) -> None:
+    """Add the cuts of ``other``, the same leak in another branch."""
+    places = {expression for _, expression, _ in leak.cuts}
+    leak.cuts += [cut for cut in other.cuts if cut[1] not in places]
 
 
 def raising(run: Run) -> dict[Hashable, Leak]:
@@ -111,8 +125,7 @@ def _merge(found: dict[Hashable, Leak], leak: Leak) -> None:
     """Leaks of one pass into one network are one mistake: mending one would only uncover the next."""
     for known in found.values():
         if known.foreign & leak.foreign:
-            places = {e for _, e, _ in known.cuts}
-            known.cuts += [cut for cut in leak.cuts if cut[1] not in places]
+            _take(known, leak)
             return
     _add(found, leak)
 
@@ -155,10 +168,8 @@ def wasted(run: Run) -> dict[Hashable, Leak]:
 def _add(found: dict[Hashable, Leak], leak: Leak) -> None:
     """Merge what different passes show of the same backward."""
     known = found.setdefault(leak.backward.site, leak)
-    if known is leak:
-        return
-    places = {e for _, e, _ in known.cuts}
-    known.cuts += [cut for cut in leak.cuts if cut[1] not in places]
+    if known is not leak:
+        _take(known, leak)
 
 
 def _flowing(run: Run) -> Iterator[tuple[Backward, tuple[OptimizerState, set[Leaf], set[Node]]]]:
@@ -202,6 +213,8 @@ def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
         # Where one of its own networks feeds another, the cut belongs before the first.
         operands = carrying(call, targets, [c for c in calls if c is not call])
         if operands and (reused(run, backward, call) or _differentiated(run, call)):
+            return None
+        if operands and not run.hooked.isdisjoint(backward.visited):
             return None
         places = {place for _, place, _ in cuts}
         cuts += [(call, expression, value) for expression, value in operands if expression not in places]
@@ -268,8 +281,12 @@ def _fixes_at(program: Program, leak: Leak, places: list[tuple[ast.expr, Value]]
     failing = leak.failing
     if failing is not None and failing.failure is not None:
         events += [e for e in (failing, failing.failure.culprit) if isinstance(e, Backward)]
-    events += [b for b in backwards(leak.run) if b.path == leak.backward.path and b.retain is True]
-    retained = {e.site: drop_retain(e) for e in events if drop_retain(e)}
+    graph = {n for e in events for n in e.visited}
+    events += [
+        b for b in backwards(leak.run) if b.path == leak.backward.path and not graph.isdisjoint(b.visited)
+    ]
+    # The pair with create_graph=True is an idiom of its own.
+    retained = {e.site: drop_retain(e) for e in events if e.accumulates and not e.creates and drop_retain(e)}
     if failing is not None and failing.failure is not None:
         claim = Claim(failing.failure.kind if failing.failure.kind != "E4" else None, line(failing.site))
     elif leak.effect is Effect.CHANGES:

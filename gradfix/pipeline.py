@@ -244,7 +244,7 @@ def _resolved(
     All codemods are asked, selected or not: a fix may not trade one mistake for another. Nor may it
     leave a network without the gradient that it was to learn from. A ``preview`` is not for writing.
     """
-    from gradfix.autograd.starvation import starves
+    from gradfix.autograd.regression import worse
 
     before = analysis.source
     text = spliced(before.text, before.tree, fix.edits) if preview else None
@@ -264,11 +264,8 @@ def _resolved(
     failed_anew = any(problem not in analysis.problems for problem in after.problems)
     if failed_anew or not _cleaner(analysis, finding, after):
         return None
-    if (
-        analysis.program is not None
-        and after.program is not None
-        and starves(analysis.program, after.program)
-    ):
+    repairs = fix.effect is Effect.REPAIRS and fix.claim.raises is not None
+    if analysis.program is None or after.program is None or worse(analysis.program, after.program, repairs):
         return None
     return after
 

@@ -28,6 +28,7 @@ from gradfix.autograd.values import (
     Frame,
     Function,
     GradMode,
+    Index,
     Instance,
     Mapping,
     Method,
@@ -71,6 +72,19 @@ ALIASES = {
 def canonical(name: str) -> str:
     """The one dotted name under which the model knows something of torch."""
     return ALIASES.get(name, name)
+
+
+def starred(run: Run, name: str) -> External | None:
+    """What an unbound name stands for after ``from module import *``, where the model knows of it."""
+    if not run.starred:
+        return None
+    from gradfix.autograd.library import known
+
+    for module in run.starred:
+        full = canonical(f"{module}.{name}")
+        if known(full):
+            return External(full)
+    return None
 
 
 # ---------------------------------------------------------------------- operations of torch
@@ -532,6 +546,8 @@ class Iteration(Value):
 
     def iterate(self, run: Run, site: ast.expr | None) -> tuple[list[Value] | None, Callable[[int], Value]]:
         """As :func:`iterate`."""
+        if self.kind == "range":
+            return None, Index
         inner = [iterate(run, p, site) for p in self.parts]
         if self.kind == "enumerate":
             items, element = inner[0]
@@ -540,7 +556,10 @@ class Iteration(Value):
                 return [
                     Sequence("tuple", [Const(start + k), item_]) for k, item_ in enumerate(items)
                 ], lambda k: NONE
-            return None, lambda k: Sequence("tuple", [Opaque("index"), element(k)])
+            first = self.start
+            return None, lambda k: Sequence(
+                "tuple", [Index(k + first) if first is not None else Opaque("index"), element(k)]
+            )
         if self.kind == "zip":
             known = [items for items, _ in inner if items is not None]
             if known:
@@ -1295,6 +1314,9 @@ SAME = frozenset(
 )
 """Methods whose result is, to autograd, the value itself."""
 
+DENSITIES = frozenset({"log_prob", "entropy", "rsample", "cdf", "icdf"})
+"""Methods of a distribution through which gradients reach its parameters."""
+
 PLAIN = frozenset(
     """item tolist numpy size dim numel nelement element_size stride data_ptr is_contiguous get_device
     is_floating_point __len__ new_zeros new_ones new_empty new_tensor new_full new argmax argmin
@@ -1382,6 +1404,8 @@ def _tensor_method(
     if name == "backward":
         backward(run, [(base, receiver)], args[0:], keywords, node)
         return NONE
+    if name in ("double", "half", "bfloat16"):
+        return _converted(run, base, name, node)
     if name in SAME:
         return base
     if name in PLAIN:
@@ -1395,6 +1419,7 @@ def _tensor_method(
     if name in ("register_hook", "retain_grad"):
         if name == "register_hook" and base.node is not None:
             base.node.maybe_freed = True
+            run.hooked.add(base.node)
         return NONE
     if name == "unbind" or name == "split" or name == "chunk":
         table = operators.method(name)
@@ -1410,6 +1435,15 @@ def _tensor_method(
     if table is not None:
         return apply(run, table, [(base, receiver), *args], keywords, node)
     return unknown(run, [(base, receiver), *args], keywords, node, name)
+
+
+def _converted(run: Run, base: Tensor, name: str, node: ast.AST) -> Tensor:
+    """A copy in another precision; the conversion saves nothing."""
+    if base.leaf is None or run.grad_enabled is False:
+        return Tensor(base.node, base.requires)
+    made = run.node(name, node)
+    made.leaves.append((base.leaf, base.leaf.requires is True, _receiver(node)))
+    return Tensor(made, base.leaf.requires)
 
 
 def _overload(name: str, args: list[Argument], keywords: Keywords) -> Operator | None:
@@ -1447,6 +1481,10 @@ def _opaque_method(
     discarded: bool,
 ) -> Value:
     receiver = _receiver(node)
+    if base.harmless:
+        told = Opaque(name)
+        told.harmless = True
+        return told
     held = base.attributes.get(name)
     if held is not None and not (isinstance(held, Opaque) and held.label == name):
         return call(run, held, args, keywords, node, discarded)
@@ -1495,6 +1533,12 @@ def _opaque_method(
         value, expression = args[0]
         if isinstance(value, (Tensor, Opaque)):
             return simple(run, "mul", [(value, expression), (Tensor(), expression)], node)
+    if base.label == "distribution" and base.node is not None and name in DENSITIES:
+        made = run.node(name, node)
+        made.saves = None
+        operands = [o for v, e in [(base, receiver), *args] for o in operands_of(v, e)]
+        made.edges = [Edge(o.node, o.requires is True, o.expression) for o in operands if o.node is not None]
+        return Tensor(made, base.requires)
     if base.node is not None:
         table = _overload(name, args, keywords)
         if table is not None and table.result in ("new", "view", "either", "detached"):
@@ -1545,7 +1589,7 @@ def _module_method(
             poison_versions(run, base)
         return base
     if name == "zero_grad":
-        zero_grad(run, base, module_leaves(base), node)
+        zero_grad(run, base, module_leaves(base), node, _to_none(args, keywords))
         return NONE
     if name == "requires_grad_":
         wanted = args[0][0] if args else keywords.get("requires_grad", (TRUE, node))[0]
@@ -1619,13 +1663,17 @@ def poison_versions(run: Run, module: Module) -> None:
         leaf.storage.maybe += 1
 
 
+def _to_none(args: list[Argument], keywords: Keywords) -> bool:
+    """Whether ``zero_grad(set_to_none)`` leaves no gradient (the default) or one that is zero."""
+    given = args[0] if args else keywords.get("set_to_none")
+    return given is None or not (isinstance(given[0], Const) and given[0].value is False)
+
+
 def _optimizer_method(
     run: Run, base: Optimizer, name: str, args: list[Argument], keywords: Keywords, node: ast.AST
 ) -> Value:
     if name == "zero_grad":
-        flag = args[0][0] if args else keywords.get("set_to_none", (TRUE, node))[0]
-        to_none = not (isinstance(flag, Const) and flag.value is False)
-        zero_grad(run, base, list(base.state.leaves), node, to_none)
+        zero_grad(run, base, list(base.state.leaves), node, _to_none(args, keywords))
         return NONE
     if name == "step":
         closure = args[0][0] if args else keywords.get("closure", (NONE, node))[0]

@@ -27,6 +27,7 @@ from gradfix.autograd.values import (
     Frame,
     Function,
     GradMode,
+    Index,
     Instance,
     Mapping,
     Method,
@@ -150,10 +151,14 @@ class Run:
         """When something unknown was handed graphs that it could traverse, and their roots."""
         self.returned: list[Node] = []
         """The graphs that a caller outside the file gets hold of."""
+        self.hooked: set[Node] = set()
+        """What somebody watches the gradient of."""
         self.detached: list[tuple[int, Node, ast.AST]] = []
         """What was detached, when and where."""
         self.grad_reads: list[tuple[int, Leaf | None]] = []
         """When a gradient was looked at, and whose."""
+        self.starred: list[str] = []
+        """Modules from outside of which everything was imported."""
         self.modules: dict[str, Frame] = {}
         """The modules of the project that were imported, by their files."""
         self.globals = Frame(None, None)
@@ -655,6 +660,9 @@ def _import_from(run: Run, node: ast.ImportFrom, frame: Frame) -> Flow:
     # Only what this very file imports can make its own lines relevant.
     eager = path is not None and frame is run.globals and imports.trains(path)
     for alias in node.names:
+        if alias.name == "*" and not local:
+            run.starred.append(module)
+            continue
         if local and alias.name == "*":
             held = imports.load(run, path or "")
             if held is not None:
@@ -774,7 +782,9 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
                 value = at.variables[name] = value.resolve(run)
             return value
         at = at.parent
-    value = External(f"builtins.{name}") if name in calls.BUILTINS else Opaque(name)
+    value = calls.starred(run, name)
+    if value is None:
+        value = External(f"builtins.{name}") if name in calls.BUILTINS else Opaque(name)
     if isinstance(value, Opaque):
         # The same unknown name is the same unknown value wherever it is read.
         run.globals.variables[name] = value
@@ -870,6 +880,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
     rights = [run.evaluate(c, frame) for c in node.comparators]
     if len(rights) == 1:
         op, right = node.ops[0], rights[0]
+        left, right = _number(left, right), _number(right, left)
         if isinstance(left, Const) and isinstance(right, Const):
             try:
                 return Const(bool(COMPARE[op.__class__](left.value, right.value)))
@@ -897,9 +908,26 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
                 holds = any(i.value == left.value for i in right.items if isinstance(i, Const))
             if holds is not None:
                 return Const(holds is isinstance(op, ast.In))
+    elif all(isinstance(v, Const) for v in (left, *rights)):
+        values = [v.value for v in (left, *rights) if isinstance(v, Const)]
+        try:
+            pairs = zip(node.ops, values, values[1:])
+            return Const(all(COMPARE[op.__class__](a, b) for op, a, b in pairs))
+        except Exception:
+            return Opaque("condition")
     if isinstance(left, Tensor) and not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
         return Tensor()
     return Opaque("condition")
+
+
+def _number(value: Value, other: Value) -> Value:
+    """The number of a pass, where it is compared to one of the passes that are run.
+
+    A comparison with a larger number (after a warm-up, every hundredth batch) may come out either way.
+    """
+    if isinstance(value, Index) and isinstance(other, Const) and other.value in (0, 1, 2):
+        return Const(value.number)
+    return value
 
 
 def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> Value:

@@ -104,6 +104,16 @@ def call_external(
     return call_opaque(run, Opaque(last), args, keywords, node, discarded)
 
 
+def known(name: str) -> bool:
+    """Whether a dotted name is one that the model knows something of."""
+    if name in HANDLERS or name in WRAPPERS or operators.function(name) or operators.module(name):
+        return True
+    package, _, last = name.rpartition(".")
+    return (package == "torch.optim" and last in OPTIMIZERS) or (
+        package in ("torch", "torch.nn") and last in {*CONTAINERS, "nn", "optim", "autograd", "Module"}
+    )
+
+
 def _result_of_harmless(
     run: Run, root: str, args: list[Argument], keywords: Keywords, node: ast.AST, last: str
 ) -> Value:
@@ -275,6 +285,9 @@ def deep_copy(value: Value) -> Value:
         return Sequence(value.kind, [deep_copy(v) for v in value.items], value.open)
     if isinstance(value, Mapping):
         return Mapping({k: deep_copy(v) for k, v in value.items.items()}, value.open)
+    if isinstance(value, Tensor) and value.leaf is not None:
+        leaf = Leaf(value.leaf.label, value.leaf.requires, value.leaf.created)
+        return Tensor.of_leaf(leaf)
     if isinstance(value, Opaque) and value.leaf is not None:
         made = Opaque(value.label)
         made.block().requires = value.leaf.requires
@@ -368,7 +381,7 @@ def _range(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) ->
             return Opaque("range")
         if len(numbers) <= 64:
             return Sequence("list", [Const(k) for k in numbers])
-    return Opaque("range")
+    return Iteration("range", []) if len(args) == 1 or bounds[:1] == [0] else Opaque("range")
 
 
 def _iteration(kind: str) -> Handler:
@@ -530,7 +543,7 @@ def _next(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> 
         return Opaque("next")
     value = args[0][0]
     if isinstance(value, Params):
-        return Opaque("parameter")
+        return Tensor.of_leaf(value.leaves[0]) if value.leaves else Opaque("parameter")
     items, element = iterate(run, value, args[0][1])
     if items is None:
         return element(0)

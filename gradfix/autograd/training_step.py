@@ -60,23 +60,30 @@ class Entry:
     pending: list[Callable[[], Run]] = field(default_factory=list)
     """Further runs, each with one condition decided the other way: made only where there is a doubt."""
 
+    def every(self) -> list[Run]:
+        """All runs, those included that are made only on demand."""
+        self.runs += [make() for make in self.pending]
+        self.pending.clear()
+        return self.runs
+
     def certain(
         self,
         observe: Callable[[Run], Mapping[Hashable, Found]],
         anchor: Callable[[Found], ast.AST],
         *,
         raises: bool,
+        merge: Callable[[Found, Found], None] | None = None,
     ) -> Iterator[Found]:
         """What ``observe`` finds whichever way undecided conditions go.
 
         An observation counts where every run that reaches its anchor makes it. A mistake that raises
         is allowed to depend on conditions that vary from pass to pass: the pass comes in which they
-        hold. A mistake that is silent is not.
+        hold. A mistake that is silent is not. ``merge`` adds what another run shows of the same mistake,
+        in a branch that the first did not take.
         """
         seen = [(run, observe(run)) for run in self.runs]
         if self.pending and any(observations for _, observations in seen):
-            self.runs += [make() for make in self.pending]
-            self.pending.clear()
+            self.every()
             seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
         reached = [{e.site for e in run.events} for run in self.runs]
         keys = {key: found for _, observations in reversed(seen) for key, found in observations.items()}
@@ -95,7 +102,10 @@ class Entry:
                 holds = False
                 break
             if holds:
-                first = next(o[key] for _, o in seen if key in o)
+                first, *others = [o[key] for _, o in seen if key in o]
+                if merge is not None:
+                    for other in others:
+                        merge(first, other)
                 yield first
 
 

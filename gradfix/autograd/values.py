@@ -94,6 +94,16 @@ class Opaque(Value):
                     self._adopt(child)
 
 
+class Index(Opaque):
+    """The number of a pass of a loop of unknown length: 0, 1, 2, and so on."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        super().__init__("index")
+        self.number = number
+
+
 class Tensor(Value):
     """A tensor: where it hangs in the graph, whether it requires grad, which memory it has."""
 
