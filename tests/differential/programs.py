@@ -395,7 +395,11 @@ class Generator:
         if scope.opts:
             options += [(8, "opt"), (1, "keep"), (0.7, "all")]
         if scope.modules:
-            options += [(2, "net"), (0.5, "none"), (0.4, "zeros")]
+            options += [(2, "net"), (0.5, "none")]
+            if not self.features.unknown_length or self.allows(
+                "gradients cleared in a loop over unknown data"
+            ):
+                options += [(0.4, "zeros")]
         if scope.nets_of("matrix", "vector"):
             options += [(0.4, "parameter")]
         if not options:
@@ -410,7 +414,8 @@ class Generator:
             name = self.fresh("o")
             return [f"for {name} in ({', '.join(o.ref for o in scope.opts)},):", f"    {name}.zero_grad()"]
         if kind == "net":
-            return [f"{self.c.one(scope.modules).ref}.zero_grad({self.c.one(['', '', 'set_to_none=False'])})"]
+            flag = self.c.one(["", "", "set_to_none=False"])
+            return [f"{self.c.one(scope.modules).ref}.zero_grad({flag})"]
         if kind == "parameter":
             return [f"{self.c.one(scope.nets_of('matrix', 'vector')).ref}.grad = None"]
         name = self.fresh("p")
@@ -427,7 +432,7 @@ class Generator:
     def inplace(self, scope: Scope) -> Lines:
         """A tensor changed in place."""
         found = [v for v in scope.of("T") if not v.leaf or self.c.chance(15)]
-        if not found:
+        if not found or (self.features.unknown_length and not self.allows("unknown data in place")):
             return []
         name = self.pick(found).name
         operand = self.expression(scope, 1)
@@ -537,6 +542,8 @@ class Generator:
         """``if`` on a loop's counter."""
         test = self.condition(scope)
         kind = self.c.weighted([(10.0, "if"), (5, "else"), (1, "elif"), (0.7, "continue"), (0.3, "break")])
+        if self.features.unknown_length and not self.allows("leaving a loop over unknown data"):
+            kind = "if"
         if kind in ("continue", "break") and scope.looping and scope.depth == 1:
             return [f"if {test}:", f"    {kind}"]
         lines = [f"if {test}:", *indented(self.block(scope, 1 + self.c.below(3)))]
@@ -554,6 +561,8 @@ class Generator:
         inner.counters, inner.looping = [*scope.counters, name], False
         body = self.statements(inner, 1 + self.c.below(4))
         kind = self.c.weighted([(5.0, "range"), (1, "tuple"), (0.5, "while"), (0.5, "reversed")])
+        if self.features.unknown_length and not self.allows("counting within a loop over unknown data"):
+            kind = "range"
         if kind == "while":
             return [f"{name} = 0", f"while {name} < {count}:", *indented(body), f"    {name} += 1"]
         over = {
@@ -918,6 +927,8 @@ class Generator:
             [f"{p}.grad.mul_(0.5)", f"{p}.grad *= 0.5", f"{p}.grad.data.clamp_(-1, 1)", f"{p}.grad /= 2"]
         )
         head = f"for {p} in {self.c.one(scope.modules).ref}.parameters():"
+        if self.features.unknown_length and not self.allows("gradients cleared in a loop over unknown data"):
+            return []
         return [head, f"    if {p}.grad is not None:", f"        {how}"]
 
     def renewal(self, scope: Scope) -> Lines:
@@ -966,7 +977,7 @@ class Generator:
         if self.c.chance(25):
             init.append("self.w = nn.Parameter(torch.randn(3, 3))")
             inner.append(Net("self.w", "matrix", ""))
-        if self.c.chance(20):
+        if self.c.chance(20) and self.allows("parameters that are added"):
             init.append("self.v = nn.Parameter(torch.randn(2, 3))")
             inner.append(Net("self.v", "vector", ""))
         for number in range(1 + self.c.below(3)):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -27,6 +28,10 @@ MESSAGES = (
     ("a leaf Variable that requires grad is being used in an in-place operation", "E4"),
 )
 """What autograd says, and what the model calls it."""
+
+
+SECONDS = 20
+"""Programs take milliseconds; the first one waits for parts of torch to be imported."""
 
 
 class Unsuitable(Exception):
@@ -46,11 +51,28 @@ def run(source: str) -> Outcome:
     with recorder.watching(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         try:
-            exec(code, namespace)
+            with _limited():
+                exec(code, namespace)
         except Exception as exception:
             error = _classify(exception)
     torch.set_grad_enabled(True)
     return Outcome(tuple(recorder.events), error)
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    """Stop a program that does not end by itself (shrinking makes such ones)."""
+
+    def stop(number: int, frame: object) -> None:
+        raise Unsuitable(f"line {_line()}: TimeoutError: more than {SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _classify(exception: Exception) -> tuple[str, int]:
