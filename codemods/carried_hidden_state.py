@@ -221,7 +221,7 @@ def _at_start(program: Program, carried: Carried) -> list[Edit] | None:
     first_pass = {id(v): v for v in _first_values(carried)}
     if any(_trained(carried, v) for v in first_pass.values()):
         return None
-    code = _detach_code(carried)
+    code = _detach_code(program, carried)
     if code is None:
         return None
     return [insert(_first_use(program, carried, body), "before", code)]
@@ -243,7 +243,13 @@ def _inside_method(program: Program, carried: Carried) -> Edit | None:
         text = program.segment(place)
         if text.rsplit(".", 1)[-1] == name.rsplit(".", 1)[-1]:
             code = _detached(text, value)
-            return insert(program.statement(place), "before", f"{text} = {code}") if code else None
+            if code is None:
+                return None
+            lines = f"{text} = {code}"
+            first = carried.run.before.get((carried.loop, carried.path[:-1]), {}).get(name)
+            if first is not None and _is_none(first):
+                lines = f"if {text} is not None:\n    {lines}"
+            return insert(program.statement(place), "before", lines)
     return None
 
 
@@ -252,7 +258,7 @@ def _at_end(program: Program, carried: Carried) -> list[Edit] | None:
     body = _body(carried.loop)
     if body is None or any(isinstance(n, ast.Continue) for s in body for n in ast.walk(s)):
         return None
-    code = _detach_code(carried, at_end=True)
+    code = _detach_code(program, carried, at_end=True)
     return None if code is None else [insert(body[-1], "after", code)]
 
 
@@ -278,15 +284,17 @@ def _trained(carried: Carried, value: Value) -> bool:
     return any(leaf in owned for leaf in leaves)
 
 
-def _detach_code(carried: Carried, at_end: bool = False) -> str | None:
+def _detach_code(program: Program, carried: Carried, at_end: bool = False) -> str | None:
     before = carried.run.before.get((carried.loop, carried.path[:-1]), {})
     lines: list[str] = []
     plain: list[str] = []
-    for name, value in carried.values.items():
+    for known, value in carried.values.items():
+        # As the program itself writes it.
+        name = known.replace('"', "'") if known not in program.text else known
         code = _detached(name, value)
         if code is None:
             return None
-        initial = before.get(name)
+        initial = before.get(known)
         if not at_end and initial is not None and _is_none(initial):
             lines.append(f"if {name} is not None:\n    {name} = {code}")
         elif not at_end and _is_number(initial):

@@ -26,7 +26,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, Change, Step, ZeroGrad
+from gradfix.autograd.graph import Backward, Change, Step, ZeroGrad, reach
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, consumers
 from gradfix.autograd.training_step import Program
@@ -60,8 +60,18 @@ def used_twice(run: Run) -> dict[Hashable, tuple[Run, Backward]]:
     return {
         event.site: (run, event)
         for event in reversed(list(backwards(run)))
-        if diagnose(run, event) is Diagnosis.USED_TWICE
+        if diagnose(run, event) is Diagnosis.USED_TWICE or _of_a_network(run, event)
     }
+
+
+def _of_a_network(run: Run, event: Backward) -> bool:
+    """Whether what was computed before the loop, and is traversed in each pass, is a network's output."""
+    if diagnose(run, event) is not Diagnosis.OUTSIDE:
+        return False
+    assert event.failure is not None
+    assert event.failure.node is not None
+    below = reach([(event.failure.node, True)])
+    return any(leaf.label != "tensor" for node in below for leaf, _, _ in node.leaves)
 
 
 def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:

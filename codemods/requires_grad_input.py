@@ -48,6 +48,8 @@ def find(program: Program) -> Iterator[Finding]:
     for entry in program.entries:
         for outside in entry.certain(graphs_outside, lambda o: o.event.site, raises=True):
             event = outside.event
+            if not outside.leaves or any(leaf.label != "tensor" for leaf in outside.leaves):
+                continue  # the graph of a network: see graph-used-twice
             assert isinstance(event.site, ast.Call)
             assert event.failure is not None and event.failure.node is not None
             origin = event.failure.node.site

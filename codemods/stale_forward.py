@@ -18,6 +18,8 @@ What is repaired how:
 * the prediction serves the first loss too: its statement is repeated before the first use after the step,
   and the first forward gets its input detached, if that leads into a network of the second loss;
 * the prediction had been made from a detached input: the repeated one is made without the detach;
+* the second loss trains nothing through it (a critic's value that weighs an actor's loss): it is
+  detached where it enters;
 * only the second loss uses it (the policy's loss in SAC, computed up front): its statements move to
   directly after the step.
 
@@ -41,6 +43,7 @@ from gradfix.autograd.values import Value, tensors_in
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose, feeding, stale_step
 from gradfix.edits import (
+    constructed,
     drop_retain,
     insert,
     line,
@@ -51,6 +54,7 @@ from gradfix.edits import (
     offered,
     receiver,
 )
+from gradfix.segments import call_method
 
 
 @dataclass(eq=False)
@@ -281,7 +285,7 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
     event = one.event
     failure = event.failure
     kind = failure.kind if failure is not None and failure.kind != "E4" else None
-    claim = Claim(kind, line(event.site) if kind else None, (line(one.step.optimizer.created),))
+    claim = Claim(kind, line(event.site) if kind else None, constructed(one.run, one.step.optimizer))
     retain: list[Edit] = []
     for site in dict.fromkeys(
         b.site for b in backwards(one.run) if b.retain is True and b.path == event.path
@@ -311,6 +315,9 @@ def _plan(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | 
     fed = _feed_again(program, one)
     if fed is not None:
         return fed
+    weight = _constant_weight(program, one)
+    if weight is not None:
+        return weight
     home = program.function(event.site)
     early = _statements(program, home, (n for n in dependent if n.serial < step.serial))
     late = _statements(program, home, (n for n in dependent if n.serial > step.serial))
@@ -371,6 +378,56 @@ def _undetach(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str
         n for b in backwards(one.run) if b is not one.event and b.path == one.event.path for n in b.visited
     }
     return edits, _detach(program, one, others), "repeat the forward after the step"
+
+
+def _constant_weight(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | None:
+    """Where the loss trains nothing through the prediction: it is meant as a number, and is detached.
+
+    A critic's value in the actor's loss: the advantage weighs the log-probability. What the prediction
+    leads to is no part of what the loss's optimizer owns, and was not cut off from it by a detach.
+    """
+    event = one.event
+    mine = owner(one.run, event)
+    if mine is None or mine is one.step.optimizer:
+        return None
+    if any(_without_detach(e) is not None for c in one.calls for e, _ in c.operands):
+        return None
+    own = set(mine.owned())
+    calls = set(one.calls)
+    taught = {n: any(leaf in own for leaf, _, _ in n.leaves) for n in event.visited}
+    stale_below = {n: n.call in calls for n in event.visited}
+    # Operands are always older than what is computed from them.
+    for node in sorted(event.visited, key=lambda n: n.serial):
+        taught[node] = taught[node] or any(taught.get(e.node, False) for e in node.edges)
+        stale_below[node] = stale_below[node] or any(stale_below.get(e.node, False) for e in node.edges)
+    if any(stale_below[n] and taught[n] and n.call in calls for n in event.visited):
+        return None
+    cuts: dict[ast.expr, None] = {}
+    for node in event.visited:
+        if not taught[node]:
+            continue
+        for edge in node.edges:
+            if stale_below.get(edge.node) and not taught[edge.node]:
+                if edge.operand is None or edge.operand.lineno <= 0:
+                    return None
+                cuts[edge.operand] = None
+    if not cuts or any(_inside_other_loss(program, one, e) for e in cuts):
+        return None
+    edits: list[Edit] = [
+        ReplaceExpression(Span.of(e), call_method(program.segment(e), e, "detach")) for e in cuts
+    ]
+    names = ", ".join(f"`{program.segment(e)}`" for e in cuts)
+    return edits, [], f"detach {names}, which only weighs this loss"
+
+
+def _inside_other_loss(program: Program, one: Stale, expression: ast.expr) -> bool:
+    """Whether an operand stands in a statement that another backward goes through too."""
+    statement = program.statement(expression)
+    home = program.function(one.event.site)
+    others = {
+        n for b in backwards(one.run) if b is not one.event and b.path == one.event.path for n in b.visited
+    }
+    return statement in _statements(program, home, others)
 
 
 def _feed_again(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | None:

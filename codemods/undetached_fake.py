@@ -47,7 +47,7 @@ from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, adversary, diagnose, feeding, leaking, reused
-from gradfix.edits import drop_retain, line, note, offered, receiver, stepped
+from gradfix.edits import constructed, drop_retain, line, note, offered, receiver, stepped
 
 
 @dataclass(eq=False)
@@ -290,7 +290,7 @@ def _fixes_at(program: Program, leak: Leak, places: list[tuple[ast.expr, Value]]
     if failing is not None and failing.failure is not None:
         claim = Claim(failing.failure.kind if failing.failure.kind != "E4" else None, line(failing.site))
     elif leak.effect is Effect.CHANGES:
-        claim = Claim(unchanged=(line(leak.optimizer.created),))
+        claim = Claim(unchanged=constructed(leak.run, leak.optimizer))
     else:
         claim = Claim()
     message = "detach " + ", ".join(dict.fromkeys(f"`{program.segment(e)}`" for e, _ in places))

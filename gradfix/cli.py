@@ -128,9 +128,7 @@ def apply(
     codemods: Codemods = None,
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="Print the patch and write nothing; unverified unless --verify is given."
-        ),
+        typer.Option("--dry-run", help="Print the patch and write nothing."),
     ] = False,
     patch: Annotated[
         str | None,
@@ -140,19 +138,19 @@ def apply(
     ] = None,
     unsafe_fixes: Unsafe = False,
     verify: Annotated[
-        bool | None,
+        bool,
         typer.Option(
-            "--verify/--no-verify", help="Run both versions of each rewrite; on except in a dry run."
+            "--verify/--no-verify",
+            help="Run both versions of each rewrite, and leave out what that refutes.",
         ),
-    ] = None,
+    ] = True,
     python: Python = None,
     evidence: Evidence = EVIDENCE,
     quiet: Quiet = False,
 ) -> None:
     """Fix what was found. Each fix is proved by running both versions; a refuted one is never written."""
     where = paths or ["."]
-    prove = not dry_run if verify is None else verify
-    options = _prepared(where, _wishes(select, ignore, codemods, unsafe_fixes, python, prove))
+    options = _prepared(where, _wishes(select, ignore, codemods, unsafe_fixes, python, verify))
     plan = pipeline.plan(where, options)
     if dry_run or patch is not None:
         _hand_out_patch(plan, patch, show=dry_run and output_format is OutputFormat.TEXT)

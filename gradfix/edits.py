@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from gradfix.autograd.graph import Backward, Event, OptimizerState, Step
+from gradfix.autograd.interpreter import Run
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.codemod import (
     Edit,
@@ -109,6 +110,13 @@ def stepped(program: Program, optimizer: OptimizerState) -> str | None:
             holder = site.args[0]
         return program.segment(holder)
     return None
+
+
+def constructed(run: Run, optimizer: OptimizerState) -> tuple[int, ...]:
+    """The line that names an optimizer in a claim; nothing where another is made on the same line."""
+    mine = line(optimizer.created)
+    others = [o for o in run.optimizers if o.state is not optimizer and line(o.state.created) == mine]
+    return () if others else (mine,)
 
 
 def line(node: ast.AST) -> int:

@@ -739,6 +739,29 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         holder.attributes[f"[{index.value!r}]"] = value
 
 
+def delete_item(run: Run, target: ast.Subscript, frame: Frame) -> None:
+    """``del container[index]``."""
+    holder = run.evaluate(target.value, frame)
+    run.mutations += 1
+    if isinstance(holder, Sequence):
+        index = None if isinstance(target.slice, ast.Slice) else run.evaluate(target.slice, frame)
+        whole = isinstance(target.slice, ast.Slice) and target.slice.lower is target.slice.upper is None
+        if whole:
+            holder.items.clear()
+            holder.open = False
+        elif isinstance(index, Const) and isinstance(index.value, int):
+            if -len(holder.items) <= index.value < len(holder.items):
+                del holder.items[index.value]
+        else:
+            # Which items are left is not known.
+            holder.items[:] = [Opaque("item") for _ in holder.items]
+            holder.open = True
+    elif isinstance(holder, Mapping):
+        key = run.evaluate(target.slice, frame)
+        if isinstance(key, Const):
+            holder.items.pop(key.value, None)
+
+
 # ---------------------------------------------------------------------- attributes
 
 TENSOR_DATA = frozenset(

@@ -533,8 +533,12 @@ def _bails_out(body: list[ast.stmt]) -> bool:
 
 
 def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
-    default = not (_bails_out(node.body) and not node.orelse)
-    if run.decide(node.test, frame, default, node):
+    if _bails_out(node.body) and not node.orelse:
+        # Nothing is learned from leaving early: it is taken only where the values say so.
+        taken = run.decide(node.test, frame, not run.scenario.main, None)
+    else:
+        taken = run.decide(node.test, frame, True, node)
+    if taken:
         return run.block(node.body, frame)
     return run.block(node.orelse, frame)
 
@@ -702,6 +706,13 @@ def _delete(run: Run, node: ast.Delete, frame: Frame) -> Flow:
     for target in node.targets:
         if isinstance(target, ast.Name):
             frame.variables.pop(target.id, None)
+        elif isinstance(target, ast.Subscript):
+            calls.delete_item(run, target, frame)
+        elif isinstance(target, ast.Attribute):
+            holder = run.evaluate(target.value, frame)
+            if isinstance(holder, (Module, Instance, Opaque)):
+                holder.attributes.pop(target.attr, None)
+                run.mutations += 1
     return None
 
 
