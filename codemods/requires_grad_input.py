@@ -29,7 +29,7 @@ from gradfix.autograd.graph import Backward, Leaf, reach
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards
 from gradfix.autograd.training_step import Program
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, Span
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose
 from gradfix.edits import line, note, offered, receiver
 
@@ -60,7 +60,7 @@ def find(program: Program) -> Iterator[Finding]:
                 if leaf.created is not None
             ]
             notes.append(note(event.site, "every pass goes through it: the second one raises"))
-            fixes = offered(_fixes(outside))
+            fixes = offered(_fixes(program, outside))
             source = program.segment(origin) if isinstance(origin, ast.expr) else "it"
             yield Finding(
                 "requires-grad-input",
@@ -93,6 +93,8 @@ def _created(outside: Outside) -> list[Leaf]:
 def _keyword(leaf: Leaf) -> ast.Call | None:
     call = leaf.created
     if isinstance(call, ast.Call) and leaf.label == "tensor":
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_" and not call.args:
+            return call
         for keyword in call.keywords:
             if (
                 keyword.arg == "requires_grad"
@@ -103,7 +105,13 @@ def _keyword(leaf: Leaf) -> ast.Call | None:
     return None
 
 
-def _fixes(outside: Outside) -> Iterator[Fix]:
+def _dropped(program: Program, call: ast.Call) -> Edit:
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
+        return ReplaceExpression(Span.of(call), program.segment(call.func.value))
+    return RemoveArgument(Span.of(call), "requires_grad")
+
+
+def _fixes(program: Program, outside: Outside) -> Iterator[Fix]:
     run = outside.run
     owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
     read = {leaf for _, leaf in run.grad_reads}
@@ -112,9 +120,7 @@ def _fixes(outside: Outside) -> Iterator[Fix]:
         return
     if any(leaf in owned or leaf in read or leaf in run.differentiated for leaf in outside.leaves):
         return
-    edits: list[Edit] = [
-        RemoveArgument(Span.of(call), "requires_grad") for call in dict.fromkeys(calls) if call is not None
-    ]
+    edits = [_dropped(program, call) for call in dict.fromkeys(calls) if call is not None]
     yield Fix(
         "drop requires_grad=True from the data",
         Effect.REPAIRS,

@@ -558,7 +558,13 @@ class _Case:
                     for state in states
                 )
                 looked += owed
-                if owed and not any(step.parameters[position].moves for _, step in pairs):
+                # Without what had leaked in, the gradient that is left may well be exactly zero.
+                after = [step.parameters[position] for _, step in pairs]
+                if self.effect is Effect.CHANGES:
+                    kept = any(state.gradient is not None for state in after)
+                else:
+                    kept = any(state.moves for state in after)
+                if owed and not kept:
                     lost.append(original.parameter(index, position))
         if lost:
             more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
