@@ -277,6 +277,9 @@ def apply(
     if node is None and vague and run.grad_enabled is not False and table.result != "detached":
         # What is not known may have a graph of its own: the result may require grad.
         requires = None
+    if run.grad_enabled is False and table.result in ("view", "either") and isinstance(first, Tensor):
+        # A view of something that requires grad does so too, even then; but nothing reaches the original.
+        requires = False if first.requires is False else None
     if table.result == "detached" and isinstance(first, Tensor) and first.node is not None:
         run.detached.append((run.tick(), first.node, site))
     storage = first.storage if table.result in ("view", "detached") and isinstance(first, Tensor) else None
@@ -1462,7 +1465,9 @@ def _tensor_method(
 
 def _converted(run: Run, base: Tensor, name: str, node: ast.AST) -> Tensor:
     """A copy in another precision; the conversion saves nothing."""
-    if base.leaf is None or run.grad_enabled is False:
+    if run.grad_enabled is False:
+        return Tensor()
+    if base.leaf is None:
         return Tensor(base.node, base.requires)
     made = run.node(name, node)
     made.leaves.append((base.leaf, base.leaf.requires is True, _receiver(node)))

@@ -140,10 +140,13 @@ def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.
             made = run.node("autograd.grad", node)
             made.saves = None
             made.edges = [Edge(n, False, expression) for n, _ in nodes]
-            leaves: dict[Leaf, None] = {}
+            # A parameter that was only added is not in the derivative: certain are those that were saved.
+            leaves: dict[Leaf, bool] = {}
             for visited in event.visited:
-                leaves.update(dict.fromkeys(leaf for leaf, _, _ in visited.leaves))
-            made.leaves = [(leaf, create is True, None) for leaf in leaves]
+                saved = {leaf for _, _, leaf in visited.saved}
+                for leaf, _, _ in visited.leaves:
+                    leaves[leaf] = leaves.get(leaf, False) or leaf in saved
+            made.leaves = [(leaf, create is True and sure, None) for leaf, sure in leaves.items()]
             result.node, result.requires = made, True if create else None
         items.append(result)
     return Sequence("tuple", items, isinstance(inputs, (Params, Opaque)))

@@ -120,6 +120,8 @@ class Run:
         self.current_call: ModuleCall | None = None
         self.grad_enabled: Tri = True
         self.symbolic = 0
+        self.counters: list[tuple[Frame, set[str]]] = []
+        """The loops of unknown length that are running, with the variables from before each."""
         self.inside = False
         """Whether this is a call of a function from outside, rather than a run from the top."""
         self.weight = 1
@@ -320,6 +322,12 @@ class Run:
             return 1 if self.relevance.quiet_around(node) else OUTER_PASSES
         return INNER_PASSES if all(k == 0 for _, k in self.path) else 2
 
+    def counts(self, target: ast.expr, frame: Frame) -> bool:
+        """Whether a variable counts the passes of a loop of unknown length: it was there before the loop."""
+        if not isinstance(target, ast.Name):
+            return bool(self.symbolic)
+        return any(home is frame and target.id in names for home, names in self.counters)
+
     def loop(
         self,
         node: ast.For | ast.While | ast.AsyncFor,
@@ -330,6 +338,8 @@ class Run:
     ) -> Flow:
         """Run the passes of a loop; ``items`` gives what each pass binds (None: nothing)."""
         outer, weight = self.path, self.weight
+        if symbolic:
+            self.counters.append((frame, set(frame.variables)))
         self.weight *= max(count, 1)
         self.symbolic += symbolic
         watched = self.relevance.touches(node)
@@ -356,6 +366,8 @@ class Run:
         finally:
             self.path, self.weight = outer, weight
             self.symbolic -= symbolic
+            if symbolic:
+                self.counters.pop()
         if node.orelse and not broken:
             flow = self.block(node.orelse, frame)
         return flow
@@ -479,7 +491,7 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
     if isinstance(old, Sequence) and old.kind == "list" and isinstance(node.op, ast.Add):
         calls.extend(run, old, operand)
         return None
-    if isinstance(old, Const) and isinstance(operand, Const) and run.symbolic:
+    if isinstance(old, Const) and isinstance(operand, Const) and run.counts(target, frame):
         assign(run, target, Opaque("counter"), frame, None)
         return None
     result = calls.binary(run, node.op, old, operand, node.target, node.value, node)

@@ -143,8 +143,10 @@ def _torch(
         return make_module(run, canonical_module(name), last, args, keywords)
     if name.startswith("torch.nn.init."):
         for value, _ in args[:1]:
-            for leaf in leaves_of(value)[0]:
-                leaf.storage.maybe += 1
+            if isinstance(value, Tensor):
+                run.change(value, node, last)
+            for leaf in leaves_of(value)[0] if isinstance(value, Each) else ():
+                run.change(Tensor.of_leaf(leaf), node, last)
         return args[0][0] if args else NONE
     if name.startswith(("torch.nn.utils.clip_grad", "torch.cuda.", "torch.manual_seed", "torch.backends.")):
         return Opaque(last)

@@ -128,7 +128,7 @@ class Relevance:
         work: list[ast.stmt] = list(loop.body)
         while work:
             statement = work.pop()
-            if isinstance(statement, (ast.For, ast.While, ast.AsyncFor)) and self.touches(statement):
+            if isinstance(statement, (ast.For, ast.While, ast.AsyncFor)) and self.differentiates(statement):
                 return True
             for field in ("body", "orelse", "finalbody"):
                 work += getattr(statement, field, ())
