@@ -558,10 +558,12 @@ class _Case:
                     for state in states
                 )
                 looked += owed
-                # Without what had leaked in, the gradient that is left may well be exactly zero.
+                # Without what had leaked in, the gradient that is left may be exactly zero for one of them
+                # (the last bias of a critic that scores two batches), but not for all.
                 after = [step.parameters[position] for _, step in pairs]
                 if self.effect is Effect.CHANGES:
-                    kept = any(state.gradient is not None for state in after)
+                    alive = any(state.moves for _, step in pairs for state in step.parameters)
+                    kept = alive and any(state.gradient is not None for state in after)
                 else:
                     kept = any(state.moves for state in after)
                 if owed and not kept:
