@@ -36,7 +36,7 @@ from gradfix.segments import Lines
 
 FUEL = 40_000
 """Statements that one run may execute; far beyond what a training script takes (a few thousand)."""
-FLIPS = 6
+FLIPS = 12
 """How many undecided conditions are tried the other way."""
 CALLS = 3
 """How often a method is called in a row that a caller outside the file calls for each batch."""
