@@ -22,7 +22,23 @@ def worse(before: Program, after: Program, repairs: bool) -> bool:
     then, now = _failing(before), _failing(after)
     if now - then or (repairs and then and now == then):
         return True
-    return _starves(before, after)
+    return bool(_endangered(after) - _endangered(before)) or _starves(before, after)
+
+
+def _endangered(program: Program) -> set[tuple[str, str]]:
+    """The backwards that may go through a graph which an earlier one has freed, certain or not."""
+    found: set[tuple[str, str]] = set()
+    for entry in program.entries:
+        for run in entry.every():
+            for event in backwards(run):
+                if any(
+                    node.freed_by is not None
+                    and node.freed_by.serial < event.serial
+                    and node.saves is not False
+                    for node in event.visited
+                ):
+                    found.add((entry.name, ", ".join(ast.unparse(r) for r in event.receivers)))
+    return found
 
 
 def _failing(program: Program) -> Counter[tuple[str, str]]:
