@@ -231,6 +231,11 @@ class Run:
             return known
         key, negated = self.key(test, frame)
         if key is not None and key in self.decisions:
+            if site is not None and (self.path or self.inside) and site not in self.undecided:
+                # Decided while networks were set up, and asked again where they are trained.
+                self.undecided[site] = [key]
+                if self.scenario.flipped is site:
+                    self.decisions[key] = not self.decisions[key]
             return self.decisions[key] is not negated
         if key is not None and key[0] == "Eq" and key[1] in self.equals:
             return (self.equals[key[1]] == key[2]) is not negated

@@ -94,11 +94,10 @@ class Entry:
                 if key in observations or at not in sites:
                     continue
                 flipped = run.scenario.flipped
-                if raises and (
-                    (flipped is not None and self.varying.get(flipped, False))
-                    or (flipped is None and not run.scenario.main and all(self.varying.values()))
-                ):
-                    continue
+                # The run that answers everything the other way is no witness: it may never get to the fault.
+                if raises and not (flipped is None and run.scenario.main):
+                    if flipped is None or self.varying.get(flipped, False):
+                        continue
                 holds = False
                 break
             if holds:
