@@ -1,9 +1,9 @@
 """Runs a program under PyTorch and records what autograd did with it.
 
-The program is executed in this process, with four places of torch watched: ``backward`` and
-``autograd.grad``, the construction of optimizers, their steps, and the registration of parameters.
-Which backward is in which gradient is read off the gradients themselves: one that is a different
-tensor after a backward than before, or has moved its version, has received something.
+The program is executed in this process, and torch is watched where gradients are made, cleared and
+consumed: ``backward`` and ``autograd.grad`` with the accumulation that they do, writes of zeros, and the
+construction and the steps of optimizers. Parameters are followed from their registration, to know which
+belong to one layer.
 """
 
 from __future__ import annotations
@@ -107,8 +107,9 @@ class _Recorder:
         self.owner: dict[int, Any] = {}
         """Parameter -> the module of torch that it belongs to; others are blocks of their own."""
         self.parameters: dict[int, torch.Tensor] = {}
-        self.seen: dict[int, _Gradient] = {}
-        """Parameter -> its gradient when last looked at."""
+        self.hooked: set[int] = set()
+        self.received: set[int] = set()
+        """Parameters whose gradients the backward in progress added to."""
         self.inside: dict[int, dict[int, dict[int, int]]] = {}
         """Parameter -> backward -> optimizer -> how often it consumed that backward's part."""
         self.zeroed: dict[int, torch.Tensor] = {}
@@ -180,16 +181,23 @@ class _Recorder:
             self._look()
             number = len(self.events)
             self.events.append(Called(_line()))
+            self.received.clear()
+            for key, parameter in self.parameters.items():
+                if parameter.requires_grad and key not in self.hooked:
+                    self.hooked.add(key)
+                    parameter.register_post_accumulate_grad_hook(self._received)
             try:
                 return original(*args, **keywords)
             finally:
-                for key, parameter in self.parameters.items():
-                    now = _Gradient(parameter)
-                    if now.tensor is not None and not now.same(self.seen.get(key)):
-                        self.inside.setdefault(key, {})[number] = {}
-                    self.seen[key] = now
+                for key in self.received:
+                    self.inside.setdefault(key, {})[number] = {}
 
         return backward
+
+    def _received(self, parameter: torch.Tensor) -> None:
+        # Called for what was frozen after the forward, too, whose gradient is left alone.
+        if parameter.requires_grad:
+            self.received.add(id(parameter))
 
     def _zero(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def zero_(tensors: Any, *args: Any, **keywords: Any) -> Any:
@@ -202,12 +210,10 @@ class _Recorder:
     def _look(self) -> None:
         """Notice the gradients that were cleared since."""
         for key, parameter in self.parameters.items():
-            now = _Gradient(parameter)
-            if now.tensor is None:
+            if parameter.grad is None:
                 self.inside.pop(key, None)
-            elif now.tensor.data_ptr() in self.zeroed:
+            elif parameter.grad.data_ptr() in self.zeroed:
                 self.inside[key] = {}
-            self.seen[key] = now
         self.zeroed.clear()
 
     def _step(self, optimizer: torch.optim.Optimizer, args: Any, keywords: Any) -> Any:
@@ -242,16 +248,3 @@ class _Recorder:
             for uses in parts.values():
                 uses[id(optimizer)] = uses.get(id(optimizer), 0) + 1
         return frozenset(found)
-
-
-class _Gradient:
-    """A gradient at one moment; holding the tensor keeps its identity from being used again."""
-
-    __slots__ = ("tensor", "version")
-
-    def __init__(self, parameter: torch.Tensor) -> None:
-        self.tensor = parameter.grad
-        self.version = self.tensor._version if self.tensor is not None else 0
-
-    def same(self, other: _Gradient | None) -> bool:
-        return other is not None and self.tensor is other.tensor and self.version == other.version
