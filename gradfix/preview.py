@@ -1,9 +1,9 @@
-"""The text after a fix whose edits stay within expressions, without parsing it with libcst.
+"""The text after a fix of the common kinds, without parsing it with libcst.
 
 ``gradfix check`` tells which fix ``apply`` would choose, and for that has to see what the model says of
-the result. Most fixes replace an expression or drop an argument; for these the text can be had by
-cutting bytes. ``apply`` itself always writes what :mod:`gradfix.rewrite` makes; a test holds the two to
-the same text.
+the result. Most fixes replace an expression, drop an argument or add a statement; for these the text
+can be had by cutting bytes. ``apply`` itself always writes what :mod:`gradfix.rewrite` makes; a test holds
+the two to the same text.
 """
 
 from __future__ import annotations
@@ -12,17 +12,23 @@ import ast
 import itertools
 from collections.abc import Sequence
 
-from gradfix.codemod import Edit, RemoveArgument, ReplaceExpression, Span
+from gradfix.codemod import Edit, InsertStatement, RemoveArgument, ReplaceExpression, Span
 from gradfix.segments import Lines
 
 
 def spliced(text: str, tree: ast.Module, edits: Sequence[Edit]) -> str | None:
-    """``text`` after ``edits``; None where this takes more than replacing parts of expressions."""
-    if not all(isinstance(edit, (ReplaceExpression, RemoveArgument)) for edit in edits):
-        return None
+    """``text`` after ``edits``; None where this takes more than that."""
     lines = Lines(text)
     cuts: list[tuple[int, int, bytes]] = []
     for edit in edits:
+        if isinstance(edit, InsertStatement):
+            inserted = _inserted(lines, edit)
+            if inserted is None:
+                return None
+            cuts.append(inserted)
+            continue
+        if not isinstance(edit, (ReplaceExpression, RemoveArgument)):
+            return None
         if isinstance(edit, ReplaceExpression):
             start, end = lines.extent(edit.span)
             cuts.append((start, end, edit.code.encode()))
@@ -38,6 +44,27 @@ def spliced(text: str, tree: ast.Module, edits: Sequence[Edit]) -> str | None:
     for start, end, code in reversed(cuts):
         data = data[:start] + code + data[end:]
     return data.decode()
+
+
+def _inserted(lines: Lines, edit: InsertStatement) -> tuple[int, int, bytes] | None:
+    """Where a statement goes before a simple one that has its lines to itself."""
+    anchor = edit.anchor
+    start = lines.offset(anchor.line, 0)
+    indent = lines.data[start : start + anchor.column]
+    ended = lines.newline(anchor.end_line).encode()
+    after = lines.data[lines.extent(anchor)[1] :].split(b"\n", 1)[0]
+    alone = not indent.strip() and not after.split(b"#")[0].strip() and ended
+    first = lines.data[start + anchor.column :].split(None, 1)[0]
+    if b"\t" in indent and "\n" in edit.code:
+        return None  # how deep its inner lines are takes more to say
+    if edit.where != "before" or not alone or first in COMPOUND or b":" in first:
+        return None
+    newline = lines.newline(anchor.line).encode()
+    code = b"".join(indent + row.encode() + newline for row in edit.code.split("\n"))
+    return start, start, code
+
+
+COMPOUND = frozenset({b"if", b"for", b"while", b"with", b"try:", b"def", b"class", b"async", b"match", b"@"})
 
 
 def _argument(lines: Lines, tree: ast.Module, edit: RemoveArgument) -> tuple[int, int] | None:

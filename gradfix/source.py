@@ -108,7 +108,7 @@ class Source:
 # `backward` called, or anything by which `torch.autograd.grad` is reached. Each pattern begins with
 # a literal: Python's regex engine then searches as fast as `bytes.find`, ten times faster than an
 # alternation of the two.
-_BACKWARD = re.compile(rb"backward(?<!def backward)\s*\(")
+_BACKWARD = re.compile(rb"backward(?:(?<!def backward)(?<![A-Za-z0-9_]backward)|(?<=manual_backward))\s*\(")
 _AUTOGRAD = re.compile(rb"autograd(?:\s*\.\s*grad\b|\s+as\b|\s+import\b(?:[^\n(]*|\s*\([^)]*)\bgrad\b)")
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
