@@ -561,8 +561,6 @@ class Generator:
         inner.counters, inner.looping = [*scope.counters, name], False
         body = self.statements(inner, 1 + self.c.below(4))
         kind = self.c.weighted([(5.0, "range"), (1, "tuple"), (0.5, "while"), (0.5, "reversed")])
-        if self.features.unknown_length and not self.allows("counting within a loop over unknown data"):
-            kind = "range"
         if kind == "while":
             return [f"{name} = 0", f"while {name} < {count}:", *indented(body), f"    {name} += 1"]
         over = {
@@ -927,8 +925,6 @@ class Generator:
             [f"{p}.grad.mul_(0.5)", f"{p}.grad *= 0.5", f"{p}.grad.data.clamp_(-1, 1)", f"{p}.grad /= 2"]
         )
         head = f"for {p} in {self.c.one(scope.modules).ref}.parameters():"
-        if self.features.unknown_length and not self.allows("gradients cleared in a loop over unknown data"):
-            return []
         return [head, f"    if {p}.grad is not None:", f"        {how}"]
 
     def renewal(self, scope: Scope) -> Lines:
@@ -977,7 +973,7 @@ class Generator:
         if self.c.chance(25):
             init.append("self.w = nn.Parameter(torch.randn(3, 3))")
             inner.append(Net("self.w", "matrix", ""))
-        if self.c.chance(20) and self.allows("parameters that are added"):
+        if self.c.chance(20):
             init.append("self.v = nn.Parameter(torch.randn(2, 3))")
             inner.append(Net("self.v", "vector", ""))
         for number in range(1 + self.c.below(3)):

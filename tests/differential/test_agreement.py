@@ -35,19 +35,8 @@ NOT_MODELLED = frozenset(
         "{}.reshape(-1).reshape(2, 3)",
         "{}.flatten().view(2, 3)",
         "torch.flatten({}).view(2, 3)",
-        # Whether this copies depends on the type: if it does, no graph is left under no_grad.
-        "{}.double().float()",
-        # Initialisation moves versions for sure.
-        "nn.init.zeros_({})",
-        "nn.init.normal_({})",
-        # It is taken for an inner training loop, and the outer loop is given two passes instead of three.
-        "gradients cleared in a loop over unknown data",
         # In its k-th pass, the counter of enumerate is k, and so is what is computed from it.
         "leaving a loop over unknown data",
-        # A counter that starts anew in each pass of such a loop is known.
-        "counting within a loop over unknown data",
-        # The derivative does not depend on them: a penalty on it gives them no gradient.
-        "parameters that are added",
     }
 )
 """Parts of programs that are left out, each with the fact that the model does not know yet.
