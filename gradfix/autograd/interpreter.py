@@ -89,6 +89,8 @@ EXACT = 8
 """A loop over this many known items is run item by item; longer ones run a few passes."""
 EXACT_TOTAL = 36
 """... as long as no more than this many passes come of the nest of loops."""
+PARTS = 600
+"""Loops over so many layers of a network are run layer by layer."""
 INNER_PASSES = 3
 """A recurrent step is first stale in the third pass (autograd_facts: RNN)."""
 OUTER_PASSES = 2
@@ -564,6 +566,9 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
     iterable = run.evaluate(node.iter, frame)
     items, element = calls.iterate(run, iterable, node.iter)
     if items is not None:
+        if len(items) <= PARTS and all(isinstance(i, Module) for i in items):
+            # The parts of a network: a reset that left some out would be no reset.
+            return run.loop(node, frame, iter(items), False, 1)
         limit = EXACT if run.relevance.differentiates(node) else 64
         if len(items) <= limit and run.weight * len(items) <= EXACT_TOTAL * (1 if limit == EXACT else 8):
             return run.loop(node, frame, iter(items), False, len(items))
