@@ -26,7 +26,8 @@ What is repaired how:
 Preconditions: the step certainly moved weights that the prediction saved; the statement that is repeated or
 moved reads nothing that is rebound in between, and means the same where it goes.
 
-Effect: repairs.
+Effect: repairs where autograd raised or a step consumed nothing, changes where the program ran on with
+gradients from a mixture of old and new weights, or with a term that taught nobody.
 """
 
 from __future__ import annotations

@@ -278,11 +278,24 @@ def explore(
         keys = main.undecided[site]
         entry.varying[site] = None in keys or len(set(keys)) > 1
     worth.sort(key=lambda s: not relevance.touches(s))
-    if worth:
-        entry.runs.append(make(Scenario(False)))
+
+    def opposite() -> Run:
+        return make(Scenario(False))
+
+    if any(_skipped(site, relevance) for site in worth):
+        entry.runs.append(opposite())
+    elif worth:
+        entry.pending.append(opposite)
     if len(worth) > 1:
-        entry.pending = [lambda site=site: make(Scenario(True, site)) for site in worth[:FLIPS]]  # type: ignore[misc]
+        entry.pending += [lambda site=site: make(Scenario(True, site)) for site in worth[:FLIPS]]  # type: ignore[misc]
     return entry
+
+
+def _skipped(site: ast.AST, relevance: Relevance) -> bool:
+    """Whether the main way leaves out code that matters: an else-branch, or whatever is not a plain if."""
+    if not isinstance(site, ast.If):
+        return True
+    return any(relevance.touches(s) or relevance.shapes(s) for s in site.orelse)
 
 
 def _worth(site: ast.AST, relevance: Relevance) -> bool:
