@@ -13,12 +13,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd import imports, operators
-from gradfix.autograd.engine import backward, differentiate, poison, step, zero_grad
-from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, OptimizerState, Tri
+from gradfix.autograd.engine import backward, poison, step, zero_grad
+from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Tri
 from gradfix.autograd.operators import OUT, Operator
 from gradfix.autograd.templates import templated
 from gradfix.autograd.values import (
-    FALSE,
     NONE,
     TRUE,
     Class,
@@ -583,12 +582,6 @@ class Iteration(Value):
         return items, element
 
 
-class Range(Value):
-    """``range`` with known bounds: a sequence of constants, made on demand."""
-
-    __slots__ = ()
-
-
 def part(run: Run, value: Opaque, name: str, site: ast.AST | None) -> Value:
     """An item or attribute of an unknown value that carries a graph.
 
@@ -1078,10 +1071,7 @@ def call_opaque(
         poison(run, [v for v, _ in args] + [v for v, _ in keywords.values()], node)
     else:
         _poison_owners(run, args, keywords, node)
-    result = unknown(run, args, keywords, node, value.label or "call")
-    if isinstance(result, Opaque):
-        result.called_by = value.label
-    return result
+    return unknown(run, args, keywords, node, value.label or "call")
 
 
 def _poison_owners(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> None:
@@ -1847,6 +1837,3 @@ def _super_method(
     if isinstance(of, Module) and name in MODULE_METHODS:
         return _module_method(run, of, name, args, keywords, node, False)
     return call_opaque(run, Opaque(name), args, keywords, node, True)
-
-
-__all__ = ["FALSE", "OptimizerState", "differentiate"]

@@ -30,13 +30,11 @@ from gradfix.autograd.values import (
     Index,
     Instance,
     Mapping,
-    Method,
     Module,
     Opaque,
     Optimizer,
     Params,
     Sequence,
-    Super,
     Tensor,
     Value,
     tensors_in,
@@ -479,7 +477,7 @@ def _unpack(run: Run, targets: list[ast.expr], value: Value, frame: Frame, sourc
 
 def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
     target = node.target
-    old = run.evaluate(_load(target), frame)
+    old = run.evaluate(target, frame)
     operand = run.evaluate(node.value, frame)
     if isinstance(old, Tensor):
         changed = calls.inplace_binary(run, old, operand, node)
@@ -504,10 +502,6 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
     result = calls.binary(run, node.op, old, operand, node.target, node.value, node)
     assign(run, target, result, frame, None)
     return None
-
-
-def _load(target: ast.expr) -> ast.expr:
-    return target
 
 
 def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
@@ -1137,5 +1131,3 @@ EXPRESSIONS: dict[type[ast.expr], Callable[[Run, Any, Frame], Value]] = {
     ast.Yield: _yield,
     ast.YieldFrom: _yield,
 }
-
-__all__ = ["Leaf", "Method", "OutOfFuel", "Run", "Scenario", "Super"]

@@ -36,7 +36,6 @@ from gradfix.autograd.values import (
     GradMode,
     Instance,
     Mapping,
-    Method,
     Module,
     Opaque,
     Optimizer,
@@ -619,10 +618,6 @@ def _builtin(run: Run, name: str, args: list[Argument], keywords: Keywords, node
     if name in ("eval", "exec"):
         return Opaque(name)
     return Opaque(name)
-
-
-def _getitem_method(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    return Method(args[0][0], "__getitem__") if args else NONE
 
 
 HANDLERS: dict[str, Handler] = {

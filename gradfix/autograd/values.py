@@ -64,8 +64,6 @@ class Opaque(Value):
         self.attributes: dict[str, Value] = {}
         self.harmless = False
         """A logger or the like: calls of its methods leave tensors alone."""
-        self.called_by = ""
-        """The name of the unknown function that returned it."""
         self.owner: Module | None = None
         """The network whose attribute it is."""
 
