@@ -304,10 +304,47 @@ def _worth(site: ast.AST, relevance: Relevance) -> bool:
         return True
     if not isinstance(site, ast.If):
         return False
-    return any(
-        not (isinstance(s, (ast.Expr, ast.Pass)) or (isinstance(s, ast.If) and not _worth(s, relevance)))
-        for s in [*site.body, *site.orelse]
-    )
+    assigned: set[str] = set()
+    if not all(_keeps_to_itself(s, assigned) for s in [*site.body, *site.orelse]):
+        return True
+    return relevance.read_outside(assigned, site)
+
+
+def _keeps_to_itself(statement: ast.stmt, assigned: set[str]) -> bool:
+    """Whether a statement does nothing to others than to set the names that are added to ``assigned``."""
+    match statement:
+        case ast.Expr() | ast.Pass():
+            return True
+        case ast.Assign():
+            return all(_base(target, assigned) for target in statement.targets)
+        case ast.AnnAssign() | ast.AugAssign():
+            return _base(statement.target, assigned)
+        case ast.For():
+            inner = [*statement.body, *statement.orelse]
+            return _base(statement.target, assigned) and all(_keeps_to_itself(s, assigned) for s in inner)
+        case ast.With():
+            targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]
+            return all(_base(target, assigned) for target in targets) and all(
+                _keeps_to_itself(s, assigned) for s in statement.body
+            )
+        case ast.If():
+            return all(_keeps_to_itself(s, assigned) for s in [*statement.body, *statement.orelse])
+        case _:
+            return False
+
+
+def _base(target: ast.expr, assigned: set[str]) -> bool:
+    """Note the variables that an assignment to ``target`` changes; whether they can be told."""
+    match target:
+        case ast.Tuple() | ast.List():
+            return all(_base(inner, assigned) for inner in target.elts)
+        case ast.Starred() | ast.Subscript() | ast.Attribute():
+            return _base(target.value, assigned)
+        case ast.Name():
+            assigned.add(target.id)
+            return True
+        case _:
+            return False
 
 
 def run_module(run: Run, tree: ast.Module, everything: bool) -> None:
