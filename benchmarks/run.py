@@ -130,7 +130,11 @@ def _python_files(folder: Path) -> Iterator[Path]:
 def _run(tool: Tool, folders: Sequence[Path], files: Sequence[Path]) -> Cost:
     arguments = [] if tool.reads_files else [str(folder.resolve()) for folder in folders]
     paths = "\0".join(map(str, files)).encode() if tool.reads_files else b""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)} if tool.command[0] == sys.executable else None
+    environment = dict(os.environ)
+    # Installed tools have their bytecode; a checkout gets its in the unmeasured run.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    if tool.command[0] == sys.executable:
+        environment["PYTHONPATH"] = str(ROOT)
     started = time.perf_counter()
     process = subprocess.Popen(
         [*tool.command, *arguments],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Literal
 
 from gradfix.autograd.graph import Backward, Event, OptimizerState, Step
@@ -130,7 +131,8 @@ def offered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
     found: list[Fix] = []
     with contextlib.suppress(Elsewhere):
         for fix in fixes:
-            found.append(fix)
+            # Several calls of one helper lead to the same edit in it.
+            found.append(replace(fix, edits=tuple(dict.fromkeys(fix.edits))))
     return tuple(found)
 
 
