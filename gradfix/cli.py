@@ -79,7 +79,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     # Runs of the model are large and short-lived: collecting less often saves a quarter of the time.
     gc.freeze()
-    gc.set_threshold(200_000, 20, 100)
+    gc.set_threshold(700_000, 20, 100)
     app(prog_name="gradfix")
 
 

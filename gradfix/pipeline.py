@@ -167,12 +167,25 @@ class _Analysis:
 
 def _analyse(parsed: Source, options: Options, names: Collection[str] | None = None) -> _Analysis:
     """Run the model and the codemods on ``parsed``; what fails is a problem of this file alone."""
+    program = _model(parsed)
+    if isinstance(program, Problem):
+        return _Analysis(parsed, (), (program,))
+    return _diagnose(parsed, program, options, names)
+
+
+def _model(parsed: Source) -> Program | Problem:
     from gradfix.autograd import analyze
 
     try:
-        program = analyze(parsed.tree, parsed.text, Path(parsed.path))
+        return analyze(parsed.tree, parsed.text, Path(parsed.path))
     except Exception as error:
-        return _Analysis(parsed, (), (_failure(parsed.path, "the analysis", error),))
+        return _failure(parsed.path, "the analysis", error)
+
+
+def _diagnose(
+    parsed: Source, program: Program, options: Options, names: Collection[str] | None = None
+) -> _Analysis:
+    """Ask the codemods (those of ``names``, or all) about ``program``."""
     findings: list[Finding] = []
     problems: list[Problem] = []
     for codemod in options.catalog.codemods:
@@ -244,7 +257,7 @@ def _resolved(
     All codemods are asked, selected or not: a fix may not trade one mistake for another. Nor may it
     leave a network without the gradient that it was to learn from. A ``preview`` is not for writing.
     """
-    from gradfix.autograd.regression import worse
+    from gradfix.autograd.regression import starves, worse
 
     before = analysis.source
     text = spliced(before.text, before.tree, fix.edits) if preview else None
@@ -258,16 +271,18 @@ def _resolved(
     if text == before.text:
         return None
     parsed = before.with_text(text)
-    if isinstance(parsed, Problem):
+    if isinstance(parsed, Problem) or analysis.program is None:
         return None
-    after = _analyse(parsed, options)
+    program = _model(parsed)
+    # The cheapest question comes first: it needs only the main runs.
+    if isinstance(program, Problem) or starves(analysis.program, program):
+        return None
+    after = _diagnose(parsed, program, options)
     failed_anew = any(problem not in analysis.problems for problem in after.problems)
     if failed_anew or not _cleaner(analysis, finding, after):
         return None
     repairs = fix.effect is Effect.REPAIRS and fix.claim.raises is not None
-    if analysis.program is None or after.program is None or worse(analysis.program, after.program, repairs):
-        return None
-    return after
+    return None if worse(analysis.program, program, repairs) else after
 
 
 def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis) -> bool:

@@ -115,6 +115,8 @@ class Operand:
 
 def operands_of(value: Value, expression: ast.expr | None) -> list[Operand]:
     """The tensors in an argument."""
+    if value.__class__ is Tensor:
+        return [Operand(value, expression)]
     if isinstance(value, Each):
         return [Operand(leaf, expression) for leaf in value.leaves] if value.view == "" else []
     if isinstance(value, Params):
@@ -255,16 +257,27 @@ def apply(
             given = [keywords[name]]
         if bit == 0 and given:
             first = given[0][0]
-        shared = positions.count(position) if position is not None else 1
-        if shared > 1 and given and isinstance(given[0][0], Sequence):
+        if (
+            given
+            and isinstance(given[0][0], Sequence)
+            and position is not None
+            and positions.count(position) > 1
+        ):
             # The elements of one tuple, as (h, c).
-            number = list(positions[:bit]).count(position)
+            number = positions[:bit].count(position)
             held = given[0][0].items
             given = [(held[number], given[0][1])] if number < len(held) else []
-        slots.append([o for value, expression in given for o in operands_of(value, expression)])
+        slot: list[Operand] = []
+        for value, expression in given:
+            kind = value.__class__
+            if kind is Tensor:
+                slot.append(Operand(value, expression))  # type: ignore[arg-type]
+            elif kind is not Const:
+                slot += operands_of(value, expression)
+                vague = vague or (isinstance(value, Opaque) and value.node is None)
+        slots.append(slot)
         if given and not isinstance(given[0][0], Const):
             present |= 1 << bit
-        vague = vague or any(isinstance(v, Opaque) and v.node is None for v, _ in given)
     node, requires, saves_result = record(run, table.name, site, slots, table, given=present)
     if table.result == "inplace":
         if isinstance(first, Each):
@@ -332,10 +345,13 @@ def binary(
     site: ast.AST,
 ) -> Value:
     """``left op right``."""
-    if isinstance(left, Const) and isinstance(right, Const):
-        from gradfix.autograd.interpreter import fold
+    if isinstance(left, Const):
+        if isinstance(right, Const):
+            from gradfix.autograd.interpreter import fold
 
-        return fold(op, left.value, right.value)
+            return fold(op, left.value, right.value)
+    elif left.__class__ is Opaque and left.node is None and isinstance(right, Const):
+        return Opaque("value")
     if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, ast.Add):
         return Sequence(left.kind, left.items + right.items, left.open or right.open)
     if (

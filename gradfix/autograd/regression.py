@@ -15,14 +15,14 @@ from gradfix.autograd.training_step import Entry, Program
 
 
 def worse(before: Program, after: Program, repairs: bool) -> bool:
-    """Whether ``after`` starves a network that learned before, or raises where it did not.
+    """Whether ``after`` raises where ``before`` did not, in whatever branch.
 
-    A rewrite that ``repairs`` must leave fewer failing backwards, in whatever branch they fail.
+    A rewrite that ``repairs`` must leave fewer failing backwards.
     """
     then, now = _failing(before), _failing(after)
     if now - then or (repairs and then and now == then):
         return True
-    return bool(_endangered(after) - _endangered(before)) or _starves(before, after)
+    return bool(_endangered(after) - _endangered(before))
 
 
 def _endangered(program: Program) -> set[tuple[str, str]]:
@@ -53,7 +53,7 @@ def _failing(program: Program) -> Counter[tuple[str, str]]:
     return Counter((name, text) for name, text, _ in places)
 
 
-def _starves(before: Program, after: Program) -> bool:
+def starves(before: Program, after: Program) -> bool:
     """Whether some parameter block that certainly got gradient at a step before gets none at any after."""
     entries = {entry.name: entry for entry in after.entries}
     for entry in before.entries:
