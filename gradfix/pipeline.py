@@ -257,7 +257,7 @@ def _resolved(
     All codemods are asked, selected or not: a fix may not trade one mistake for another. Nor may it
     leave a network without the gradient that it was to learn from. A ``preview`` is not for writing.
     """
-    from gradfix.autograd.regression import starves, worse
+    from gradfix.autograd.regression import hopeless, worse
 
     before = analysis.source
     text = spliced(before.text, before.tree, fix.edits) if preview else None
@@ -274,14 +274,13 @@ def _resolved(
     if isinstance(parsed, Problem) or analysis.program is None:
         return None
     program = _model(parsed)
-    # The cheapest question comes first: it needs only the main runs.
-    if isinstance(program, Problem) or starves(analysis.program, program):
+    repairs = fix.effect is Effect.REPAIRS and fix.claim.raises is not None
+    if isinstance(program, Problem) or hopeless(analysis.program, program, repairs):
         return None
     after = _diagnose(parsed, program, options)
     failed_anew = any(problem not in analysis.problems for problem in after.problems)
     if failed_anew or not _cleaner(analysis, finding, after):
         return None
-    repairs = fix.effect is Effect.REPAIRS and fix.claim.raises is not None
     return None if worse(analysis.program, program, repairs) else after
 
 

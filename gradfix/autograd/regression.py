@@ -9,20 +9,40 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 
+from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, steps
 from gradfix.autograd.training_step import Entry, Program
 
+_Name = tuple[str, str]
+"""An entry point, and what a backward in it differentiates."""
+
+
+def hopeless(before: Program, after: Program, repairs: bool) -> bool:
+    """Whether the runs of ``after`` that are there already show that it is worse."""
+    return _starves(before, after) or _fails(before, after, repairs, lambda entry: entry.runs)
+
 
 def worse(before: Program, after: Program, repairs: bool) -> bool:
-    """Whether ``after`` raises where ``before`` did not, in whatever branch.
+    """Whether ``after`` raises where ``before`` did not, in whatever branch, or starves a network.
 
     A rewrite that ``repairs`` must leave fewer failing backwards.
     """
-    then, now = _failing(before), _failing(after)
-    if now - then or (repairs and then and now == then):
+    if _starves(before, after) or _fails(before, after, repairs, Entry.each):
         return True
     return bool(_endangered(after) - _endangered(before))
+
+
+def _fails(before: Program, after: Program, repairs: bool, runs: Callable[[Entry], Iterable[Run]]) -> bool:
+    then = Counter(name for name, _ in _failing(before, Entry.each))
+    now: Counter[_Name] = Counter()
+    for name, _ in _failing(after, runs):
+        now[name] += 1
+        # It can only get worse: the other runs need not be made.
+        if now - then or (repairs and now == then):
+            return True
+    return False
 
 
 def _endangered(program: Program) -> set[tuple[str, str]]:
@@ -41,19 +61,20 @@ def _endangered(program: Program) -> set[tuple[str, str]]:
     return found
 
 
-def _failing(program: Program) -> Counter[tuple[str, str]]:
-    """The backwards that fail in some run: what they differentiate, counted by place."""
-    places: dict[tuple[str, str, ast.AST], None] = {}
+def _failing(program: Program, runs: Callable[[Entry], Iterable[Run]]) -> Iterator[tuple[_Name, ast.AST]]:
+    """The backwards that fail in some run, each place once."""
+    known: set[tuple[_Name, ast.AST]] = set()
     for entry in program.entries:
-        for run in entry.every():
+        for run in runs(entry):
             for event in backwards(run):
                 if event.failure is not None and event.certain:
-                    text = ", ".join(ast.unparse(r) for r in event.receivers)
-                    places[entry.name, text, event.site] = None
-    return Counter((name, text) for name, text, _ in places)
+                    name = entry.name, ", ".join(ast.unparse(r) for r in event.receivers)
+                    if (name, event.site) not in known:
+                        known.add((name, event.site))
+                        yield name, event.site
 
 
-def starves(before: Program, after: Program) -> bool:
+def _starves(before: Program, after: Program) -> bool:
     """Whether some parameter block that certainly got gradient at a step before gets none at any after."""
     entries = {entry.name: entry for entry in after.entries}
     for entry in before.entries:

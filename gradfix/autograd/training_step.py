@@ -60,11 +60,17 @@ class Entry:
     pending: list[Callable[[], Run]] = field(default_factory=list)
     """Further runs, each with one condition decided the other way: made only where there is a doubt."""
 
+    def each(self) -> Iterator[Run]:
+        """The runs one by one: those that are made only on demand are made when it is their turn."""
+        yield from self.runs
+        while self.pending:
+            run = self.pending.pop(0)()
+            self.runs.append(run)
+            yield run
+
     def every(self) -> list[Run]:
         """All runs, those included that are made only on demand."""
-        self.runs += [make() for make in self.pending]
-        self.pending.clear()
-        return self.runs
+        return list(self.each())
 
     def certain(
         self,
