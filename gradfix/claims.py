@@ -168,6 +168,43 @@ def same_course(one: Recording, other: Recording) -> bool:
     return all(_leaves_apart(a.leaves, b.leaves) is None for a, b in zip(one.backwards, other.backwards))
 
 
+def follow(one: Recording, other: Recording) -> dict[int, int] | str:
+    """By optimizer, at how many steps two versions consume equal gradients; or what differs, in words.
+
+    Optimizers are told by the order of their construction. Where the versions have drawn different
+    random numbers the comparison ends without a difference.
+    """
+    if len(one.optimizers) != len(other.optimizers):
+        return f"it makes {plural(len(other.optimizers), 'optimizer')}, not {len(one.optimizers)}"
+    everything = frozenset(range(len(one.optimizers)))
+    courses = _follow(one.steps, one, other, everything, patient=True, stop_at_unlisted=False)
+    for index, course in courses.items():
+        who = one.optimizers[index].name
+        if course.problem is not None:
+            return f"gradients of {who} differ: {course.problem}"
+        more = len(other.steps_of(index)) - len(one.steps_of(index))
+        if one.ending == other.ending == "finished" and more > 0:
+            return f"{who} takes {plural(more, 'step')} more"
+    return {index: course.compared for index, course in courses.items()}
+
+
+def leaves_apart(one: Recording, other: Recording) -> str | None:
+    """For programs without an optimizer: which leaf gets another gradient by the end, in words."""
+    if not one.leaves or one.ending != "finished" or other.ending != "finished":
+        return "there is no optimizer, and no gradient at the end of both"
+    return _leaves_apart(one.leaves, other.leaves)
+
+
+def same_gradients(one: Mapping[int, Values], other: Mapping[int, Values | None]) -> bool:
+    """Whether two sets of gradients, by position, are equal; a missing one may be zero."""
+    overall = _overall(*one.values(), *other.values())
+    return all(
+        _equal(one.get(place), other.get(place), overall, RELATIVE)
+        or (_zero(one.get(place)) and _zero(other.get(place)))
+        for place in {*one, *other}
+    )
+
+
 def first_line(text: str) -> str:
     """The first line of a message, which may be empty."""
     return text.splitlines()[0] if text else ""
@@ -776,7 +813,10 @@ __all__ = [
     "Still",
     "Verdict",
     "check",
+    "follow",
+    "leaves_apart",
     "merge",
     "same_course",
+    "same_gradients",
     "summary",
 ]

@@ -183,12 +183,22 @@ def verify(
     ignore: Ignore = None,
     codemods: Codemods = None,
     unsafe_fixes: Unsafe = False,
+    before: Annotated[
+        str | None,
+        typer.Option(
+            "--before",
+            metavar="OLD",
+            help="Judge PATH as a repair of OLD (two files, or two folders) that somebody else has made.",
+        ),
+    ] = None,
     python: Python = None,
     evidence: Evidence = EVIDENCE,
     quiet: Quiet = False,
 ) -> None:
     """Run both versions of each rewrite that apply would write, and write down what that showed."""
     where = paths or ["."]
+    if before is not None:
+        _judge(before, where, output_format, _wishes(select, ignore, codemods, True, python), quiet)
     plan = pipeline.plan(where, _prepared(where, _wishes(select, ignore, codemods, unsafe_fixes, python)))
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
@@ -201,6 +211,27 @@ def verify(
     _complain(plan, quiet)
     _save_evidence(plan, evidence, quiet)
     raise typer.Exit(plan.exit_code)
+
+
+def _judge(before: str, after: Sequence[str], form: OutputFormat, wishes: Wishes, quiet: bool) -> NoReturn:
+    """Say what is to be thought of a repair, and end."""
+    if len(after) != 1:
+        _refuse("--before takes one PATH: the repaired version of OLD")
+    judged = list(pipeline.judge(before, after[0], _prepared([before], wishes)))
+    if form is OutputFormat.JSON:
+        from gradfix.report import json
+
+        _print(json.of_judged(judged))
+    else:
+        _print_all(text.Text(_colour()).judged(judged))
+        if not quiet:
+            _print(f"{text.summary_of_judged(judged)}\n")
+    for file in judged:
+        for problem in file.problems:
+            _print(f"error: {problem}\n", sys.stderr)
+    codes = {file.exit_code for file in judged}
+    # A mistake that is not mended outweighs one of which nothing could be said.
+    raise typer.Exit(1 if 1 in codes else 2 if codes != {0} else 0)
 
 
 @app.command("list")

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradfix import catalog, project, source
-from gradfix.codemod import Effect, Finding, Fix
+from gradfix.codemod import Claim, Effect, Finding, Fix
 from gradfix.parallel import for_each
 from gradfix.preview import spliced
-from gradfix.results import Attempt, FileReport, Outcome, Patch, Plan, Repaired, Report, Reported
+from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, Source
 
 if TYPE_CHECKING:
@@ -418,13 +419,10 @@ class _Candidate:
 
 def _candidates(analysis: _Analysis, options: Options) -> Iterator[_Candidate]:
     """Every fix that may be applied, in order."""
-    seen: dict[tuple[str, str], int] = {}
-    for finding in _reported(analysis, options):
-        identity = _identity(finding, analysis)
-        ordinal = seen[identity] = seen.get(identity, -1) + 1
+    for key, finding in _keyed(analysis, options).items():
         for fix in finding.fixes:
             if _allowed(fix, options):
-                yield _Candidate((*identity, ordinal, fix.message), finding, fix)
+                yield _Candidate((*key, fix.message), finding, fix)
 
 
 def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: Options) -> Attempt:
@@ -453,6 +451,144 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
     outcomes = {"proved": Outcome.PROVED, "refuted": Outcome.REFUTED}
     outcome = outcomes.get(evidence.outcome, Outcome.UNVERIFIED)
     return replace(attempt, outcome=outcome, reason=evidence.reason, evidence=evidence)
+
+
+# ---------------------------------------------------------------------------- repairs by others
+
+REPAIRS = 12
+"""Most programs that are made of an original to judge a repair by."""
+
+
+def judge(before: str, after: str, options: Options) -> Iterator[Judged]:
+    """What is to be said of each mistake in ``before``, a file or a folder, if ``after`` is its repair.
+
+    In folders, files go together that have the same path in them; those that are equal are passed over.
+    """
+    for old, new in _pairs(before, after, options):
+        if isinstance(old, Problem) or isinstance(new, Problem):
+            problems = tuple(one for one in (old, new) if isinstance(one, Problem))
+            yield Judged(before, after, problems=problems)
+        else:
+            yield _judge(old, new, options)
+
+
+def _pairs(before: str, after: str, options: Options) -> Iterator[tuple[Source | Problem, Source | Problem]]:
+    if os.path.isdir(before) != os.path.isdir(after):
+        message = "two files or two folders can be compared, not a file and a folder"
+        yield Problem(after, message), Problem(before, message)
+        return
+    if not os.path.isdir(before):
+        yield _parsed(before, options), _parsed(after, options)
+        return
+    for listed in project.find_files([before], options.settings).files:
+        mate = os.path.join(after, os.path.relpath(listed.path, before))
+        old = source.load(listed.path)
+        if isinstance(old, Problem) or not source.can_matter(old):
+            continue
+        new = source.load(mate)
+        if isinstance(new, Problem) or new != old:
+            yield _parsed(listed.path, options), _parsed(mate, options)
+
+
+def _parsed(path: str, options: Options) -> Source | Problem:
+    data = source.load(path)
+    return data if isinstance(data, Problem) else source.parse(path, data, options.settings.max_file_size)
+
+
+def _judge(old: Source, new: Source, options: Options) -> Judged:
+    from gradfix.verify import judging
+
+    before, after = _analyse(old, options), _analyse(new, options)
+    problems = (*before.problems, *after.problems)
+    keyed = _keyed(before, options)
+    if problems or not keyed:
+        return Judged(old.path, new.path, problems=problems)
+    made = sorted(_repairs(before, options), key=lambda made: -len(made.gone))
+    repairs = [
+        judging.Repair(
+            one.analysis.source.text,
+            frozenset(number for number, key in enumerate(keyed) if key in one.gone),
+            ", then ".join(one.fixes),
+        )
+        for one in made
+    ]
+    mistakes = [
+        judging.Mistake(
+            next((fix.claim for fix in finding.fixes), Claim()),
+            carried=finding.code == "carried-hidden-state",
+            still_there=_still_there(key, keyed, _keyed(after, options)),
+        )
+        for key, finding in keyed.items()
+    ]
+    judgement = judging.judge(
+        (Path(old.path), old.text), (Path(new.path), new.text), mistakes, repairs, python=options.python
+    )
+    return Judged(old.path, new.path, old.text, tuple(keyed.values()), judgement)
+
+
+_FindingKey = tuple[str, str, int]
+
+
+def _keyed(analysis: _Analysis, options: Options) -> dict[_FindingKey, Finding]:
+    """The findings, under names that outlive changes elsewhere in the file."""
+    seen: dict[tuple[str, str], int] = {}
+    keyed: dict[_FindingKey, Finding] = {}
+    for finding in _reported(analysis, options):
+        identity = _identity(finding, analysis)
+        ordinal = seen[identity] = seen.get(identity, -1) + 1
+        keyed[*identity, ordinal] = finding
+    return keyed
+
+
+def _still_there(
+    key: _FindingKey, before: Mapping[_FindingKey, Finding], after: Mapping[_FindingKey, Finding]
+) -> str | None:
+    """What the model says of a mistake in the new version, if it is there yet, or a worse one is."""
+    if key in after:
+        return after[key].message
+    counts = Counter(code for code, _, _ in after)
+    for code, count in Counter(code for code, _, _ in before).items():
+        # Its line has another text now, and it is as wrong as it was.
+        if code == key[0] and counts[code] >= count:
+            return next(finding.message for finding in after.values() if finding.code == code)
+    for finding in after.values():
+        new = counts[finding.code] > sum(code == finding.code for code, _, _ in before)
+        if new and all(fix.effect is not Effect.PRESERVES for fix in finding.fixes):
+            return f"it became another: {finding.message}"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """The original after some fixes."""
+
+    analysis: _Analysis
+    gone: frozenset[_FindingKey]
+    """The findings of the original that it does not have."""
+    fixes: tuple[str, ...]
+
+
+def _repairs(before: _Analysis, options: Options) -> Iterator[_Made]:
+    """What gradfix's own fixes make of the original, for each choice of a fix, or none, for each finding."""
+    every = frozenset(_keyed(before, options))
+    work = [(_Made(before, frozenset(), ()), every)]
+    seen = {before.source.text}
+    while work and len(seen) <= REPAIRS:
+        made, open_ = work.pop()
+        keyed = _keyed(made.analysis, options)
+        key = next((key for key in keyed if key in open_), None)
+        if key is None:
+            continue
+        work.append((made, open_ - {key}))
+        for fix in reversed(keyed[key].fixes):
+            after = _resolved(made.analysis, keyed[key], fix, options)
+            if after is None or after.source.text in seen:
+                continue
+            seen.add(after.source.text)
+            gone = every - _keyed(after, options).keys()
+            child = _Made(after, gone, (*made.fixes, fix.message))
+            yield child
+            work.append((child, open_ - {key}))
 
 
 # ---------------------------------------------------------------------------- what to do with a plan

@@ -14,6 +14,7 @@ from gradfix.codemod import Finding, Fix
 from gradfix.source import Problem
 
 if TYPE_CHECKING:
+    from gradfix.verify.judging import Judgement
     from gradfix.verify.runner import Evidence
 
 
@@ -152,6 +153,29 @@ class Plan(_Run[Repaired]):
         if self.all_problems:
             return 2
         return int(any(file.remaining or (file.applied and not file.written) for file in self.files))
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A new version of a file, held against the mistakes of the old one."""
+
+    before: str
+    after: str
+    """The paths of the two."""
+    text: str = ""
+    """The old text, to which the findings refer."""
+    findings: tuple[Finding, ...] = ()
+    judgement: Judgement | None = None
+    """The verdicts, one for each finding; ``None`` if there is no finding."""
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0: every mistake is mended, 1: one is not, 2: that could not be told."""
+        outcomes = {verdict.outcome for verdict in self.judgement.verdicts} if self.judgement else set()
+        if "refuted" in outcomes:
+            return 1
+        return 0 if outcomes == {"accepted"} and not self.problems else 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from gradfix import __version__
 from gradfix.codemod import Span
-from gradfix.results import Attempt, Plan, Repaired, Report, Reported
+from gradfix.results import Attempt, Judged, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, character_column, split_lines
 
 _Json = dict[str, Any]
@@ -36,6 +36,42 @@ def of_plan(plan: Plan) -> str:
         for problem in plan.problems
     ]
     return _dump(alone + [_repaired(file) for file in plan.files])
+
+
+def of_judged(files: Sequence[Judged]) -> str:
+    """``verify --before`` as an array of ``{filename, repaired, mistakes, problems, ...}``."""
+    return _dump([_judged(file) for file in files])
+
+
+def _judged(file: Judged) -> _Json:
+    judgement = file.judgement
+    content: _Json = {
+        "filename": file.before,
+        "repaired": file.after,
+        "mistakes": [],
+        "problems": [_problem(problem) for problem in file.problems],
+    }
+    if judgement is None:
+        return content
+    lines = split_lines(file.text)
+    content["mistakes"] = [
+        {
+            "code": finding.code,
+            "message": finding.message,
+            "location": _start(lines, finding.span),
+            "outcome": verdict.outcome,
+            "reason": verdict.reason,
+        }
+        for finding, verdict in zip(file.findings, judgement.verdicts)
+    ]
+    return content | {
+        "runs": [{"version": version, "summary": what} for version, what in judgement.runs],
+        "python": judgement.python,
+        "interpreter": judgement.interpreter,
+        "torch": judgement.torch,
+        "seeds": list(judgement.seeds),
+        "seconds": round(judgement.seconds, 1),
+    }
 
 
 def certificates(plan: Plan) -> Iterator[tuple[str, bytes]]:

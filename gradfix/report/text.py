@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from gradfix.codemod import Applicability, Codemod, Finding
-from gradfix.results import Attempt, Outcome, Plan, Repaired, Report, Reported
+from gradfix.results import Attempt, Judged, Outcome, Plan, Repaired, Report, Reported
 from gradfix.source import character_column, split_lines
 
 _BOLD, _RED, _GREEN, _YELLOW, _BLUE = "1", "1;31", "1;32", "1;33", "1;34"
@@ -35,6 +35,18 @@ class Text:
         for file in plan.files:
             for attempt in file.attempts:
                 yield "".join(f"{line}\n" for line in (*self._attempt(file, attempt), ""))
+
+    def judged(self, files: Iterable[Judged]) -> Iterator[str]:
+        """Every mistake of the old versions, and what is to be thought of its repair."""
+        colours = {"accepted": _GREEN, "refuted": _RED, "not run": _YELLOW}
+        for file in files:
+            if file.judgement is None:
+                continue
+            lines = split_lines(file.text)
+            for finding, verdict in zip(file.findings, file.judgement.verdicts):
+                told = f"{self._paint(verdict.outcome, colours[verdict.outcome])}: {verdict.reason}"
+                yield "".join(f"{line}\n" for line in self._why(file.before, lines, finding, told))
+                yield "".join(f"      {version:<12}{what}\n" for version, what in file.judgement.runs) + "\n"
 
     def _findings(self, path: str, text: str, findings: Sequence[Reported]) -> Iterator[str]:
         lines = split_lines(text) if findings else ()
@@ -136,6 +148,17 @@ def summary_of_plan(plan: Plan) -> str:
     if left:
         parts.append(f"{_count(left, 'finding')} left without a fix")
     return ", ".join(parts)
+
+
+def summary_of_judged(files: Sequence[Judged]) -> str:
+    """The last line of ``verify --before``."""
+    verdicts = [verdict for file in files if file.judgement for verdict in file.judgement.verdicts]
+    if not verdicts:
+        return "gradfix knows no mistake in the old version that a repair could be held against"
+    kinds = ("accepted", "refuted", "not run")
+    counts = [(sum(verdict.outcome == kind for verdict in verdicts), kind) for kind in kinds]
+    told = ", ".join(f"{count} {kind}" for count, kind in counts if count)
+    return f"Judged {_count(len(verdicts), 'mistake')}: {told}"
 
 
 def _nothing(run: Report | Plan) -> str:

@@ -355,6 +355,7 @@ class Recorder:
             kind=type(optimizer).__name__,
             at=at,
             parameters=[names.get(id(tensor), "") for tensor in tensors],
+            settings=settings_of(optimizer),
         )
         return len(self.optimizers) - 1
 
@@ -585,6 +586,15 @@ class Recorder:
         # Accelerators are hidden: results there are not repeatable, and a fork cannot use them.
         if hasattr(torch.backends, "mps"):
             torch.backends.mps.is_available = lambda: False  # type: ignore[assignment]
+
+
+def settings_of(optimizer: Any) -> str:
+    """The options of an optimizer's parameter groups, as text that is equal for equal options."""
+    plain = (bool, int, float, str, tuple, type(None))
+    return "; ".join(
+        ", ".join(f"{key}={group[key]!r}" for key in sorted(group) if isinstance(group[key], plain))
+        for group in optimizer.param_groups
+    )
 
 
 def state(tensor: torch.Tensor) -> tuple[torch.Tensor | None, int]:

@@ -130,6 +130,8 @@ class Optimizer:
     """What the script calls it, or its kind and line."""
     parameters: tuple[str, ...]
     """What the script calls its parameters (empty where that is unknown)."""
+    settings: str = ""
+    """The options of its parameter groups (learning rate, momentum, ...), as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,7 +451,7 @@ class _Loader:
         place = self.place(raw["at"])
         name = self.source.constructed(raw["at"]["script"]) if place.line and not place.file else None
         name = name or f"the {raw['kind']} of {place}"
-        return Optimizer(index, raw["kind"], place, name, tuple(raw["parameters"]))
+        return Optimizer(index, raw["kind"], place, name, tuple(raw["parameters"]), raw["settings"])
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

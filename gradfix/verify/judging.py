@@ -1,0 +1,315 @@
+"""Judging a repair that gradfix did not write.
+
+Silencing an error is easy, and most ways to do so train something else. So a repair is held against
+programs whose gradients are known to be right: those that gradfix's own fixes make of the original
+(each of which is run first, and has to run). A repair is accepted
+
+* if every optimizer consumes, step for step and on every seed, the gradients that it consumes in one
+  of them; or
+* if it does so while the weights of both are put back after each step: then the order in which the
+  networks are trained (generator first, say) makes no difference, and everything else does; or
+* if, for state that is carried over passes, its first step consumes the sum of what the passes of the
+  original contribute, with their graphs kept and the weights held still: full backpropagation
+  through time, where gradfix's own fix truncates.
+
+In the last two cases the repair's optimizers must also have the settings of the original's, and their
+steps must move the weights.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from gradfix import claims
+from gradfix.codemod import Claim
+from gradfix.verify.recording import Recording, Values
+from gradfix.verify.runner import (
+    CannotRun,
+    Interpreter,
+    Job,
+    Limits,
+    Runner,
+    choose_interpreter,
+    why_not,
+)
+
+Judged = Literal["accepted", "refuted", "not run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """The original after fixes of gradfix's own."""
+
+    text: str
+    fixed: frozenset[int]
+    """The mistakes of the original, by number, that are gone in it."""
+    how: str
+    """The fixes, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A mistake in the original that a repair has to mend."""
+
+    claim: Claim
+    carried: bool
+    """Whether it is about state that is carried over passes, so that there is a sum over time."""
+    still_there: str | None = None
+    """What the model says of the mistake in the repaired version, if it is still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one mistake."""
+
+    outcome: Judged
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on each mistake, and the runs that it rests on."""
+
+    verdicts: tuple[Verdict, ...]
+    runs: tuple[tuple[str, str], ...] = ()
+    """``(version, what it did)`` on the first seed."""
+    python: str = ""
+    interpreter: str = ""
+    torch: str = ""
+    seeds: tuple[int, ...] = ()
+    seconds: float = 0.0
+
+
+def judge(
+    before: tuple[Path, str],
+    after: tuple[Path, str],
+    mistakes: Sequence[Mistake],
+    repairs: Sequence[Repair],
+    *,
+    python: str | None = None,
+    seeds: Sequence[int] = (0, 1, 2),
+    limits: Limits | None = None,
+) -> Judgement:
+    """Hold the program ``after`` against the ``repairs`` of the program ``before``.
+
+    Args:
+        before: Path and text of the original.
+        after: Path and text of the version to judge.
+        mistakes: What is wrong with the original.
+        repairs: What gradfix's own fixes make of the original, the most complete first.
+        python: The interpreter to use (default: see :func:`runner.choose_interpreter`).
+        seeds: Each version runs once for each.
+        limits: What a run, and all of them together, may use.
+    """
+    started = time.monotonic()
+    limits = limits or Limits()
+    chosen = choose_interpreter(before[0], python)
+    if isinstance(chosen, str):
+        return Judgement(tuple(Verdict("not run", chosen) for _ in mistakes))
+    try:
+        with Runner(chosen.executable, total=limits.total) as runner:
+            trial = _Trial(runner, before, after, tuple(seeds), limits)
+            verdicts = tuple(_verdicts(trial, mistakes, repairs))
+            return trial.judgement(verdicts, chosen, time.monotonic() - started)
+    except CannotRun as error:
+        return Judgement(tuple(Verdict("not run", str(error)) for _ in mistakes))
+
+
+class _Trial:
+    """The runs of the versions, each made when it is first asked for."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        before: tuple[Path, str],
+        after: tuple[Path, str],
+        seeds: tuple[int, ...],
+        limits: Limits,
+    ) -> None:
+        self._runner = runner
+        self._before = before
+        self._after = after
+        self.seeds = seeds
+        self._limits = limits
+
+    def _run(self, version: tuple[Path, str], seed: int, **how: bool) -> Recording:
+        job = Job(version[0], version[1], (), seed, limits=self._limits, **how)
+        return self._runner.run([job])[0]
+
+    def original(self, seed: int, **how: bool) -> Recording:
+        return self._run(self._before, seed, **how)
+
+    def repaired(self, repair: Repair, seed: int, **how: bool) -> Recording:
+        return self._run((self._before[0], repair.text), seed, **how)
+
+    def judged(self, seed: int, **how: bool) -> Recording:
+        return self._run(self._after, seed, **how)
+
+    def prepare(self, repairs: Sequence[Repair]) -> None:
+        """Make the runs that are needed in any case, side by side."""
+        first = self.seeds[0]
+        jobs = [Job(*self._after, (), seed, limits=self._limits) for seed in self.seeds]
+        jobs += [Job(self._before[0], r.text, (), first, limits=self._limits) for r in repairs]
+        self._runner.run(jobs)
+
+    def judgement(self, verdicts: tuple[Verdict, ...], chosen: Interpreter, seconds: float) -> Judgement:
+        before = self.original(self.seeds[0])
+        runs = [("before", claims.summary(before))]
+        if any(verdict.outcome != "not run" for verdict in verdicts):
+            runs.append(("after", claims.summary(self.judged(self.seeds[0]))))
+        return Judgement(
+            verdicts, tuple(runs), before.python, chosen.chosen, before.torch, self.seeds, seconds
+        )
+
+
+def _verdicts(trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repair]) -> list[Verdict]:
+    obstacle = next(
+        (found for m in mistakes if (found := why_not(trial.original(trial.seeds[0]), m.claim))), None
+    )
+    if obstacle is not None:
+        return [Verdict("not run", f"the original: {obstacle}") for _ in mistakes]
+    trial.prepare(repairs)
+    stopped = next((why for seed in trial.seeds if (why := _stops(trial.judged(seed)))), None)
+    if stopped is not None:
+        return [Verdict(*stopped) for _ in mistakes]
+    models = [repair for repair in repairs if _stops(trial.repaired(repair, trial.seeds[0])) is None]
+    accepted: dict[int, str] = {}
+    refusals: list[str] = []
+    for repair in models:
+        if repair.fixed <= accepted.keys():
+            continue
+        manner = _same(trial, repair)
+        if manner.agrees:
+            for number in repair.fixed:
+                accepted.setdefault(number, f"{manner.detail} of the original with this fix: {repair.how}")
+        else:
+            refusals.append(manner.detail)
+    for number, mistake in enumerate(mistakes):
+        if number not in accepted and mistake.carried and (summed := _through_time(trial)):
+            accepted[number] = summed
+    return [
+        _verdict(number, mistake, accepted, refusals, any(number in m.fixed for m in models))
+        for number, mistake in enumerate(mistakes)
+    ]
+
+
+def _verdict(
+    number: int, mistake: Mistake, accepted: dict[int, str], refusals: Sequence[str], known: bool
+) -> Verdict:
+    if mistake.still_there is not None:
+        return Verdict("refuted", f"the mistake is still there: {mistake.still_there}")
+    if number in accepted:
+        return Verdict("accepted", accepted[number])
+    if not known:
+        return Verdict(
+            "not run", "gradfix has no repair of its own that runs, so there is nothing to compare"
+        )
+    return Verdict("refuted", refusals[0] if refusals else "the original has another training step")
+
+
+def _stops(run: Recording) -> tuple[Judged, str] | None:
+    """Why a version that should run does not, if so."""
+    error = run.crash or run.uncaught
+    if error is not None and (error.autograd or error.type not in ("SystemExit",)):
+        return "refuted", f"it {claims.summary(run)}"
+    if run.ending in ("trouble", "died", "killed", "seconds") and len(run.steps) < 2:
+        return "not run", f"it {claims.summary(run)}"
+    if not run.steps and not run.backwards:
+        return "refuted", "it makes no backward call"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    agrees: bool
+    detail: str
+
+
+def _same(trial: _Trial, repair: Repair) -> _Manner:
+    """Whether the judged version consumes what the original with ``repair`` consumes."""
+    first = trial.seeds[0]
+    one, other = trial.repaired(repair, first), trial.judged(first)
+    apart = _apart(one, other)
+    if apart is None:
+        for seed in trial.seeds[1:]:
+            apart = _apart(trial.repaired(repair, seed), trial.judged(seed))
+            if apart is not None:
+                return _Manner(False, f"{apart} (seed {seed})")
+        return _Manner(True, f"the optimizers consume, on {len(trial.seeds)} seeds, the gradients")
+    if _idle(other) is None and _settings_apart(one, other) is None:
+        for seed in trial.seeds:
+            still = _apart(trial.repaired(repair, seed, still=True), trial.judged(seed, still=True))
+            if still is not None:
+                return _Manner(False, apart)
+        return _Manner(True, "with the weights held still, the optimizers consume the gradients")
+    return _Manner(False, apart)
+
+
+def _apart(one: Recording, other: Recording) -> str | None:
+    """What differs between the gradients that two versions consume, if anything does."""
+    if not one.optimizers:
+        return claims.leaves_apart(one, other)
+    found = claims.follow(one, other)
+    if isinstance(found, str):
+        return found
+    for optimizer in one.optimizers:
+        steps = len(one.steps_of(optimizer.index))
+        if steps and found.get(optimizer.index, 0) < min(steps, 2):
+            return f"the gradients of {optimizer.name} cannot be compared"
+    return None
+
+
+def _settings_apart(one: Recording, other: Recording) -> str | None:
+    for a, b in itertools.zip_longest(one.optimizers, other.optimizers):
+        if a is None or b is None or (a.kind, a.settings) != (b.kind, b.settings):
+            return "the optimizers are not those of the original"
+    return None
+
+
+def _idle(run: Recording) -> str | None:
+    """An optimizer whose steps do not move its weights, though they consume gradients."""
+    for optimizer in run.optimizers:
+        for earlier, later in itertools.pairwise(run.steps_of(optimizer.index)):
+            moved = any(a.moves for a in earlier.parameters)
+            pairs = zip(earlier.parameters, later.parameters)
+            if moved and all(a.value.digest == b.value.digest for a, b in pairs):
+                return f"the steps of {optimizer.name} do not move its weights"
+    return None
+
+
+def _through_time(trial: _Trial) -> str | None:
+    """Whether each first step consumes the sum over several passes of the original; says so, if it does."""
+    lengths: set[int] = set()
+    for seed in trial.seeds:
+        whole, run = trial.original(seed, keep=True, still=True), trial.judged(seed, still=True)
+        if _settings_apart(whole, run) or _idle(trial.judged(seed)):
+            return None
+        for optimizer in run.optimizers:
+            step = next(iter(run.steps_of(optimizer.index)), None)
+            if step is None:
+                continue
+            consumed = {place: state.gradient for place, state in enumerate(step.parameters)}
+            length = _summed(whole, optimizer.index, consumed)
+            if length is None:
+                return None
+            lengths.add(length)
+    if len(lengths) != 1:
+        return None
+    return f"its step consumes the sum over {lengths.pop()} passes of what the original's own graph holds"
+
+
+def _summed(whole: Recording, optimizer: int, consumed: dict[int, Values | None]) -> int | None:
+    """Over how many passes (two or more) the shares in one optimizer have to be added up."""
+    total: dict[int, Values] = {}
+    for number, call in enumerate(whole.backwards, start=1):
+        for (index, place), share in call.shares.items():
+            if index == optimizer:
+                total[place] = total[place].plus(share) if place in total else share
+        if number > 1 and claims.same_gradients(total, consumed):
+            return number
+    return None
