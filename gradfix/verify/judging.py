@@ -235,6 +235,9 @@ def _same(trial: _Trial, repair: Repair) -> _Manner:
     first = trial.seeds[0]
     one, other = trial.repaired(repair, first), trial.judged(first)
     apart = _apart(one, other)
+    if _retains(other) and not (_retains(one) or _retains(trial.original(first))):
+        # Its gradients may be right. But what it keeps is memory, and the mistake is only hidden.
+        return _Manner(False, apart or "it retains graphs, which no right repair has to")
     if apart is None:
         for seed in trial.seeds[1:]:
             apart = _apart(trial.repaired(repair, seed), trial.judged(seed))
@@ -248,6 +251,10 @@ def _same(trial: _Trial, repair: Repair) -> _Manner:
                 return _Manner(False, apart)
         return _Manner(True, "with the weights held still, the optimizers consume the gradients")
     return _Manner(False, apart)
+
+
+def _retains(run: Recording) -> bool:
+    return any(call.retain for call in run.backwards)
 
 
 def _apart(one: Recording, other: Recording) -> str | None:

@@ -1,0 +1,286 @@
+"""Repairs that gradfix did not write: wrong ones are refuted, right ones accepted in whatever manner.
+
+All patches take about an hour and a half on two cores::
+
+    pytest -m long -s tests/judging
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from conftest import CASES
+from typer.testing import CliRunner
+
+from gradfix import pipeline
+from gradfix.cli import app
+from gradfix.pipeline import Options, Wishes
+from judging import patches
+from judging.patches import Patch
+
+FAULTY = [case for case in CASES if case.fixed is not None]
+WRONG = list(patches.wrong(FAULTY))
+RIGHT = list(patches.right(FAULTY))
+
+
+def one_of_each(of: list[Patch]) -> list[Patch]:
+    """One patch of every kind, each for another fixture, the same in every run."""
+    shuffled = random.Random(2).sample(of, len(of))
+    return list({patch.kind: patch for patch in shuffled}.values())
+
+
+def judged(old: Path, text: str, folder: Path) -> list[tuple[str, str]]:
+    """The outcome and the reason for every mistake."""
+    new = folder / old.name
+    new.write_text(text)
+    options = pipeline.prepare([str(old)], Wishes())
+    assert isinstance(options, Options)
+    (file,) = pipeline.judge(str(old), str(new), options)
+    assert not file.problems
+    assert file.judgement is not None
+    assert len(file.judgement.verdicts) == len(file.findings) > 0
+    return [(verdict.outcome, verdict.reason) for verdict in file.judgement.verdicts]
+
+
+def test_there_are_enough_patches() -> None:
+    assert len(WRONG) >= 200
+    assert {patch.kind for patch in WRONG} == set(patches.WRONG)
+    assert {patch.kind for patch in RIGHT} == set(patches.RIGHT)
+
+
+@pytest.mark.parametrize("patch", one_of_each(WRONG), ids=lambda patch: patch.name)
+def test_a_wrong_patch_is_refuted(patch: Patch, tmp_path: Path) -> None:
+    verdicts = judged(patch.case.path, patch.text, tmp_path)
+    assert "refuted" in {outcome for outcome, _ in verdicts}
+
+
+@pytest.mark.parametrize("patch", one_of_each(RIGHT), ids=lambda patch: patch.name)
+def test_a_right_patch_is_accepted(patch: Patch, tmp_path: Path) -> None:
+    verdicts = judged(patch.case.path, patch.text, tmp_path)
+    assert {outcome for outcome, _ in verdicts} == {"accepted"}, verdicts
+
+
+@pytest.mark.long
+def test_no_wrong_patch_is_accepted(tmp_path: Path) -> None:
+    accepted = []
+    for patch in WRONG:
+        verdicts = judged(patch.case.path, patch.text, tmp_path)
+        if "refuted" not in {outcome for outcome, _ in verdicts}:
+            accepted.append((patch.name, verdicts))
+    print(f"\n{len(WRONG)} wrong patches, {len(accepted)} not refuted", *accepted, sep="\n")
+    assert not [name for name, verdicts in accepted if {outcome for outcome, _ in verdicts} == {"accepted"}]
+
+
+@pytest.mark.long
+def test_most_right_patches_are_accepted(tmp_path: Path) -> None:
+    outcomes: Counter[bool] = Counter()
+    for patch in RIGHT:
+        verdicts = judged(patch.case.path, patch.text, tmp_path)
+        right = {outcome for outcome, _ in verdicts} == {"accepted"}
+        outcomes[right] += 1
+        if not right:
+            print(patch.name, verdicts)
+    print(f"\n{outcomes[True]} of {len(RIGHT)} right patches accepted")
+    assert outcomes[True] >= 0.8 * len(RIGHT)
+
+
+HEAD = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+torch.manual_seed(0)
+"""
+GAN = (
+    HEAD
+    + """
+maker = nn.Sequential(nn.Linear(4, 12), nn.ReLU(), nn.Linear(12, 6))
+judge = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 1))
+opt_maker = torch.optim.SGD(maker.parameters(), lr=0.05)
+opt_judge = torch.optim.SGD(judge.parameters(), lr=0.05)
+ones, zeros = torch.ones(8, 1), torch.zeros(8, 1)
+for step in range(4):
+    real = torch.randn(8, 6)
+    fake = maker(torch.randn(8, 4))
+"""
+)
+JUDGE = """
+    opt_judge.zero_grad()
+    loss_j = F.binary_cross_entropy_with_logits(judge(real), ones)
+    loss_j = loss_j + F.binary_cross_entropy_with_logits(judge({fake}), zeros)
+    loss_j.backward()
+    opt_judge.step()
+"""
+MAKER = """
+    opt_maker.zero_grad()
+    loss_m = F.binary_cross_entropy_with_logits(judge(fake), ones)
+    loss_m.backward()
+    opt_maker.step()
+"""
+RNN = (
+    HEAD
+    + """
+cell = nn.RNNCell(3, 5)
+head = nn.Linear(5, 1)
+opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.01)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "outcome"),
+    [
+        pytest.param(
+            GAN + JUDGE.format(fake="fake") + MAKER,
+            GAN + MAKER + JUDGE.format(fake="fake.detach()"),
+            "accepted",
+            id="generator-first",
+        ),
+        pytest.param(
+            GAN + JUDGE.format(fake="fake") + MAKER,
+            GAN + JUDGE.format(fake="fake.detach()") + MAKER.replace("judge(fake)", "judge(fake.detach())"),
+            "refuted",
+            id="detached-in-both",
+        ),
+        pytest.param(
+            GAN + JUDGE.format(fake="fake") + MAKER,
+            GAN.replace("fake = maker(torch.randn(8, 4))", "fake = maker(torch.randn(8, 4)).detach()")
+            + JUDGE.format(fake="fake")
+            + MAKER.replace("loss_m.backward()", "loss_m.backward()  # reaches the judge only"),
+            "refuted",
+            id="detached-at-the-source",
+        ),
+        pytest.param(
+            GAN + JUDGE.format(fake="fake") + MAKER,
+            GAN + "    noise = fake.detach()\n" + JUDGE.format(fake="noise") + MAKER,
+            "accepted",
+            id="detached-under-another-name",
+        ),
+        pytest.param(
+            RNN
+            + """
+h = torch.zeros(4, 5)
+for t in range(4):
+    h = cell(torch.randn(4, 3), h)
+    loss = head(h).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+            RNN
+            + """
+h = torch.zeros(4, 5)
+total = torch.zeros(())
+for t in range(4):
+    h = cell(torch.randn(4, 3), h)
+    total = total + head(h).pow(2).mean()
+opt.zero_grad()
+total.backward()
+opt.step()
+""",
+            "accepted",
+            id="through-all-time",
+        ),
+        pytest.param(
+            RNN
+            + """
+h = torch.zeros(4, 5)
+for t in range(4):
+    h = cell(torch.randn(4, 3), h)
+    loss = head(h).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+            RNN
+            + """
+h = torch.zeros(4, 5)
+for t in range(4):
+    h = cell(torch.randn(4, 3), h)
+    total = head(h).pow(2).mean()
+opt.zero_grad()
+total.backward()
+opt.step()
+""",
+            "refuted",
+            id="only-the-last-loss",
+        ),
+        pytest.param(
+            RNN
+            + """
+for t in range(4):
+    h = cell(torch.randn(4, 3))
+    size, score = h.pow(2).mean(), head(h).pow(2).mean()
+    opt.zero_grad()
+    size.backward()
+    score.backward()
+    opt.step()
+""",
+            RNN
+            + """
+for t in range(4):
+    h = cell(torch.randn(4, 3))
+    opt.zero_grad()
+    torch.autograd.backward([h.pow(2).mean(), head(h).pow(2).mean()])
+    opt.step()
+""",
+            "accepted",
+            id="one-backward-of-two-losses",
+        ),
+    ],
+)
+def test_a_repair_in_another_manner(before: str, after: str, outcome: str, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "train.py").write_text(before)
+    assert [found for found, _ in judged(old / "train.py", after, tmp_path)] == [outcome]
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.py", tmp_path / "new.py"
+    old.write_text(GAN + JUDGE.format(fake="fake") + MAKER)
+    new.write_text(GAN + JUDGE.format(fake="fake.detach()") + MAKER)
+    runner = CliRunner()
+    result = runner.invoke(app, ["verify", "--before", str(old), str(new), "--output-format", "json"])
+    assert result.exit_code == 0
+    (file,) = json.loads(result.stdout)
+    (mistake,) = file["mistakes"]
+    assert mistake["code"] == "undetached-fake"
+    assert mistake["outcome"] == "accepted"
+    assert file["seeds"] == [0, 1, 2]
+
+    result = runner.invoke(app, ["verify", "--before", str(old), str(old)])
+    assert result.exit_code == 1
+    assert "refuted: it raised E1" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("x = 1\n", "x = 2\n", "gradfix knows no mistake"),
+        ("x = (\n", "x = 2\n", "old.py"),
+    ],
+)
+def test_what_cannot_be_judged_has_exit_code_2(old: str, new: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text(old)
+    (tmp_path / "new.py").write_text(new)
+    arguments = ["verify", "--before", str(tmp_path / "old.py"), str(tmp_path / "new.py")]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+def test_folders_are_compared_file_by_file(tmp_path: Path) -> None:
+    for name, fake in (("old", "fake"), ("new", "fake.detach()")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "same.py").write_text(GAN + MAKER)
+        (tmp_path / name / "train.py").write_text(GAN + JUDGE.format(fake=fake) + MAKER)
+    arguments = ["verify", "--before", str(tmp_path / "old"), str(tmp_path / "new"), "-q"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0
+    assert "accepted" in result.stdout
+    assert "same.py" not in result.stdout
