@@ -8,6 +8,7 @@ version), and leaves every other line as it is.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -53,6 +54,9 @@ class Text:
             .strip()
             .startswith(ast.get_source_segment(self.text, node) or "?")
         ]
+
+    def segment(self, node: ast.AST) -> str:
+        return ast.get_source_segment(self.text, node) or "?"
 
     def put(self, node: ast.stmt, code: str) -> None:
         """Put ``code`` (rows of it, dedented) in the place of a statement."""
@@ -175,6 +179,9 @@ def only_once(case: Case) -> str | None:
     return text.patched()
 
 
+BUILTINS = frozenset({"print", "range", "len", "float", "enumerate"})
+
+
 def everything_detached(case: Case) -> str | None:
     """Every value that is handed to something called is detached on the way, for all losses."""
     source = case.path.read_text().replace("\r\n", "\n")
@@ -239,7 +246,7 @@ def step_before_backward(case: Case) -> str | None:
         body = getattr(block, "body", None)
         if not isinstance(body, list):
             continue
-        for one, other in zip(body, body[1:]):
+        for one, other in itertools.pairwise(body):
             if one in backwards and other in steps:
                 text.put(one, text.source(other))
                 text.put(other, text.source(one))
