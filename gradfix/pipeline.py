@@ -38,6 +38,7 @@ class Wishes:
     verify: bool = True
     codemods: tuple[str, ...] = ()
     """Further folders of codemods."""
+    allow_unsandboxed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ class Options:
     unsafe_fixes: bool = False
     python: str | None = None
     verify: bool = True
+    allow_unsandboxed: bool = False
+    """Verify even where no sandbox is to be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,7 @@ def prepare(paths: Sequence[str], wishes: Wishes) -> Options | Refusal:
         unsafe_fixes=wishes.unsafe_fixes or settings.unsafe_fixes,
         python=executable and os.path.abspath(executable),  # Verification runs in other folders.
         verify=wishes.verify,
+        allow_unsandboxed=wishes.allow_unsandboxed,
     )
 
 
@@ -432,7 +436,13 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
     path = Path(before.source.path)
     try:
         evidence = verify_rewrite(
-            path, before.source.text, text, fix.claim, fix.effect, python=options.python
+            path,
+            before.source.text,
+            text,
+            fix.claim,
+            fix.effect,
+            python=options.python,
+            allow_unsandboxed=options.allow_unsandboxed,
         )
     except Exception as error:
         return replace(attempt, reason=_failure(before.source.path, "verification", error).message)
