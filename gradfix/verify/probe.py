@@ -732,7 +732,7 @@ def seed_all(seed: int) -> None:
             setattr(owner, name, shifted(getattr(owner, name)))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def installed() -> Any:
     """What this interpreter reads of itself and its packages; the same for all runs."""
     return sandbox.interpreter_files()
@@ -789,7 +789,7 @@ def plain_processes(shared: bool) -> None:
         given.arguments.update({name: value for name, value in alone.items() if name in given.arguments})
         real(*given.args, **given.kwargs)
 
-    torch.utils.data.DataLoader.__init__ = init
+    torch.utils.data.DataLoader.__init__ = init  # type: ignore[method-assign]
 
 
 def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:

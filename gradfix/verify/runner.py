@@ -307,7 +307,6 @@ class _Server:
     """
 
     def __init__(self, command: Sequence[str], folder: Path, log: Path, deadline: float) -> None:
-        self._deadline = deadline
         with log.open("w", encoding="utf-8") as file:
             self._process = subprocess.Popen(
                 command,
@@ -323,7 +322,7 @@ class _Server:
             )
         self._answers: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=_read, args=(self._process, self._answers), daemon=True).start()
-        greeting = self.answer()
+        greeting = self.answer(deadline)
         if greeting is None or "fatal" in greeting:
             self.end()
             printed = hostile.read(log, 65536, tail=True).decode("utf-8", "replace").split("\n")
@@ -334,7 +333,7 @@ class _Server:
     def running(self) -> bool:
         return self._process.poll() is None
 
-    def run(self, names: Sequence[str]) -> dict[str, tuple[Ending, str]]:
+    def run(self, names: Sequence[str], deadline: float) -> dict[str, tuple[Ending, str]]:
         """Run the jobs in these files; those that are missing in the result did not come to their end."""
         assert self._process.stdin is not None
         with suppress(OSError):
@@ -342,17 +341,17 @@ class _Server:
             self._process.stdin.flush()
         endings: dict[str, tuple[Ending, str]] = {}
         while len(endings) < len(names):
-            answer = self.answer()
+            answer = self.answer(deadline)
             if answer is None or answer.get("job") not in names:
                 self.end()
                 break
             endings[answer["job"]] = _ending(answer.get("code"), answer.get("signal"), answer.get("why"))
         return endings
 
-    def answer(self) -> dict[str, Any] | None:
+    def answer(self, deadline: float) -> dict[str, Any] | None:
         """The next answer, if there is one in time."""
         try:
-            line = self._answers.get(timeout=max(0.0, self._deadline - time.monotonic()))
+            line = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
             answer = json.loads(line) if line else None
         except (queue.Empty, ValueError, RecursionError):
             answer = None
@@ -452,7 +451,7 @@ class Runner:
         if self._server is None or not self._server.running:
             command = [self._executable, str(PROBE), "--serve", str(self._workers)]
             self._server = _Server(command, self._folder, self._folder / "server.txt", self._deadline)
-        return self._server.run([str(folder / "job.json") for folder in folders])
+        return self._server.run([str(folder / "job.json") for folder in folders], self._deadline)
 
     def _apart(self, job: Job, folder: Path) -> dict[str, tuple[Ending, str]]:
         """Run one job by a server of its own, which is within the sandbox itself."""
@@ -461,7 +460,7 @@ class Runner:
         command = [*self.level.command(files, [str(folder)]), self._executable, str(PROBE), "--serve", "1"]
         server = _Server(command, folder, self._folder / f"server-{folder.name}.txt", self._deadline)
         try:
-            return server.run([str(folder / "job.json")])
+            return server.run([str(folder / "job.json")], self._deadline)
         finally:
             server.end()
 

@@ -45,7 +45,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 LANDLOCK = "landlock+seccomp"
 BUBBLEWRAP = "bubblewrap+seccomp"
@@ -69,7 +69,7 @@ SYSTEM = (
     # What torch, OpenMP and joblib ask about the processors and the memory.
     "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/version",
     "/proc/filesystems", "/proc/vmstat", "/proc/sys/kernel", "/proc/sys/vm", "/proc/sys/fs",
-    "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage", "/sys/kernel/mm/hugepages",
+    "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage",
     # macOS.
     "/System", "/Library/Frameworks", "/Library/Fonts", "/private/var/db/timezone", "/opt/homebrew",
 )  # fmt: skip
@@ -389,7 +389,8 @@ def fails(number: int) -> int:
     return 0x00050000 | number
 
 
-Instruction = tuple  # of an operation, the jumps if true and if not, and an operand
+Instruction = tuple[int, int, int, int]
+"""An operation, how far to jump if true and if not, and an operand."""
 
 
 def program(machine: str, *, abi: int, notify: bool) -> list[Instruction]:
@@ -410,12 +411,12 @@ def program(machine: str, *, abi: int, notify: bool) -> list[Instruction]:
         code += [(JUMP_GREATER_EQUAL, 0, 1, X32), (RETURN, 0, 0, KILL)]
     code += [(JUMP_GREATER_EQUAL, 0, 1, LAST + 1), (RETURN, 0, 0, fails(errno.ENOSYS))]
 
-    def answer(numbers: tuple[Optional[int], ...], *block: Instruction) -> None:
+    def answer(numbers: tuple[int | None, ...], *block: Instruction) -> None:
         number = numbers[column]
         if number is not None:
             code.extend([(JUMP_EQUAL, 0, len(block), number), *block])
 
-    def only(numbers: tuple[Optional[int], ...], error: int, *wanted: tuple[int, tuple[int, ...]]) -> None:
+    def only(numbers: tuple[int | None, ...], error: int, *wanted: tuple[int, tuple[int, ...]]) -> None:
         """Allow a call if each of these arguments is one of these values."""
         block: list[Instruction] = []
         for argument, values in wanted:
@@ -485,7 +486,7 @@ def _low(argument: int) -> Instruction:
     return (LOAD, 0, 0, 16 + 8 * argument)
 
 
-def seccomp(abi: int, supervised: bool) -> Optional[int]:
+def seccomp(abi: int, supervised: bool) -> int | None:
     """Put the filter on this process; returns the descriptor on which it asks its supervisor.
 
     The kernel may refuse the latter (before 5.5, in gVisor, or if an outer sandbox already answers):
@@ -527,7 +528,7 @@ class Confinement(NamedTuple):
     """Use Landlock as if the kernel had no newer ABI than this."""
 
 
-def confine(box: Confinement, supervised: bool = False) -> Optional[int]:
+def confine(box: Confinement, supervised: bool = False) -> int | None:
     """Confine this process, which must have one thread only, and all that it starts, for good.
 
     Returns the descriptor on which a supervisor is asked, if ``supervised`` and the kernel can.
@@ -565,10 +566,10 @@ def private_shared_memory(size: int) -> None:
     if LIBC.unshare(CLONE_NEWNS):
         if LIBC.unshare(CLONE_NEWNS | CLONE_NEWUSER):
             raise SandboxError("namespaces: " + os.strerror(ctypes.get_errno()))
-        for name, text in (("uid_map", "%d %d 1" % (user, user)), ("setgroups", "deny")):
+        for name, text in (("uid_map", f"{user} {user} 1"), ("setgroups", "deny")):
             _tell("/proc/self/" + name, text)
-        _tell("/proc/self/gid_map", "%d %d 1" % (group, group))
-    options = ("size=%d,nr_inodes=4096,mode=1777" % size).encode()
+        _tell("/proc/self/gid_map", f"{group} {group} 1")
+    options = f"size={size},nr_inodes=4096,mode=1777".encode()
     flags = MS_NOSUID | MS_NODEV | MS_NOEXEC
     if LIBC.mount(None, b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None) or LIBC.mount(
         b"tmpfs", SHARED_MEMORY.encode(), b"tmpfs", ctypes.c_ulong(flags), options
@@ -602,7 +603,7 @@ def adopt_orphans() -> None:
         _prctl("PR_SET_CHILD_SUBREAPER", PR_SET_CHILD_SUBREAPER, 1)
 
 
-def hand_over(channel: socket.socket, descriptor: Optional[int]) -> None:
+def hand_over(channel: socket.socket, descriptor: int | None) -> None:
     """Give the supervisor the descriptor on which it is asked, if there is one, and keep none."""
     rights = [] if descriptor is None else [
         (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))
@@ -673,7 +674,7 @@ def seatbelt_profile(readable: Readable, writable: list[str], own: list[str]) ->
 # -- which level there is ------------------------------------------------------------------------
 
 
-def tried(folder: str, canary: str) -> Optional[str]:
+def tried(folder: str, canary: str) -> str | None:
     """From inside a sandbox: what it failed to refuse, or refused though it should not have."""
     try:
         with open(os.path.join(folder, "inside"), "w") as file:
@@ -698,7 +699,7 @@ def tried(folder: str, canary: str) -> Optional[str]:
     return None
 
 
-def try_confining(memory: int, newest: int = 99) -> Optional[str]:
+def try_confining(memory: int, newest: int = 99) -> str | None:
     """Confine a process made for it with Landlock, and return why that does not hold, if so."""
     with tempfile.TemporaryDirectory(prefix="gradfix-") as temporary:
         folder = os.path.realpath(temporary)
@@ -721,7 +722,7 @@ def try_confining(memory: int, newest: int = 99) -> Optional[str]:
         with os.fdopen(reading, "rb") as pipe:
             said = pipe.read().decode()
         _, status = os.waitpid(child, 0)
-        return None if status == 0 else said or "a confined process was ended by signal %d" % (status & 0x7F)
+        return None if status == 0 else said or f"a confined process was ended by signal {status & 0x7F}"
 
 
 def describe() -> dict[str, Any]:
@@ -780,7 +781,7 @@ def choose(executable: str) -> Level:
     asked = _asked([executable, os.path.abspath(__file__)])
     abi, why = asked.get("landlock", 0), asked.get("why", "")
     if abi:
-        detail = "Landlock ABI %d, %s shared memory" % (abi, "private" if asked["memory"] else "no")
+        detail = f"Landlock ABI {abi}, {'private' if asked['memory'] else 'no'} shared memory"
         return Level(LANDLOCK, detail, asked["memory"])
     files = Readable(*asked.get("files", ([], [])))
     name = SEATBELT if sys.platform == "darwin" else BUBBLEWRAP

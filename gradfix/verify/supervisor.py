@@ -19,10 +19,11 @@ import stat
 import struct
 import sys
 import time
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 NOTIFICATION = "=QIIiIQ6Q"
-"""``struct seccomp_notif``: id, process, flags, and ``struct seccomp_data``: call, machine, place, arguments."""
+"""``struct seccomp_notif``: id, process, flags; in it ``struct seccomp_data``: call, machine, place,
+arguments."""
 
 RECEIVE, SEND = 0xC0502100, 0xC0182101
 """``SECCOMP_IOCTL_NOTIF_RECV`` and ``_SEND``."""
@@ -45,10 +46,10 @@ class Process(NamedTuple):
     threads: int
 
 
-def process(pid: int) -> Optional[Process]:
+def process(pid: int) -> Process | None:
     """What the system knows of a process, or nothing if it has ended."""
     try:
-        with open("/proc/%d/stat" % pid, "rb") as file:
+        with open(f"/proc/{pid}/stat", "rb") as file:
             # The name may hold anything, brackets and spaces too.
             fields = file.read().rpartition(b")")[2].split()
         return Process(pid, int(fields[2]), int(fields[17]))
@@ -68,7 +69,7 @@ def processes(group: int) -> list[Process]:
 def anonymous(pid: int) -> int:
     """Bytes of a process's own memory; what it shares with its parent is divided among them."""
     try:
-        with open("/proc/%d/smaps_rollup" % pid, "rb") as file:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             for line in file:
                 if line.startswith(b"Pss_Anon:"):
                     return int(line.split()[1]) * 1024
@@ -105,7 +106,7 @@ def disk(folder: str, most: int) -> tuple[int, int, bool]:
 def hidden(pid: int) -> dict[tuple[int, int], int]:
     """Bytes in files that a process holds open and that have no name any more, by device and inode."""
     found: dict[tuple[int, int], int] = {}
-    place = "/proc/%d/fd" % pid
+    place = f"/proc/{pid}/fd"
     with contextlib.suppress(OSError):
         for name in os.listdir(place):
             with contextlib.suppress(OSError):
@@ -124,7 +125,7 @@ class Supervisor:
         self.limits = limits
         self.deadline = time.monotonic() + limits["seconds"] + grace
         self.next_look = 0.0
-        self.listener: Optional[int] = None
+        self.listener: int | None = None
         self.alone = True
         """No process was made yet, so that there is the first one only."""
         self.tasks = 1
@@ -199,7 +200,7 @@ class Supervisor:
 
     # -- what is looked at from time to time ---------------------------------------------------
 
-    def excess(self) -> Optional[str]:
+    def excess(self) -> str | None:
         """What the run has used too much of, if it has."""
         now = time.monotonic()
         if now > self.deadline:
@@ -212,7 +213,7 @@ class Supervisor:
             after = time.monotonic()
             self.next_look = after + max(SHORTEST, 10 * (after - now))
 
-    def look(self) -> Optional[str]:
+    def look(self) -> str | None:
         """One look at processes, memory and disk."""
         limits = self.limits
         size, entries, seen = disk(self.folder, limits["files"])
@@ -237,7 +238,7 @@ class Supervisor:
 
     # -- the end ------------------------------------------------------------------------------
 
-    def end(self) -> Optional[int]:
+    def end(self) -> int | None:
         """End every process of the run; returns the status of the first one, if it is known.
 
         All of them are in one group, and its signal cannot be outrun by making new ones. Where the
@@ -275,5 +276,5 @@ def amount(size: int) -> str:
     """A number of bytes for people."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB")):
         if size >= unit:
-            return "%g %s" % (round(size / unit, 1), name)
+            return f"{round(size / unit, 1):g} {name}"
     return str(size) + " bytes"

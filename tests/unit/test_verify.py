@@ -992,7 +992,7 @@ def test_evidence_as_json(verdicts: dict[str, Evidence]) -> None:
     assert data["outcome"] == "refuted"
     assert data["reason"].startswith("gradients of optimD differ before the crash: at step 1")
     assert data["seeds"] == [0, 1]
-    assert data["sandbox"].startswith("none (")
+    assert data["sandbox"] == str(runner.choose_sandbox(sys.executable))
     assert data["python"] == ".".join(map(str, sys.version_info[:3]))
     assert data["torch"]
     assert data["interpreter"] == "--python"
@@ -1048,7 +1048,7 @@ NOT_RUN = {
     "time": (SLOW, "the time was spent before the first backward call"),
     "network": (
         "import urllib.request\nurllib.request.urlopen('https://example.org')\n",
-        "line 2 raised URLError: <urlopen error the network is off during verification>",
+        "line 2 tried to reach the network, which is off in the sandbox",
     ),
     "left": (
         "import os\nos._exit(3)\n",
@@ -1259,7 +1259,7 @@ WRITER = program("""
     (x * 2).sum().backward()
 """)
 HELPER = "def differentiate(loss):\n    loss.backward()\n"
-SECRETS = "import os\nassert 'MY_API_TOKEN' not in os.environ and os.environ['MY_DATA'] == 'x'\n"
+SECRETS = "import os\nassert 'MY_API_TOKEN' not in os.environ and 'MY_DATA' not in os.environ\n"
 
 SINGLE = {
     "stubborn": STUBBORN,
