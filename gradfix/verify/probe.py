@@ -804,16 +804,6 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
         os.dup2(opened, descriptor)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.chdir(cwd)
-    for variable in (
-        "HOME",
-        "TMPDIR",
-        "MPLCONFIGDIR",
-        "NUMBA_CACHE_DIR",
-        "TORCHINDUCTOR_CACHE_DIR",
-        "TRITON_CACHE_DIR",
-    ):
-        os.environ[variable] = os.path.join(folder, "cwd")
-    tempfile.tempdir = None
     path = job["path"]
     source = job["source"]
     recorder = Recorder(job)
@@ -823,6 +813,16 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
     except Exception as error:
         recorder.emit("trouble", message="the sandbox could not be set up: " + str(error))
         recorder.finish("trouble")
+    for variable in (
+        "HOME",
+        "TMPDIR",
+        "MPLCONFIGDIR",
+        "NUMBA_CACHE_DIR",
+        "TORCHINDUCTOR_CACHE_DIR",
+        "TRITON_CACHE_DIR",
+    ):
+        os.environ[variable] = cwd
+    tempfile.tempdir = None
     guard(cwd)
     if job["level"] != sandbox.RLIMITS:
         plain_processes(job["shared"])

@@ -457,7 +457,8 @@ class Runner:
         """Run one job by a server of its own, which is within the sandbox itself."""
         path = job.path.absolute()
         files = sandbox.project_files(str(project_root(path)), str(path))
-        command = [*self.level.command(files, [str(folder)]), self._executable, str(PROBE), "--serve", "1"]
+        command = self.level.command(files, [str(folder)], job.limits.memory)
+        command += [self._executable, str(PROBE), "--serve", "1"]
         server = _Server(command, folder, self._folder / f"server-{folder.name}.txt", self._deadline)
         try:
             return server.run([str(folder / "job.json")], self._deadline)

@@ -617,27 +617,20 @@ def hand_over(channel: socket.socket, descriptor: int | None) -> None:
 # -- other programs' sandboxes -------------------------------------------------------------------
 
 
-def bubblewrap(readable: Readable, writable: list[str], own: list[str]) -> list[str]:
+def bubblewrap(readable: Readable, writable: list[str], own: list[str], memory: int) -> list[str]:
     """The command before a command that runs it in namespaces of its own, by ``bwrap``.
 
-    ``own`` are files of gradfix that the command needs.
+    ``own`` are files of gradfix that the command needs, ``memory`` the bytes of its ``/dev/shm``.
     """
-    command = [
-        "bwrap",
-        "--unshare-all",
-        "--die-with-parent",
-        "--new-session",
-        "--proc",
-        "/proc",
-        "--dev",
-        "/dev",
-    ]
+    command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--proc", "/proc"]
+    command += ["--dev", "/dev", "--size", str(memory), "--tmpfs", SHARED_MEMORY]
     for path in sorted({*readable.whole, *own}):
         if not path.startswith(("/dev/", "/proc/")):
             command += ["--ro-bind-try", path, path]
     for path in writable:
         command += ["--bind", path, path]
-    return [*command, "--"]
+    # What was made to mount things on is in memory, where no limit counts it.
+    return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--"]
 
 
 def seatbelt(readable: Readable, writable: list[str], own: list[str]) -> list[str]:
@@ -681,7 +674,7 @@ def tried(folder: str, canary: str) -> str | None:
             file.write("1")
     except OSError as error:
         return "it cannot write to its own folder (" + str(error) + ")"
-    for flags, what in ((os.O_RDONLY, "be read"), (os.O_WRONLY | os.O_CREAT, "be written")):
+    for flags, what in ((os.O_RDONLY, "be read"), (os.O_WRONLY, "be written")):
         try:
             os.close(os.open(canary, flags))
             return "a file outside can still " + what
@@ -760,12 +753,12 @@ class Level(NamedTuple):
         """Whether each run must be started within the sandbox, as a process of its own."""
         return self.name in (BUBBLEWRAP, SEATBELT)
 
-    def command(self, readable: Readable, writable: list[str]) -> list[str]:
+    def command(self, readable: Readable, writable: list[str], memory: int) -> list[str]:
         """The command before a command that runs it with these files in this sandbox."""
         files = Readable(self.readable.whole + readable.whole, self.readable.listed + readable.listed)
         own = [os.path.dirname(os.path.abspath(__file__))]
         if self.name == BUBBLEWRAP:
-            return bubblewrap(files, writable, own)
+            return bubblewrap(files, writable, own, memory)
         return seatbelt(files, writable, own) if self.name == SEATBELT else []
 
 
@@ -797,7 +790,7 @@ def choose(executable: str) -> Level:
         with open(os.path.join(folder, "canary"), "w") as file:
             file.write("1")
         inside = [executable, os.path.abspath(__file__), "--inside", os.path.join(folder, "in")]
-        wrong = _asked([*level.command(Readable([], []), [inside[-1]]), *inside]).get("why")
+        wrong = _asked([*level.command(Readable([], []), [inside[-1]], 1 << 20), *inside]).get("why")
     if wrong:
         raise SandboxError("; ".join(part for part in (why, program + ": " + wrong) if part))
     return level
