@@ -19,10 +19,11 @@ def read(path: Path, most: int, *, tail: bool = False) -> bytes:
         opened = os.open(path, flags | getattr(os, "O_BINARY", 0))
     except OSError:
         return b""
+    seen = os.fstat(opened)
+    if not stat.S_ISREG(seen.st_mode):
+        os.close(opened)
+        return b""
     with os.fdopen(opened, "rb") as file:
-        seen = os.fstat(opened)
-        if not stat.S_ISREG(seen.st_mode):
-            return b""
         if tail:
             file.seek(max(0, seen.st_size - most))
         with suppress(OSError):

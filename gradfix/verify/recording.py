@@ -425,7 +425,8 @@ class _Loader:
 
     def given(self, entry: list[Any]) -> Values:
         values = self.values(entry)
-        assert values is not None
+        if values is None:
+            raise Forged("there is no tensor where one must be")
         return values
 
     def place(self, at: dict[str, Any]) -> Place:

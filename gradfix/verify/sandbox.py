@@ -762,7 +762,7 @@ class Level(NamedTuple):
         return seatbelt(files, writable, own) if self.name == SEATBELT else []
 
 
-UNSANDBOXED = Level(RLIMITS)
+UNSANDBOXED = Level(RLIMITS, memory=True)
 
 
 def choose(executable: str) -> Level:
