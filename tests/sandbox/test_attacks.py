@@ -350,19 +350,21 @@ kinds = []
 for name in os.listdir("/proc/self/fd"):
     try: kinds.append(os.readlink("/proc/self/fd/" + name))
     except OSError: continue
-    try: os.write(int(name), b'{"job": "forged", "signal": 9, "code": 0}\\n') if int(name) > 2 else 0
+    try: os.write(int(name), FORGED) if int(name) > 2 else 0
     except OSError: pass
 print("HELD", kinds)
 """
 
 
-def test_no_channel_to_the_server_is_held(attack: Attack) -> None:
+def test_no_channel_to_the_server_is_held(yard: Yard, attack: Attack) -> None:
+    yard.values["FORGED"] = b""
     recording = attack(level("here"), DESCRIPTORS, apart=False)
     held = recording.output.partition("HELD")[2]
-    assert "/dev/null" in held
+    assert "/dev/null" in held and "events.jsonl" in held
     assert "pipe:" not in held and "socket:" not in held and "seccomp" not in held
-    # It could write to its own files of events, which is found out.
-    assert recording.ending == "trouble"
+    # It can write to its own record, which is then no record.
+    yard.values["FORGED"] = b'{"job": "forged", "signal": 9, "code": 0}\n'
+    assert attack(level("here"), DESCRIPTORS, apart=False).ending == "trouble"
     assert "alive" in attack(level("here"), "print('alive')", apart=False).output
 
 
