@@ -157,6 +157,8 @@ class Evidence:
             if run.seed == first and run.version in ("before", "after")
         ]
         shown += [f"{check.verdict:<12}{check.detail}" for check in self.checks]
+        if self.runs:
+            shown.append(f"{'sandbox':<12}{self.sandbox}")
         return [*shown, f"{self.outcome:<12}{self.reason}"]
 
 
