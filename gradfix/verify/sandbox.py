@@ -314,7 +314,9 @@ REFUSED = {
     # The network, and anything that reaches another program.
     "socket": (41, 198), "bind": (49, 200), "connect": (42, 203), "listen": (50, 201), "accept": (43, 202),
     "accept4": (288, 242), "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "msgget": (68, 186),
-    "semget": (64, 190), "mq_open": (240, 180), "mq_unlink": (241, 181),
+    "msgsnd": (69, 189), "msgrcv": (70, 188), "msgctl": (71, 187), "semget": (64, 190), "semop": (65, 193),
+    "semctl": (66, 191), "semtimedop": (220, 192), "mq_open": (240, 180), "mq_unlink": (241, 181),
+    "inotify_init": (253, None), "inotify_init1": (294, 26),
     # Other processes.
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
     "process_madvise": (440, 440), "process_mrelease": (448, 448), "pidfd_getfd": (438, 438),
@@ -367,7 +369,7 @@ what copies or unpacks files sets them without need.
 CLONES = {"clone": (56, 220), "fork": (57, None), "vfork": (58, None)}
 SIGNALS = {"kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131)}
 SIGNALS.update({"rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240)})
-SOCKETPAIR, SENDTO, IOCTL, FCNTL = (53, 199), (44, 206), (16, 29), (72, 25)
+SOCKETPAIR, SENDTO, IOCTL, FCNTL, PRCTL = (53, 199), (44, 206), (16, 29), (72, 25), (157, 167)
 PRLIMIT, SETPRIORITY, SETAFFINITY = (302, 261), (141, 140), (203, 122)
 TRUNCATE_CALL, OPEN, OPENAT = (76, 45), (2, None), (257, 56)
 
@@ -378,6 +380,7 @@ TERMINAL_QUESTIONS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x802C542A
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, TCGETS2: no other ioctl is passed on."""
 
 F_SETSIG, F_SETOWN, F_SETOWN_EX = 10, 8, 15
+PR_SET_DUMPABLE = 4
 
 LOAD, JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 ALLOW, KILL, NOTIFY = 0x7FFF0000, 0x80000000, 0x7FC00000
@@ -463,6 +466,9 @@ def program(machine: str, *, abi: int, notify: bool) -> list[Instruction]:
     # A signal for a descriptor goes to whom the descriptor's owner names.
     owners = [(JUMP_EQUAL, 3 - index, 0, cmd) for index, cmd in enumerate((F_SETSIG, F_SETOWN, F_SETOWN_EX))]
     answer(FCNTL, _low(1), *owners, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, fails(errno.EPERM)))
+    # The supervisor could not look into a process that makes itself private.
+    hide = (JUMP_EQUAL, 0, 1, PR_SET_DUMPABLE)
+    answer(PRCTL, _low(0), hide, (RETURN, 0, 0, fails(0)), (RETURN, 0, 0, ALLOW))
     only(PRLIMIT, errno.EPERM, (0, (0, os.getpid())))
     only(SETAFFINITY, errno.EPERM, (0, (0, os.getpid())))
     only(SETPRIORITY, errno.EPERM, (0, (0,)), (1, (0,)))

@@ -196,6 +196,7 @@ def test_the_filter_says_what_it_must(machine: str, abi: int, notify: bool) -> N
     assert of(sandbox.FCNTL, 3, 2) == sandbox.ALLOW and of(sandbox.FCNTL, 3, 8) == denied
     assert of(sandbox.PRLIMIT, 0) == of(sandbox.PRLIMIT, os.getpid()) == sandbox.ALLOW
     assert of(sandbox.PRLIMIT, 1) == denied
+    assert of(sandbox.PRCTL, 4, 0) == sandbox.fails(0) and of(sandbox.PRCTL, 15) == sandbox.ALLOW
     assert of(sandbox.SETPRIORITY, 0, 0) == sandbox.ALLOW and of(sandbox.SETPRIORITY, 2, 0) == denied
     other = (sandbox.NOTIFY if notify else denied) if abi < 6 else sandbox.ALLOW
     assert of(sandbox.SIGNALS["kill"], 1, 9) == other
@@ -225,7 +226,7 @@ def test_the_numbers_are_the_kernel_s(machine: str) -> None:
     tables |= {"socketpair": sandbox.SOCKETPAIR, "sendto": sandbox.SENDTO, "ioctl": sandbox.IOCTL}
     tables |= {"fcntl": sandbox.FCNTL, "prlimit64": sandbox.PRLIMIT, "setpriority": sandbox.SETPRIORITY}
     tables |= {"sched_setaffinity": sandbox.SETAFFINITY, "truncate": sandbox.TRUNCATE_CALL}
-    tables |= {"openat": sandbox.OPENAT}
+    tables |= {"openat": sandbox.OPENAT, "prctl": sandbox.PRCTL}
     column = sandbox.MACHINES[machine][0]
     ours = {name: numbers[column] for name, numbers in tables.items() if name in official}
     assert ours == {name: official[name] for name in ours}
