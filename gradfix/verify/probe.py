@@ -792,6 +792,30 @@ def plain_processes(shared: bool) -> None:
     torch.utils.data.DataLoader.__init__ = init  # type: ignore[method-assign]
 
 
+def group_of_one() -> None:
+    """Let a process group that has one member do without sockets, which torch's backends open even then."""
+    import torch.distributed
+
+    if not torch.distributed.is_available():
+        return
+    real = torch.distributed.init_process_group
+    signature = inspect.signature(real)
+
+    @functools.wraps(real)
+    def init(*args: Any, **kwargs: Any) -> Any:
+        if signature.bind(*args, **kwargs).arguments.get("world_size") == 1:
+            with contextlib.suppress(ImportError):
+                # It registers the backend: collectives in Python, between the threads of a process.
+                import torch.testing._internal.distributed.multi_threaded_pg
+
+                store = torch.distributed.HashStore()  # type: ignore[attr-defined]
+                return real("threaded", store=store, rank=0, world_size=1)
+        return real(*args, **kwargs)
+
+    torch.distributed.init_process_group = init
+    torch.distributed.distributed_c10d.init_process_group = init
+
+
 def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
     """Run one job in this process, which ends with it; ``channel`` leads to its supervisor."""
     import torch
@@ -825,6 +849,7 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
     tempfile.tempdir = None
     guard(cwd)
     plain_processes(job["shared"])
+    group_of_one()
     seed_all(job["seed"])
     recorder.emit(
         "start",

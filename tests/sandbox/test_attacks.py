@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import LANDLOCK, LEVEL, SECRET, WHY, Attack, Yard, bubblewrap
+from redteam import LANDLOCK, LEVEL, SECRET, WHY, Attack, Yard, bubblewrap
 
 from gradfix.verify import sandbox
 from gradfix.verify.recording import Recording
+
+pytest_plugins = ("redteam",)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the attacks are written for Linux")
 

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import LEVEL, SECRET, Attack, bubblewrap
+from redteam import LEVEL, SECRET, Attack, bubblewrap
 
 from gradfix.verify import hostile, recording, sandbox
 from gradfix.verify.recording import load
+
+pytest_plugins = ("redteam",)
 
 NOTHING = {"script": None, "inner": None, "tensor": False}
 TENSOR = [[2], "torch.float32", "00", "1.0", "1.0", True, 0, None]

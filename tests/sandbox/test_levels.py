@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import LEVEL, WHY, Yard
+from redteam import LEVEL, WHY, Yard
 
 from gradfix.codemod import Claim, Effect
 from gradfix.verify import runner, sandbox
+
+pytest_plugins = ("redteam",)
 
 NONE = "no sandbox here"
 

@@ -11,11 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import LANDLOCK, LIMITS, Attack
+from redteam import LANDLOCK, LIMITS, Attack
 
 from gradfix.verify import sandbox, supervisor
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Limits
+
+pytest_plugins = ("redteam",)
 
 pytestmark = pytest.mark.skipif(LANDLOCK is None, reason="there is no Landlock here")
 

@@ -7,10 +7,12 @@ import sys
 from dataclasses import replace
 
 import pytest
-from conftest import LANDLOCK, LEVEL, WHY, Attack, Yard, bubblewrap
+from redteam import LANDLOCK, LEVEL, WHY, Attack, Yard, bubblewrap
 
 from gradfix.verify import sandbox
 from gradfix.verify.runner import Limits
+
+pytest_plugins = ("redteam",)
 
 ROOMY = Limits(seconds=30)
 
@@ -109,6 +111,20 @@ async def main():
 print(asyncio.run(main()))
 """,
         "b'spoken\\n'\n",
+    ),
+    "a process group of one": (
+        """
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+dist.init_process_group("gloo", init_method="tcp://127.0.0.1:29500", rank=0, world_size=1)
+model = DistributedDataParallel(torch.nn.Linear(2, 1, bias=False))
+model(torch.ones(3, 2)).sum().backward()
+total = torch.ones(1); dist.all_reduce(total)
+print(model.module.weight.grad.tolist(), total.item(), dist.get_world_size())
+dist.destroy_process_group()
+""",
+        "[[3.0, 3.0]] 1.0 1\n",
     ),
     "shared tensors": (
         """
