@@ -999,8 +999,7 @@ class Server:
     def reap(self) -> None:
         """Answer for the processes that have ended; end those that use too much."""
         for child, (name, watch) in list(self.running.items()):
-            # Not yet taken away, so that its number is not given to another group.
-            over = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+            over = watch.over()
             why = None if over else watch.excess()
             if over or why is not None:
                 status = watch.end()  # with what it started and left behind

@@ -134,6 +134,8 @@ class Supervisor:
         self.tasks = 1
         """Processes and threads, at most: those last counted and those made since."""
         self.counted = 0.0
+        self.status: int | None = None
+        """Of the first process, once it has ended and was taken away."""
         self.allowed: list[float] = []
         """When the last ones were allowed."""
 
@@ -245,15 +247,29 @@ class Supervisor:
 
     # -- the end ------------------------------------------------------------------------------
 
+    def over(self) -> bool:
+        """Whether the first process has ended.
+
+        It is not taken away yet, so that its number is not given to another group, where the system
+        can tell without (macOS cannot before Python 3.13).
+        """
+        if hasattr(os, "waitid"):
+            return os.waitid(os.P_PID, self.group, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        pid, status = os.waitpid(self.group, os.WNOHANG)
+        if pid:
+            self.status = status
+        return bool(pid)
+
     def end(self) -> int | None:
         """End every process of the run; returns the status of the first one, if it is known.
 
         All of them are in one group, and its signal cannot be outrun by making new ones. Where the
         server adopts those whose parents have ended, nothing of the run is left on return.
         """
-        status = None
+        status = self.status
         with contextlib.suppress(OSError):
-            os.kill(self.group, signal.SIGKILL)  # It may not have made its group yet.
+            if status is None:
+                os.kill(self.group, signal.SIGKILL)  # It may not have made its group yet.
         for _ in range(200):
             with contextlib.suppress(OSError):
                 os.killpg(self.group, signal.SIGKILL)
