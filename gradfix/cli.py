@@ -62,6 +62,13 @@ Unsafe = Annotated[
 Python = Annotated[
     str | None, typer.Option("--python", metavar="EXE", help="The interpreter to run both versions with.")
 ]
+Unsandboxed = Annotated[
+    bool,
+    typer.Option(
+        "--allow-unsandboxed",
+        help="Where no sandbox is available, run the code with resource limits only.",
+    ),
+]
 Evidence = Annotated[str, typer.Option("--evidence", metavar="DIR", help="Where the certificates go.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only what was found or done, and errors.")]
 
@@ -149,12 +156,14 @@ def apply(
         ),
     ] = True,
     python: Python = None,
+    allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
     quiet: Quiet = False,
 ) -> None:
     """Fix what was found. Each fix is proved by running both versions; a refuted one is never written."""
     where = paths or ["."]
-    options = _prepared(where, _wishes(select, ignore, codemods, unsafe_fixes, python, verify))
+    wishes = _wishes(select, ignore, codemods, unsafe_fixes, python, verify, allow_unsandboxed)
+    options = _prepared(where, wishes)
     plan = pipeline.plan(where, options)
     if dry_run or patch is not None:
         _hand_out_patch(plan, patch, show=dry_run and output_format is OutputFormat.TEXT)
@@ -192,14 +201,17 @@ def verify(
         ),
     ] = None,
     python: Python = None,
+    allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
     quiet: Quiet = False,
 ) -> None:
     """Run both versions of each rewrite that apply would write, and write down what that showed."""
     where = paths or ["."]
     if before is not None:
-        _judge(before, where, output_format, _wishes(select, ignore, codemods, True, python), quiet)
-    plan = pipeline.plan(where, _prepared(where, _wishes(select, ignore, codemods, unsafe_fixes, python)))
+        wishes = _wishes(select, ignore, codemods, True, python, allow_unsandboxed=allow_unsandboxed)
+        _judge(before, where, output_format, wishes, quiet)
+    wishes = _wishes(select, ignore, codemods, unsafe_fixes, python, allow_unsandboxed=allow_unsandboxed)
+    plan = pipeline.plan(where, _prepared(where, wishes))
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
 
@@ -266,8 +278,17 @@ def _wishes(
     unsafe_fixes: bool = False,
     python: str | None = None,
     verify: bool = True,
+    allow_unsandboxed: bool = False,
 ) -> Wishes:
-    return Wishes(_names(select), _names(ignore), unsafe_fixes, python, verify, tuple(codemods or ()))
+    return Wishes(
+        _names(select),
+        _names(ignore),
+        unsafe_fixes,
+        python,
+        verify,
+        tuple(codemods or ()),
+        allow_unsandboxed,
+    )
 
 
 def _names(values: Sequence[str] | None) -> tuple[str, ...] | None:

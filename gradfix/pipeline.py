@@ -39,6 +39,7 @@ class Wishes:
     verify: bool = True
     codemods: tuple[str, ...] = ()
     """Further folders of codemods."""
+    allow_unsandboxed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Options:
     unsafe_fixes: bool = False
     python: str | None = None
     verify: bool = True
+    allow_unsandboxed: bool = False
+    """Verify even where no sandbox is to be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ def prepare(paths: Sequence[str], wishes: Wishes) -> Options | Refusal:
         unsafe_fixes=wishes.unsafe_fixes or settings.unsafe_fixes,
         python=executable and os.path.abspath(executable),  # Verification runs in other folders.
         verify=wishes.verify,
+        allow_unsandboxed=wishes.allow_unsandboxed,
     )
 
 
@@ -444,7 +448,13 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
     path = Path(before.source.path)
     try:
         evidence = verify_rewrite(
-            path, before.source.text, text, fix.claim, fix.effect, python=options.python
+            path,
+            before.source.text,
+            text,
+            fix.claim,
+            fix.effect,
+            python=options.python,
+            allow_unsandboxed=options.allow_unsandboxed,
         )
     except Exception as error:
         return replace(attempt, reason=_failure(before.source.path, "verification", error).message)
@@ -521,7 +531,12 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
         for key, finding in keyed.items()
     ]
     judgement = judging.judge(
-        (Path(old.path), old.text), (Path(new.path), new.text), mistakes, repairs, python=options.python
+        (Path(old.path), old.text),
+        (Path(new.path), new.text),
+        mistakes,
+        repairs,
+        python=options.python,
+        allow_unsandboxed=options.allow_unsandboxed,
     )
     return Judged(old.path, new.path, old.text, tuple(keyed.values()), judgement)
 

@@ -71,6 +71,7 @@ def _judged(file: Judged) -> _Json:
         "torch": judgement.torch,
         "seeds": list(judgement.seeds),
         "seconds": round(judgement.seconds, 1),
+        "sandbox": judgement.sandbox,
     }
 
 

@@ -83,6 +83,8 @@ class Judgement:
     torch: str = ""
     seeds: tuple[int, ...] = ()
     seconds: float = 0.0
+    sandbox: str = ""
+    """What kept the runs from doing harm."""
 
 
 def judge(
@@ -94,6 +96,7 @@ def judge(
     python: str | None = None,
     seeds: Sequence[int] = (0, 1, 2),
     limits: Limits | None = None,
+    allow_unsandboxed: bool = False,
 ) -> Judgement:
     """Hold the program ``after`` against the ``repairs`` of the program ``before``.
 
@@ -105,6 +108,7 @@ def judge(
         python: The interpreter to use (default: see :func:`runner.choose_interpreter`).
         seeds: Each version runs once for each.
         limits: What a run, and all of them together, may use.
+        allow_unsandboxed: Run even where there is no sandbox.
     """
     started = time.monotonic()
     limits = limits or Limits()
@@ -112,7 +116,7 @@ def judge(
     if isinstance(chosen, str):
         return Judgement(tuple(Verdict("not run", chosen) for _ in mistakes))
     try:
-        with Runner(chosen.executable, total=limits.total) as runner:
+        with Runner(chosen.executable, total=limits.total, allow_unsandboxed=allow_unsandboxed) as runner:
             trial = _Trial(runner, before, after, tuple(seeds), limits)
             verdicts = tuple(_verdicts(trial, mistakes, repairs))
             return trial.judgement(verdicts, chosen, time.monotonic() - started)
@@ -163,7 +167,14 @@ class _Trial:
         if any(verdict.outcome != "not run" for verdict in verdicts):
             runs.append(("after", claims.summary(self.judged(self.seeds[0]))))
         return Judgement(
-            verdicts, tuple(runs), before.python, chosen.chosen, before.torch, self.seeds, seconds
+            verdicts,
+            tuple(runs),
+            before.python,
+            chosen.chosen,
+            before.torch,
+            self.seeds,
+            seconds,
+            str(self._runner.level),
         )
 
 

@@ -9,8 +9,9 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
 
 A job is a JSON object: ``path`` (the script's own path), ``source`` (the text to run in its
 place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
-directory), ``args``, ``seed``, ``keep``, ``still`` and ``limits`` (``steps``, ``backwards``,
-``seconds``, ``memory`` and ``file`` in bytes).
+directory), ``args``, ``seed``, ``keep``, ``still``, ``level`` (see the module ``sandbox`` beside
+this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits`` (``steps``,
+``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
@@ -20,6 +21,9 @@ It writes ``events.jsonl``, one event a line and flushed, so that a process that
 what it had seen, and ``values.bin``, float64 values that events point into. What is watched runs
 unchanged: hooks read, they draw no random numbers and they swallow no exception. When a budget
 is spent the process exits on the spot, which no ``except:`` of the script can prevent.
+
+The files are opened before the process confines itself, and the user's code may write to ``cwd``
+only: it cannot put anything else in their place.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ import ctypes
 import functools
 import gc
 import hashlib
+import importlib.util
+import inspect
 import itertools
 import json
 import linecache
@@ -36,6 +42,7 @@ import math
 import os
 import random
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -52,6 +59,19 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # The folder of this file holds modules (`runner`, `recording`) whose names a script may use too.
 sys.dont_write_bytecode = True
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != HERE]
+
+
+def companion(name: str) -> Any:
+    """A module that stands beside this file, loaded by its path, for that folder is on no import path."""
+    spec = importlib.util.spec_from_file_location("_gradfix_" + name, os.path.join(HERE, name + ".py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+sandbox = companion("sandbox")
 
 EXACT = 10_000
 """Tensors up to this many elements are stored whole, larger ones as a sketch."""
@@ -623,16 +643,16 @@ PATHS = {
     "os.chown": 1,
     "os.utime": 1,
 }
-LOCAL = ("localhost", "127.", "::1", "0.0.0.0")
+NETWORK = ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto")
 
 
 def guard(folder: str) -> None:
-    """Refuse, at Python's level, writes outside ``folder`` and connections to other machines.
+    """Refuse, at Python's level, writes outside ``folder`` and the network.
 
-    It keeps an ordinary script from touching the project; it is no sandbox: C code and child
-    processes are not held by it.
+    The sandbox refuses them anyway, to C code and to other programs too, but can give no reason.
     """
     inside = (os.path.join(os.path.realpath(folder), ""), "/dev/")
+    families = (int(socket.AF_INET), int(socket.AF_INET6))
 
     import torch
 
@@ -654,11 +674,8 @@ def guard(folder: str) -> None:
             for path in args[: PATHS[event]]:
                 if not allowed(path):
                     refuse(path)
-        elif event in ("socket.connect", "socket.getaddrinfo"):
-            host = args[0] if event == "socket.getaddrinfo" else args[1]
-            host = host[0] if isinstance(host, tuple) else host if event == "socket.getaddrinfo" else None
-            if host is not None and not str(host).startswith(LOCAL):
-                raise OSError("the network is off during verification")
+        elif event in NETWORK or (event == "socket.__new__" and args[1] in families):
+            raise OSError("the network is off during verification")
 
     real_save = torch.save
 
@@ -673,8 +690,11 @@ def guard(folder: str) -> None:
     sys.addaudithook(hook)
 
 
+DESCRIPTORS = 1024
+
+
 def limit(limits: dict[str, Any]) -> None:
-    """Bound memory and the size of files, where the system can."""
+    """Bound memory, processor time, open files and the size of files, where the system can."""
     try:
         import resource
     except ImportError:
@@ -683,12 +703,17 @@ def limit(limits: dict[str, Any]) -> None:
     with contextlib.suppress(OSError), open("/proc/self/statm") as status:
         used = int(status.read().split()[0]) * resource.getpagesize()
     # Torch's libraries alone map gigabytes that are never touched, so the bound is on growth.
-    bounds = [("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", limits["file"])]
+    bounds = [("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", limits["file"]), ("RLIMIT_NOFILE", DESCRIPTORS)]
+    # For whatever should outlive the server, which ends runs by the clock.
+    bounds.append(("RLIMIT_CPU", int(limits["seconds"]) * (os.cpu_count() or 1) + 10))
     if used:
         bounds.append(("RLIMIT_AS", used + limits["memory"]))
     for name, bound in bounds:
         with contextlib.suppress(ValueError, OSError, AttributeError):
-            resource.setrlimit(getattr(resource, name), (bound, bound))
+            kind = getattr(resource, name)
+            highest = resource.getrlimit(kind)[1]
+            bound = bound if highest == resource.RLIM_INFINITY else min(bound, highest)
+            resource.setrlimit(kind, (bound, bound))
 
 
 def seed_all(seed: int) -> None:
@@ -717,8 +742,92 @@ def seed_all(seed: int) -> None:
             setattr(owner, name, shifted(getattr(owner, name)))
 
 
-def run(job: dict[str, Any]) -> None:
-    """Run one job in this process, which ends with it."""
+@functools.cache
+def installed() -> Any:
+    """What this interpreter reads of itself and its packages; the same for all runs."""
+    return sandbox.interpreter_files()
+
+
+def confine(job: dict[str, Any], channel: socket.socket | None) -> None:
+    """Enter the sandbox that the job names; ``channel`` leads to the supervisor.
+
+    Raises:
+        SandboxError: if it is not to be had.
+    """
+    own, project = installed(), sandbox.project_files(job["root"], job["path"])
+    box = sandbox.Confinement(
+        job["level"],
+        sandbox.Readable(own.whole + project.whole, own.listed + project.listed),
+        [os.path.join(job["folder"], "cwd")],
+        # Within another program's sandbox `/dev/shm` is private already.
+        job["limits"]["memory"] if job["shared"] and job["level"] == sandbox.LANDLOCK else 0,
+        job["newest"],
+    )
+    listener = sandbox.confine(box, supervised=channel is not None)
+    if channel is not None:
+        sandbox.hand_over(channel, listener)
+
+
+def plain_processes(shared: bool) -> None:
+    """Let processes that the script starts do with pipes: in the sandbox there are no sockets.
+
+    Tensors are sent by value, where torch would pass descriptors of shared memory through a socket;
+    processes are forked, where newer Pythons have a server for that; and where there is no shared
+    memory, not even for locks, data loaders work in the process itself.
+    """
+    import multiprocessing.context
+    from multiprocessing.reduction import ForkingPickler
+
+    import torch
+
+    reducers: dict[Any, Any] = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
+    for kind, reducer in list(reducers.items()):
+        if getattr(reducer, "__module__", "") == "torch.multiprocessing.reductions":
+            del reducers[kind]
+    contexts: Any = multiprocessing.context
+    contexts._default_context._default_context = contexts._concrete_contexts["fork"]
+    if shared:
+        return
+    real = torch.utils.data.DataLoader.__init__
+    signature = inspect.signature(real)
+    alone = {"num_workers": 0, "prefetch_factor": None, "persistent_workers": False, "timeout": 0}
+    alone["multiprocessing_context"] = None
+
+    @functools.wraps(real)
+    def init(*args: Any, **kwargs: Any) -> None:
+        given = signature.bind(*args, **kwargs)
+        given.arguments.update({name: value for name, value in alone.items() if name in given.arguments})
+        real(*given.args, **given.kwargs)
+
+    torch.utils.data.DataLoader.__init__ = init  # type: ignore[method-assign]
+
+
+def group_of_one() -> None:
+    """Let a process group that has one member do without sockets, which torch's backends open even then."""
+    import torch.distributed
+
+    if not torch.distributed.is_available():
+        return
+    real = torch.distributed.init_process_group
+    signature = inspect.signature(real)
+
+    @functools.wraps(real)
+    def init(*args: Any, **kwargs: Any) -> Any:
+        if signature.bind(*args, **kwargs).arguments.get("world_size") == 1:
+            with contextlib.suppress(ImportError):
+                # It registers the backend: collectives in Python, between the threads of a process.
+                import torch.testing._internal.distributed.multi_threaded_pg
+
+                store = torch.distributed.HashStore()  # type: ignore[attr-defined]
+                return real("threaded", store=store, rank=0, world_size=1)
+        return real(*args, **kwargs)
+
+    torch.distributed.init_process_group = init
+    torch.distributed.distributed_c10d.init_process_group = init
+
+
+def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
+    """Run one job in this process, which ends with it; ``channel`` leads to its supervisor."""
     import torch
 
     folder = job["folder"]
@@ -729,20 +838,28 @@ def run(job: dict[str, Any]) -> None:
         os.dup2(opened, descriptor)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.chdir(cwd)
+    path = job["path"]
+    source = job["source"]
+    recorder = Recorder(job)
+    limit(job["limits"])
+    try:
+        confine(job, channel)
+    except Exception as error:
+        recorder.emit("trouble", message="the sandbox could not be set up: " + str(error))
+        recorder.finish("trouble")
     for variable in (
+        "HOME",
         "TMPDIR",
         "MPLCONFIGDIR",
         "NUMBA_CACHE_DIR",
         "TORCHINDUCTOR_CACHE_DIR",
         "TRITON_CACHE_DIR",
     ):
-        os.environ[variable] = os.path.join(folder, "cwd")
+        os.environ[variable] = cwd
     tempfile.tempdir = None
-    path = job["path"]
-    source = job["source"]
-    recorder = Recorder(job)
-    limit(job["limits"])
-    guard(folder)
+    guard(cwd)
+    plain_processes(job["shared"])
+    group_of_one()
     seed_all(job["seed"])
     recorder.emit(
         "start",
@@ -812,6 +929,10 @@ def warm() -> dict[str, Any]:
     return {"torch": str(torch.__version__), "python": sys.version.split()[0]}
 
 
+NICER = 5
+"""How much a run stands back for others: above all for its supervisor, which it waits for."""
+
+
 class Server:
     """Forks a process for each job, a few at a time, and ends those that overrun."""
 
@@ -824,7 +945,8 @@ class Server:
         self.requests = os.dup(0)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         self.waiting: list[str] = []
-        self.running: dict[int, tuple[str, float]] = {}
+        self.running: dict[int, tuple[str, Any]] = {}
+        self.supervisor = companion("supervisor").Supervisor
 
     def say(self, **message: Any) -> None:
         """Send one line to the caller."""
@@ -837,14 +959,20 @@ class Server:
 
         try:
             self.say(ready=warm())
+            installed()
+            sandbox.adopt_orphans()
         except Exception as error:
             self.say(fatal=type(error).__name__ + ": " + str(error))
             return
         pending = b""
         try:
             while True:
-                ready, _, _ = select.select([self.requests], [], [], 0.01 if self.running else None)
-                if ready:
+                asking = [watch.listener for _, watch in self.running.values() if watch.listener is not None]
+                wanted = [self.requests, *asking]
+                ready, _, _ = select.select(wanted, [], [], 0.01 if self.running else None)
+                for _, watch in self.running.values():
+                    watch.answer()
+                if self.requests in ready:
                     data = os.read(self.requests, 65536)
                     if not data:
                         return
@@ -854,44 +982,54 @@ class Server:
                 while self.waiting and len(self.running) < self.workers:
                     self.start(self.waiting.pop(0))
         finally:
-            for child in list(self.running):
-                self.kill(child)
+            for _, watch in list(self.running.values()):
+                watch.end()
 
     def start(self, name: str) -> None:
         """Fork a process for the job in the file ``name``."""
         with open(name, encoding="utf-8") as file:
             job = json.load(file)
+        ours, theirs = socket.socketpair()
         child = os.fork()
         if child == 0:
             try:
-                os.setpgid(0, 0)
-                os.close(self.requests)
-                os.close(self.channel.fileno())
-                run(job)
+                os.setsid()
+                os.nice(NICER)
+                close_all_but(theirs.fileno())
+                run(job, theirs)
             except BaseException:
                 traceback.print_exc()
             finally:
                 os._exit(70)
-        self.running[child] = (name, time.monotonic() + job["limits"]["seconds"] + self.GRACE)
+        theirs.close()
+        watch = self.supervisor(child, job["folder"], job["limits"], self.GRACE)
+        watch.connect(ours)
+        self.running[child] = (name, watch)
 
     def reap(self) -> None:
-        """Answer for the processes that have ended; end those that are late."""
-        for child, (name, deadline) in list(self.running.items()):
-            done, status = os.waitpid(child, os.WNOHANG)
-            if done:
+        """Answer for the processes that have ended; end those that use too much."""
+        for child, (name, watch) in list(self.running.items()):
+            over = watch.over()
+            why = None if over else watch.excess()
+            if over or why is not None:
+                status = watch.end()  # with what it started and left behind
                 del self.running[child]
-                self.kill(child)  # what it started and left behind
-                self.say(job=name, signal=status & 0x7F, code=status >> 8)
-            elif time.monotonic() > deadline:
-                self.kill(child)
-                os.waitpid(child, 0)
-                del self.running[child]
-                self.say(job=name, signal=None, code=None)
+                if why is not None or status is None:
+                    self.say(job=name, signal=None, code=None, why=why)
+                else:
+                    self.say(job=name, signal=status & 0x7F, code=status >> 8, why=None)
 
-    def kill(self, child: int) -> None:
-        """End a run and all that it started (they are one process group)."""
-        with contextlib.suppress(OSError):
-            os.killpg(child, signal.SIGKILL)
+
+def close_all_but(kept: int) -> None:
+    """Close what the server has open, other than its standard streams: no run may speak through it."""
+    try:
+        opened = [int(name) for name in os.listdir("/dev/fd")]
+    except OSError:
+        opened = list(range(DESCRIPTORS))
+    for descriptor in opened:
+        if descriptor > 2 and descriptor != kept:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
 
 
 def main(arguments: list[str]) -> None:

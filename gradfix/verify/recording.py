@@ -11,13 +11,16 @@ import ast
 import json
 import math
 import operator
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+from gradfix.verify import hostile
 
 BY_HAND = -1
 """Stands among the backward calls that fed a gradient: something else assigned it."""
@@ -368,21 +371,34 @@ def _is_backward(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
 
 
+EVENTS, VALUES, NUMBERS = 64 << 20, 512 << 20, 100_000
+"""Bytes of events and of values that are read, and the number of events."""
+
+UNPRINTABLE = re.compile(r"[^\t\n\r -~\xa0-\ud7ff\ue000-\U0010ffff]")
+"""What is not printed of a script's texts: escape sequences may rule the terminal that shows them."""
+
+
+class Forged(ValueError):
+    """The files of a run hold what the probe never writes: the script has written to them."""
+
+
 class _Loader:
-    """Builds a recording from the files of one run."""
+    """Builds a recording from the files of one run.
+
+    The process that writes them runs the user's code too, so they may hold anything at all.
+    """
 
     def __init__(self, folder: Path, source: str) -> None:
         self.source = Source(source)
         self.folder = folder
-        values = folder / "values.bin"
-        self.bytes = values.read_bytes() if values.exists() else b""
+        self.bytes = hostile.read(folder / "values.bin", VALUES)
         self.made: dict[tuple[str, int | None], Values] = {}
 
     def clean(self, text: str) -> str:
         """``text`` as if the working directory of the run had been the only folder."""
         for folder in (self.folder / "cwd", self.folder):
             text = text.replace(f"{folder}/", "").replace(str(folder), ".")
-        return text
+        return UNPRINTABLE.sub("?", text)
 
     def values(self, entry: list[Any] | None) -> Values | None:
         if entry is None:
@@ -393,7 +409,10 @@ class _Loader:
             exact: array[float] | None = None
             if offset is not None:
                 exact = array("d")
-                exact.frombytes(self.bytes[offset : offset + 8 * math.prod(shape)])
+                size = 8 * math.prod(shape)
+                if not 0 <= offset <= offset + size <= len(self.bytes):
+                    raise Forged("a tensor lies outside the file of values")
+                exact.frombytes(self.bytes[offset : offset + size])
             known = self.made[digest, offset] = Values(
                 shape=tuple(shape),
                 dtype=dtype,
@@ -408,7 +427,8 @@ class _Loader:
 
     def given(self, entry: list[Any]) -> Values:
         values = self.values(entry)
-        assert values is not None
+        if values is None:
+            raise Forged("there is no tensor where one must be")
         return values
 
     def place(self, at: dict[str, Any]) -> Place:
@@ -455,28 +475,44 @@ class _Loader:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    if not path.exists():
-        return
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in hostile.read(path, EVENTS).split(b"\n", NUMBERS)[:NUMBERS]:
         try:
-            yield json.loads(line)
+            event = json.loads(line)
         except ValueError:
             return  # the process was ended while it wrote this line
+        yield event
 
 
 def _tail(path: Path, size: int = 4000) -> str:
-    if not path.exists():
-        return ""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - size))
-        return file.read().decode("utf-8", "replace")
+    return hostile.read(path, size, tail=True).decode("utf-8", "replace")
 
 
 def load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) -> Recording:
     """Read what the probe wrote into ``folder`` when it ran ``source``.
 
-    ``fallback`` is the ending of a run whose process could not write its own, and its detail.
+    ``fallback`` is the ending of a run whose process could not write its own, and its detail. Where
+    the files make no sense the recording is empty, and its ending is ``trouble``.
     """
+    try:
+        recording = _load(folder, source, seed, fallback)
+        _check(recording)
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        MemoryError,
+    ) as error:
+        detail = (
+            f"the record of the run makes no sense ({type(error).__name__}): its own code has written to it"
+        )
+        return Recording(source, seed, "trouble", detail, "", "", (), (), None, {}, 0.0)
+    return recording
+
+
+def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) -> Recording:
     loader = _Loader(folder, source)
     events: list[Event] = []
     optimizers: list[Optimizer] = []
@@ -520,3 +556,32 @@ def load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) -> 
         seconds=end.get("seconds", 0.0),
         output=loader.clean(_tail(folder / "stdout.txt") + _tail(folder / "stderr.txt")),
     )
+
+
+def _check(recording: Recording) -> None:
+    """Hold a recording against what the probe can have written, as far as others rely on it.
+
+    Raises:
+        Forged: if it cannot have.
+    """
+    backwards = 0
+    for event in recording.events:
+        if isinstance(event, Step):
+            if not 0 <= event.optimizer < len(recording.optimizers):
+                raise Forged("a step of no optimizer")
+            if any(not BY_HAND <= feed < backwards for state in event.parameters for feed in state.feeds):
+                raise Forged("a gradient of a backward call that did not happen")
+        elif isinstance(event, Backward):
+            backwards += 1
+            if any(not 0 <= index < len(recording.optimizers) for index, _ in event.reached):
+                raise Forged("a parameter of no optimizer")
+    texts = [recording.torch, recording.python, recording.detail, *(f.message for f in _failures(recording))]
+    texts += [name for optimizer in recording.optimizers for name in (optimizer.kind, *optimizer.parameters)]
+    if not all(isinstance(text, str) for text in texts) or recording.ending not in get_args(Ending):
+        raise Forged("what is no text stands for one")
+    if not (isinstance(recording.seconds, float) and math.isfinite(recording.seconds)):
+        raise Forged("no time was taken")
+
+
+def _failures(recording: Recording) -> Iterator[Failure]:
+    return (event for event in recording.events if isinstance(event, Failure))

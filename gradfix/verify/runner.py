@@ -5,6 +5,9 @@ cannot fork, one process serves each run). The script's text is given to it, so 
 written to the project; the working directory is an empty temporary folder. A script that reads
 data by a path relative to the working directory is therefore reported as not run, with the file
 that it needs; paths built from ``__file__`` work.
+
+The runs are sandboxed (see :mod:`gradfix.verify.sandbox`), and nothing is run where no sandbox is to
+be had, unless the caller allows it. What a run leaves behind is read as something hostile.
 """
 
 from __future__ import annotations
@@ -13,7 +16,6 @@ import functools
 import json
 import os
 import queue
-import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +24,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -31,14 +34,10 @@ from typing import Any, Literal
 from gradfix import claims
 from gradfix.claims import Check, Still
 from gradfix.codemod import Claim, Effect
+from gradfix.verify import hostile, sandbox
 from gradfix.verify.recording import Ending, Failure, Recording, load
 
 PROBE = Path(__file__).with_name("probe.py")
-SANDBOX = (
-    "none (subprocess with resource limits; Python code in it cannot write outside "
-    "its temporary folder or reach the network)"
-)
-
 Outcome = Literal["proved", "refuted", "not run"]
 
 
@@ -56,6 +55,12 @@ class Limits:
     """Bytes of memory beyond what the imported torch has."""
     file: int = 1 << 30
     """Bytes of one file."""
+    disk: int = 2 << 30
+    """Bytes of all files together."""
+    files: int = 20_000
+    """Files and folders."""
+    tasks: int = 256
+    """Processes and threads at a time."""
     total: float = 300.0
     """Seconds for everything that one call verifies."""
 
@@ -131,7 +136,8 @@ class Evidence:
     seeds: tuple[int, ...] = ()
     seconds: float = 0.0
     """Wall clock of the call that verified it, which may have verified others too."""
-    sandbox: str = SANDBOX
+    sandbox: str = "none: nothing was run"
+    """The level of the sandbox that the runs were in (see :mod:`gradfix.verify.sandbox`)."""
 
     def to_json(self) -> dict[str, Any]:
         """The evidence as JSON data, in the order and under the names of the fields here.
@@ -151,6 +157,8 @@ class Evidence:
             if run.seed == first and run.version in ("before", "after")
         ]
         shown += [f"{check.verdict:<12}{check.detail}" for check in self.checks]
+        if self.runs:
+            shown.append(f"{'sandbox':<12}{self.sandbox}")
         return [*shown, f"{self.outcome:<12}{self.reason}"]
 
 
@@ -232,12 +240,21 @@ def project_root(path: Path) -> Path:
 
 # -- running ----------------------------------------------------------------------------------
 
-SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE", re.IGNORECASE)
+PASSED_ON = frozenset(
+    "PATH HOME USER LOGNAME LANG LANGUAGE TZ PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX LD_LIBRARY_PATH "
+    "DYLD_LIBRARY_PATH SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT TEMP TMP USERPROFILE "
+    "NUMBER_OF_PROCESSORS PROCESSOR_ARCHITECTURE".split()
+)
+"""The user's variables that a script may see; those for the language (``LC_...``) too."""
 
 
 def _environment() -> dict[str, str]:
-    """The script's environment: the user's, without what looks like a secret, off the network."""
-    kept = {name: value for name, value in os.environ.items() if not SECRET.search(name)}
+    """The script's environment: nothing of the user's but what programs need to start, off the network."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name.upper() in PASSED_ON or name.startswith("LC_")
+    }
     return kept | {
         "CUDA_VISIBLE_DEVICES": "",
         "HIP_VISIBLE_DEVICES": "",
@@ -262,19 +279,131 @@ class CannotRun(Exception):
     """The interpreter cannot run anything; the message says why."""
 
 
+@functools.cache
+def _sandbox(executable: str) -> sandbox.Level | str:
+    try:
+        return sandbox.choose(executable)
+    except sandbox.SandboxError as error:
+        return str(error)
+
+
+def choose_sandbox(executable: str, allow_unsandboxed: bool = False) -> sandbox.Level:
+    """The sandbox for runs of an interpreter on this machine.
+
+    Raises:
+        CannotRun: if there is none, and running without is not allowed.
+    """
+    found = _sandbox(executable)
+    if not isinstance(found, str):
+        return found
+    if allow_unsandboxed:
+        return sandbox.UNSANDBOXED
+    raise CannotRun(f"no sandbox here ({found}); --allow-unsandboxed runs it with resource limits only")
+
+
+class _Server:
+    """A process that runs jobs, and the lines that it answers; they are read as if a job wrote them.
+
+    Raises:
+        CannotRun: if torch cannot be imported.
+    """
+
+    def __init__(self, command: Sequence[str], folder: Path, log: Path, deadline: float) -> None:
+        with log.open("w", encoding="utf-8") as file:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=file,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                cwd=folder,
+                env=_environment(),
+                start_new_session=True,
+            )
+        self._answers: queue.Queue[str | None] = queue.Queue()
+        threading.Thread(target=_read, args=(self._process, self._answers), daemon=True).start()
+        greeting = self.answer(deadline)
+        if greeting is None or "fatal" in greeting:
+            self.end()
+            printed = hostile.read(log, 65536, tail=True).decode("utf-8", "replace").split("\n")
+            last = next((line for line in reversed(printed) if line.strip()), "no answer in time")
+            raise CannotRun(f"torch cannot be imported: {greeting['fatal'] if greeting else last}")
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def run(self, names: Sequence[str], deadline: float) -> dict[str, tuple[Ending, str]]:
+        """Run the jobs in these files; those that are missing in the result did not come to their end."""
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.write("".join(name + "\n" for name in names))
+            self._process.stdin.flush()
+        endings: dict[str, tuple[Ending, str]] = {}
+        while len(endings) < len(names):
+            answer = self.answer(deadline)
+            if answer is None or answer.get("job") not in names:
+                self.end()
+                break
+            endings[answer["job"]] = _ending(answer.get("code"), answer.get("signal"), answer.get("why"))
+        return endings
+
+    def answer(self, deadline: float) -> dict[str, Any] | None:
+        """The next answer, if there is one in time."""
+        try:
+            line = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
+            answer = json.loads(line) if line else None
+        except (queue.Empty, ValueError, RecursionError):
+            answer = None
+        return answer if isinstance(answer, dict) else None
+
+    def end(self) -> None:
+        """End the server, which ends its runs when its input is closed, or else all of its group."""
+        with suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            with suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+
 class Runner:
     """Runs jobs in one interpreter; used as a context manager.
 
     Identical jobs run once: results are kept until the runner closes.
+
+    Args:
+        executable: The interpreter.
+        workers: How many runs at a time.
+        total: Seconds for everything.
+        allow_unsandboxed: Run even where there is no sandbox.
+        level: The sandbox to use (default: see :func:`choose_sandbox`).
+
+    Raises:
+        CannotRun: on entering, if there is no sandbox.
     """
 
-    def __init__(self, executable: str, *, workers: int | None = None, total: float = 300.0) -> None:
+    def __init__(
+        self,
+        executable: str,
+        *,
+        workers: int | None = None,
+        total: float = 300.0,
+        allow_unsandboxed: bool = False,
+        level: sandbox.Level | None = None,
+    ) -> None:
         self._executable = executable
         self._workers = workers or min(4, os.cpu_count() or 2)
         self._deadline = time.monotonic() + total
         self._results: dict[Job, Recording] = {}
-        self._server: subprocess.Popen[str] | None = None
-        self._answers: queue.Queue[str | None] = queue.Queue()
+        self._server: _Server | None = None
+        self.level = level or choose_sandbox(executable, allow_unsandboxed)
+        """The sandbox that the runs are in."""
 
     def __enter__(self) -> Runner:
         self._temporary = tempfile.TemporaryDirectory(prefix="gradfix-", ignore_cleanup_errors=True)
@@ -286,7 +415,8 @@ class Runner:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._server is not None:
-            _end(self._server)
+            self._server.end()
+        hostile.remove(self._folder)
         self._temporary.cleanup()
 
     def run(self, jobs: Iterable[Job]) -> list[Recording]:
@@ -298,67 +428,44 @@ class Runner:
         wanted = list(jobs)
         fresh = [job for job in dict.fromkeys(wanted) if job not in self._results]
         prepared = [self._prepare(job) for job in fresh]
-        run = self._forked if hasattr(os, "fork") else self._one_by_one
-        endings = run(prepared) if fresh else {}
+        endings = self._run(fresh, prepared) if fresh else {}
         for job, folder in zip(fresh, prepared):
             ending = endings.get(str(folder / "job.json"), ("killed", "the total time was spent"))
             self._results[job] = load(folder, job.source, job.seed, ending)
-            shutil.rmtree(folder, ignore_errors=True)
+            hostile.remove(folder)
         return [self._results[job] for job in wanted]
 
     def _prepare(self, job: Job) -> Path:
         folder = self._folder / str(self._count)
         self._count += 1
         folder.mkdir()
-        (folder / "job.json").write_text(json.dumps(job.payload(folder)), encoding="utf-8")
+        level = {"level": self.level.name, "shared": self.level.memory, "newest": self.level.newest}
+        (folder / "job.json").write_text(json.dumps(job.payload(folder) | level), encoding="utf-8")
         return folder
 
-    def _forked(self, folders: list[Path]) -> dict[str, tuple[Ending, str]]:
-        server = self._started()
-        assert server.stdin is not None
-        names = [str(folder / "job.json") for folder in folders]
-        server.stdin.write("".join(name + "\n" for name in names))
-        server.stdin.flush()
-        endings: dict[str, tuple[Ending, str]] = {}
-        while len(endings) < len(names):
-            answer = self._answer()
-            if answer is None:
-                break
-            endings[answer["job"]] = _ending(answer["code"], answer["signal"])
-        return endings
+    def _run(self, jobs: Sequence[Job], folders: list[Path]) -> dict[str, tuple[Ending, str]]:
+        if not hasattr(os, "fork"):
+            return self._one_by_one(folders)
+        if self.level.apart:
+            with ThreadPoolExecutor(self._workers) as threads:
+                found = threads.map(self._apart, jobs, folders)
+                return {name: ending for endings in found for name, ending in endings.items()}
+        if self._server is None or not self._server.running:
+            command = [self._executable, str(PROBE), "--serve", str(self._workers)]
+            self._server = _Server(command, self._folder, self._folder / "server.txt", self._deadline)
+        return self._server.run([str(folder / "job.json") for folder in folders], self._deadline)
 
-    def _started(self) -> subprocess.Popen[str]:
-        if self._server is None or self._server.poll() is not None:
-            with (self._folder / "server.txt").open("w", encoding="utf-8") as log:
-                self._server = subprocess.Popen(
-                    [self._executable, str(PROBE), "--serve", str(self._workers)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    text=True,
-                    encoding="utf-8",
-                    cwd=self._folder,
-                    env=_environment(),
-                    start_new_session=True,
-                )
-            self._answers = queue.Queue()
-            threading.Thread(target=_read, args=(self._server, self._answers), daemon=True).start()
-            greeting = self._answer()
-            if greeting is None or "fatal" in greeting:
-                printed = (self._folder / "server.txt").read_text(encoding="utf-8").split("\n")
-                last = next((line for line in reversed(printed) if line.strip()), "no answer in time")
-                raise CannotRun(f"torch cannot be imported: {greeting['fatal'] if greeting else last}")
-        return self._server
-
-    def _answer(self) -> dict[str, Any] | None:
+    def _apart(self, job: Job, folder: Path) -> dict[str, tuple[Ending, str]]:
+        """Run one job by a server of its own, which is within the sandbox itself."""
+        path = job.path.absolute()
+        files = sandbox.project_files(str(project_root(path)), str(path))
+        command = self.level.command(files, [str(folder)], job.limits.memory)
+        command += [self._executable, str(PROBE), "--serve", "1"]
+        server = _Server(command, folder, self._folder / f"server-{folder.name}.txt", self._deadline)
         try:
-            line = self._answers.get(timeout=max(0.0, self._deadline - time.monotonic()))
-        except queue.Empty:
-            line = None
-        if line is None and self._server is not None:
-            _end(self._server)
-        answer: dict[str, Any] | None = json.loads(line) if line else None
-        return answer
+            return server.run([str(folder / "job.json")], self._deadline)
+        finally:
+            server.end()
 
     def _one_by_one(self, folders: list[Path]) -> dict[str, tuple[Ending, str]]:
         endings: dict[str, tuple[Ending, str]] = {}
@@ -381,45 +488,41 @@ class Runner:
             try:
                 # A minute more than the run may take: it imports torch first.
                 code = process.wait(timeout=min(left, seconds + 60))
-                endings[name] = _ending(code, 0)
+                endings[name] = _ending(code, 0, None)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-                endings[name] = _ending(None, None)
+                endings[name] = _ending(None, None, None)
         return endings
+
+
+LONGEST = 1 << 16
+"""Characters in an answer of a server."""
 
 
 def _read(server: subprocess.Popen[str], answers: queue.Queue[str | None]) -> None:
     assert server.stdout is not None
-    for line in server.stdout:
+    while line := server.stdout.readline(LONGEST):
         answers.put(line)
     answers.put(None)
 
 
-def _end(server: subprocess.Popen[str]) -> None:
-    """End the server, which ends its runs when its input is closed, or else all of its group."""
-    with suppress(OSError):
-        assert server.stdin is not None
-        server.stdin.close()
-    try:
-        server.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        with suppress(OSError):
-            os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
-
-
-def _ending(code: int | None, ended_by: int | None) -> tuple[Ending, str]:
+def _ending(code: object, ended_by: object, why: object) -> tuple[Ending, str]:
     """The ending of a run that wrote none itself."""
     if code is None:
-        return "killed", "it did not return in time"
+        return "killed", str(why or "it did not return in time")
     if ended_by:
         return "died", f"it was ended by signal {ended_by}"
     return "died", f"it left with exit code {code}"
 
 
 def run_many(
-    jobs: Sequence[Job], *, python: str | None = None, workers: int | None = None, total: float = 300.0
+    jobs: Sequence[Job],
+    *,
+    python: str | None = None,
+    workers: int | None = None,
+    total: float = 300.0,
+    allow_unsandboxed: bool = False,
 ) -> list[Recording]:
     """Run several scripts with one import of torch; the answer is in the jobs' order.
 
@@ -428,22 +531,28 @@ def run_many(
         python: The interpreter, else :func:`choose_interpreter` of the first job's path.
         workers: How many runs at a time.
         total: Seconds for everything.
+        allow_unsandboxed: Run even where there is no sandbox.
 
     Raises:
-        CannotRun: if there is no interpreter with torch.
+        CannotRun: if there is no interpreter with torch, or no sandbox.
     """
     if not jobs:
         return []
     interpreter = choose_interpreter(jobs[0].path, python)
     if isinstance(interpreter, str):
         raise CannotRun(interpreter)
-    with Runner(interpreter.executable, workers=workers, total=total) as runner:
+    with Runner(
+        interpreter.executable, workers=workers, total=total, allow_unsandboxed=allow_unsandboxed
+    ) as runner:
         return runner.run(jobs)
 
 
-def run_once(path: Path, source: str, *, python: str | None = None, **options: Any) -> Recording:
+def run_once(
+    path: Path, source: str, *, python: str | None = None, allow_unsandboxed: bool = False, **options: Any
+) -> Recording:
     """Run one script; ``options`` are the other fields of :class:`Job`. See :func:`run_many`."""
-    return run_many([Job(path, source, **options)], python=python)[0]
+    job = Job(path, source, **options)
+    return run_many([job], python=python, allow_unsandboxed=allow_unsandboxed)[0]
 
 
 # -- verifying --------------------------------------------------------------------------------
@@ -460,6 +569,7 @@ def verify_rewrite(
     args: Sequence[str] = (),
     seeds: Sequence[int] = (0, 1, 2),
     limits: Limits = Limits(),
+    allow_unsandboxed: bool = False,
 ) -> Evidence:
     """Run the script at ``path`` before and after a rewrite and check the fix's claim.
 
@@ -473,13 +583,21 @@ def verify_rewrite(
         args: The script's arguments.
         seeds: Each version runs once for each.
         limits: What a run, and all of them together, may use.
+        allow_unsandboxed: Run even where there is no sandbox.
 
     Returns:
         ``refuted`` if any check fails; ``not run`` if the original could not be run far enough,
         or nothing could be compared; ``proved`` otherwise.
     """
     rewrite = Rewrite(path, before, after, claim, effect)
-    return verify_rewrites([rewrite], python=python, args=args, seeds=seeds, limits=limits)[0]
+    return verify_rewrites(
+        [rewrite],
+        python=python,
+        args=args,
+        seeds=seeds,
+        limits=limits,
+        allow_unsandboxed=allow_unsandboxed,
+    )[0]
 
 
 def verify_rewrites(
@@ -489,6 +607,7 @@ def verify_rewrites(
     args: Sequence[str] = (),
     seeds: Sequence[int] = (0, 1, 2),
     limits: Limits = Limits(),
+    allow_unsandboxed: bool = False,
 ) -> list[Evidence]:
     """:func:`verify_rewrite` for several rewrites with one import of torch (``limits.total`` is for all)."""
     interpreters = [choose_interpreter(rewrite.path, python) for rewrite in rewrites]
@@ -499,21 +618,25 @@ def verify_rewrites(
         if isinstance(reason, str)
     }
     for interpreter in dict.fromkeys(i for i in interpreters if isinstance(i, Interpreter)):
-        numbers = [number for number, chosen in enumerate(interpreters) if chosen == interpreter]
-        evidence = _verify([trials[number] for number in numbers], interpreter, limits.total)
+        numbers = [number for number, one in enumerate(interpreters) if one == interpreter]
+        chosen = [trials[number] for number in numbers]
+        evidence = _verify(chosen, interpreter, limits.total, allow_unsandboxed)
         found.update(zip(numbers, evidence))
     return [found[number] for number in range(len(rewrites))]
 
 
-def _verify(trials: Sequence[_Trial], interpreter: Interpreter, total: float) -> list[Evidence]:
+def _verify(
+    trials: Sequence[_Trial], interpreter: Interpreter, total: float, allow_unsandboxed: bool
+) -> list[Evidence]:
     started = time.monotonic()
     try:
-        with Runner(interpreter.executable, total=total) as runner:
+        runner = Runner(interpreter.executable, total=total, allow_unsandboxed=allow_unsandboxed)
+        with runner:
             # The originals first: for one that cannot be run, nothing else needs to be.
             runner.run(trial.before(trial.seeds[0]) for trial in trials)
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
             runner.run(job for trial in runnable for _, job in trial.versions())
-            found = [trial.evidence(runner) for trial in trials]
+            found = [replace(trial.evidence(runner), sandbox=str(runner.level)) for trial in trials]
     except CannotRun as error:
         found = [Evidence("not run", str(error)) for _ in trials]
     seconds = time.monotonic() - started
@@ -629,6 +752,8 @@ class _Trial:
 def why_not(before: Recording, claim: Claim) -> str | None:
     """One sentence on why the original did not run far enough to compare anything, if so."""
     if before.ending == "trouble":
+        if before.detail.startswith(("the sandbox ", "the record ")):
+            return before.detail
         return f"gradfix's recorder failed: {before.detail.strip().splitlines()[-1]}"
     if before.crash is not None:
         return None
@@ -638,7 +763,7 @@ def why_not(before: Recording, claim: Claim) -> str | None:
     if not before.backwards:
         if before.ending == "finished":
             return "no backward call happened"
-        if before.ending in ("seconds", "killed"):
+        if before.ending == "seconds":
             return "the time was spent before the first backward call"
         return f"it stopped before the first backward call: {before.detail or before.ending}"
     if claim.raises is not None and before.ending != "finished":
@@ -658,6 +783,13 @@ def _obstacle(error: Failure, before: Recording) -> str:
         printed = [line for line in before.output.splitlines() if line.strip()]
         said = f": {printed[-1]}" if printed else ""
         return f"the script left at {where} with exit code {message}{said}"
+    if "network is off" in message:
+        return f"{where} tried to reach the network, which is off in the sandbox"
+    if error.type == "PermissionError" and error.missing:
+        return (
+            f"{where} tried to use {error.missing}, which the sandbox refuses: a run reads only the "
+            "interpreter and the project (no hidden files), and writes only to its own temporary folder"
+        )
     if "CUDA" in message or "NVIDIA" in message:
         return f"{where} needs an accelerator: {message}"
     return f"{where} raised {error.type}: {message}"

@@ -36,6 +36,8 @@ MAY_NOT_IMPORT = {
     "gradfix.patch": (*STORY, *VERIFYING, "gradfix.autograd", "gradfix.codemods", "libcst"),
     "gradfix.verify": (*STORY, *REWRITING, "gradfix.autograd", "gradfix.codemods"),
     "gradfix.verify.probe": ("gradfix",),
+    "gradfix.verify.sandbox": ("gradfix",),
+    "gradfix.verify.supervisor": ("gradfix",),
     "gradfix.claims": (*STORY, *REWRITING, "gradfix.autograd", "gradfix.codemods"),
     "gradfix.pipeline": (*COMMANDS, "gradfix.report"),
     "gradfix.report": (*COMMANDS, "gradfix.pipeline"),

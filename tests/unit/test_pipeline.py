@@ -63,8 +63,16 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, Claim, Eff
     asked: list[tuple[str, str, Claim, Effect]] = []
 
     def verify(
-        path: Path, before: str, after: str, claim: Claim, effect: Effect, *, python: str | None
+        path: Path,
+        before: str,
+        after: str,
+        claim: Claim,
+        effect: Effect,
+        *,
+        python: str | None,
+        allow_unsandboxed: bool,
     ) -> Evidence:
+        assert not allow_unsandboxed
         assert path == Path("src/train.py")
         asked.append((before, after, claim, effect))
         if "good  # refute" in after:
@@ -193,6 +201,20 @@ def test_a_fix_that_was_refuted_is_tried_again_after_others(monkeypatch: pytest.
         ("broken-word", Outcome.PROVED),
         ("bad-word", Outcome.PROVED),
     ]
+
+
+def test_doing_without_a_sandbox_is_passed_on_to_verification(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed: list[object] = []
+
+    def verify(*_: object, allow_unsandboxed: object, **__: object) -> Evidence:
+        allowed.append(allow_unsandboxed)
+        return Evidence("proved", "")
+
+    monkeypatch.setattr("gradfix.verify.runner.verify_rewrite", verify)
+    put("bad")
+    plan(verify=True)
+    plan(verify=True, allow_unsandboxed=True)
+    assert allowed == [False, True]
 
 
 def test_what_could_not_be_run_is_applied_and_says_why(verdicts: list[Any]) -> None:

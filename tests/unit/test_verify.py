@@ -992,7 +992,7 @@ def test_evidence_as_json(verdicts: dict[str, Evidence]) -> None:
     assert data["outcome"] == "refuted"
     assert data["reason"].startswith("gradients of optimD differ before the crash: at step 1")
     assert data["seeds"] == [0, 1]
-    assert data["sandbox"].startswith("none (")
+    assert data["sandbox"] == str(runner.choose_sandbox(sys.executable))
     assert data["python"] == ".".join(map(str, sys.version_info[:3]))
     assert data["torch"]
     assert data["interpreter"] == "--python"
@@ -1048,7 +1048,7 @@ NOT_RUN = {
     "time": (SLOW, "the time was spent before the first backward call"),
     "network": (
         "import urllib.request\nurllib.request.urlopen('https://example.org')\n",
-        "line 2 raised URLError: <urlopen error the network is off during verification>",
+        "line 2 tried to reach the network, which is off in the sandbox",
     ),
     "left": (
         "import os\nos._exit(3)\n",
@@ -1259,7 +1259,7 @@ WRITER = program("""
     (x * 2).sum().backward()
 """)
 HELPER = "def differentiate(loss):\n    loss.backward()\n"
-SECRETS = "import os\nassert 'MY_API_TOKEN' not in os.environ and os.environ['MY_DATA'] == 'x'\n"
+SECRETS = "import os\nassert 'MY_API_TOKEN' not in os.environ and 'MY_DATA' not in os.environ\n"
 
 SINGLE = {
     "stubborn": STUBBORN,
@@ -1400,13 +1400,14 @@ def test_nothing_outlives_the_total_time(tmp_path: Path) -> None:
         server = running._server
     assert recording.ending == "killed"
     assert server is not None
-    assert server.poll() is not None
+    assert not server.running
     assert time.monotonic() - started < 15
 
 
-def test_the_probe_stands_alone() -> None:
-    source = runner.PROBE.read_text(encoding="utf-8")
-    compile(source, "probe.py", "exec")
+@pytest.mark.parametrize("name", ["probe.py", "sandbox.py", "supervisor.py"])
+def test_what_runs_in_the_user_s_interpreter_stands_alone(name: str) -> None:
+    source = runner.PROBE.with_name(name).read_text(encoding="utf-8")
+    compile(source, name, "exec")
     import ast
 
     tree = ast.parse(source, feature_version=(3, 9))
@@ -1416,7 +1417,7 @@ def test_the_probe_stands_alone() -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
     roots = {name.partition(".")[0] for name in imported}
-    assert roots - set(sys.stdlib_module_names) == {"torch", "numpy"}
+    assert roots - set(sys.stdlib_module_names) == ({"torch", "numpy"} if name == "probe.py" else set())
 
 
 def test_checks_are_plain_data() -> None:

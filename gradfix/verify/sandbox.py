@@ -1,0 +1,845 @@
+"""The sandbox that a watched run is in: what the kernel refuses to the user's code.
+
+Like the probe this file runs in the user's interpreter, so it needs the standard library only and
+has no syntax newer than Python 3.9. gradfix imports it too, to choose a level; and it can be run::
+
+    python sandbox.py               prints as JSON what this interpreter can have on this machine
+    python sandbox.py --inside F    tries, inside another sandbox that leaves folder F writable, what
+                                    must be refused there, and prints that as JSON
+
+A level is one of
+
+``landlock+seccomp``
+    Linux on x86-64 and aarch64. The process confines itself after it was forked and before any of
+    the user's code runs (:func:`confine`): Landlock for files, a seccomp filter for everything that
+    Landlock does not know, no capabilities, and a private ``/dev/shm`` where namespaces allow one.
+``bubblewrap+seccomp``
+    Linux without Landlock: each run has a process of its own in the namespaces that ``bwrap`` makes.
+``sandbox-exec``
+    macOS: each run has a process of its own under a generated profile.
+``rlimits only``
+    No sandbox at all; chosen by ``--allow-unsandboxed`` and never otherwise.
+
+That a level is there is never concluded from version numbers: it is tried, in a process made for
+that, whether it refuses what it must refuse.
+
+Sources: Linux ``include/uapi/linux/{landlock,seccomp,filter,audit,capability}.h``, ``asm/unistd_64.h``
+(x86-64) and ``asm-generic/unistd.h`` (aarch64), the manual pages landlock(7), seccomp(2),
+seccomp_unotify(2), and ``Documentation/userspace-api/landlock.rst`` for what each ABI added.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import errno
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from typing import Any, NamedTuple
+
+LANDLOCK = "landlock+seccomp"
+BUBBLEWRAP = "bubblewrap+seccomp"
+SEATBELT = "sandbox-exec"
+RLIMITS = "rlimits only"
+
+
+class SandboxError(Exception):
+    """The sandbox cannot be set up; the message says which part of it, and why."""
+
+
+# -- files: what may be read -------------------------------------------------------------------
+
+SYSTEM = (
+    # Programs and libraries.
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store",
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/alternatives",
+    # Time, types of files, fonts, certificates (not their private keys).
+    "/etc/localtime", "/etc/timezone", "/etc/mime.types", "/etc/fonts", "/etc/nsswitch.conf",
+    "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/ca-certificates",
+    # What torch, OpenMP and joblib ask about the processors and the memory.
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/version",
+    "/proc/filesystems", "/proc/vmstat", "/proc/sys/kernel", "/proc/sys/vm", "/proc/sys/fs",
+    "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage",
+    # macOS.
+    "/System", "/Library/Frameworks", "/Library/Fonts", "/private/var/db/timezone", "/opt/homebrew",
+)  # fmt: skip
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+SHARED_MEMORY = "/dev/shm"
+
+PARTS = (
+    "bin",
+    "lib",
+    "lib64",
+    "libexec",
+    "include",
+    "share",
+    "etc",
+    "Lib",
+    "DLLs",
+    "Frameworks",
+    "pyvenv.cfg",
+)
+"""What belongs to an installation of Python below its prefix: the prefix may be somebody's home."""
+
+SECRET = re.compile(
+    r"\.|(secrets?|credentials?)(\.|$)|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx|kdbx)$", re.IGNORECASE
+)
+"""Names in the project's folders that are withheld: all hidden ones, and what is called a secret."""
+
+ENTRIES = 4096
+"""Entries of a folder that are allowed one by one."""
+
+
+class Readable(NamedTuple):
+    """What may be read."""
+
+    whole: list[str]
+    """Files, and folders with everything below them."""
+    listed: list[str]
+    """Folders whose names (and those below) may be listed."""
+
+
+def is_shared(folder: str) -> bool:
+    """Whether a folder holds more than a project: a home, what is above one, a temporary folder."""
+    homes = [os.path.expanduser("~")]
+    try:
+        import pwd
+
+        homes += [pwd.getpwuid(os.getuid()).pw_dir]
+    except (ImportError, KeyError):
+        pass
+    crowded = [
+        *homes,
+        tempfile.gettempdir(),
+        "/tmp",
+        "/var/tmp",
+        "/dev/shm",
+        "/run",
+        "/etc",
+        "/proc",
+        "/home",
+    ]
+    real = os.path.join(os.path.realpath(folder), "")
+    return any(os.path.join(os.path.realpath(one), "").startswith(real) for one in crowded)
+
+
+def project_files(root: str, script: str) -> Readable:
+    """What may be read of the project at ``root`` for the script at ``script``.
+
+    Folders from the root down to the script's own are opened entry by entry, without the hidden
+    ones (``.git``, ``.env``, ``.ssh``), those whose names say that they hold a secret, and symbolic
+    links, which a project that somebody else wrote may point anywhere. Of a folder that holds more
+    than a project, such as the home folder, only the plain files beside the script are opened.
+    """
+    folder = os.path.realpath(os.path.dirname(script))
+    top = os.path.realpath(root)
+    if is_shared(top) or not (folder + os.sep).startswith(os.path.join(top, "")):
+        top = folder
+    if is_shared(folder):
+        return Readable(
+            [entry.path for entry in _visible(folder) if entry.is_file(follow_symlinks=False)], []
+        )
+    whole: list[str] = []
+    listed = [top]
+    while True:
+        below = os.path.relpath(folder, top).split(os.sep)[0]
+        whole += [entry.path for entry in _visible(top) if entry.name != below]
+        if top == folder:
+            return Readable(whole, listed)
+        top = os.path.join(top, below)
+
+
+def _visible(folder: str) -> list[os.DirEntry[str]]:
+    """The entries of a folder that are no secret and no symbolic link; folders and Python files first."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry for entry in entries if not SECRET.match(entry.name) and not entry.is_symlink()]
+    except OSError:
+        return []
+    found.sort(key=lambda entry: (not entry.is_dir(), not entry.name.endswith(".py"), entry.name))
+    return found[:ENTRIES]
+
+
+def interpreter_files() -> Readable:
+    """What this interpreter may read: itself, its libraries, its packages (editable ones too), the system."""
+    whole = list(SYSTEM)
+    for prefix in {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}:
+        whole += [os.path.join(prefix, part) for part in PARTS]
+    whole += [path for name, path in sysconfig.get_paths().items() if name != "data"]
+    for variable in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"):
+        whole += [entry for entry in os.environ.get(variable, "").split(os.pathsep) if entry]
+    whole = [path for path in whole if os.path.isabs(path) and os.path.exists(path) and not is_shared(path)]
+    listed = []
+    installed = tuple(os.path.join(os.path.realpath(path), "") for path in whole)
+    for entry in [*sys.path, *_editable()]:
+        real = os.path.realpath(entry)
+        if not entry or not os.path.exists(real) or (real + os.sep).startswith(installed) or is_shared(real):
+            continue
+        if os.path.isdir(real):
+            whole += [child.path for child in _visible(real)]
+            listed.append(real)
+        else:
+            whole.append(real)
+    for device in DEVICES:
+        whole.append(device)
+    return Readable(list(dict.fromkeys(whole)), listed)
+
+
+def _editable() -> list[str]:
+    """Folders and files of packages that setuptools has installed as editable, by an import hook."""
+    found: list[str] = []
+    for finder in sys.meta_path:
+        module = sys.modules.get(getattr(finder, "__module__", ""))
+        mapping = getattr(module, "MAPPING", None)
+        if isinstance(mapping, dict):
+            found += [path for path in mapping.values() if isinstance(path, str)]
+    return found
+
+
+# -- the kernel's interfaces -------------------------------------------------------------------
+
+LIBC = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+
+PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 1, 24, 38, 47
+PR_SET_CHILD_SUBREAPER = 36
+PR_CAP_AMBIENT_CLEAR_ALL = 4
+CAPABILITY_VERSION = 0x20080522
+CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000
+
+
+def _call(what: str, number: int, *arguments: Any) -> int:
+    """A system call by its number; raises :class:`SandboxError` with ``what`` if it fails."""
+    assert LIBC is not None
+    wide = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
+    result = int(LIBC.syscall(ctypes.c_long(number), *wide))
+    if result < 0:
+        raise SandboxError(what + ": " + os.strerror(ctypes.get_errno()))
+    return result
+
+
+def _prctl(what: str, *arguments: int) -> None:
+    assert LIBC is not None
+    padded = [ctypes.c_ulong(value) for value in (*arguments, 0, 0, 0, 0)[:5]]
+    if LIBC.prctl(*padded) < 0:
+        raise SandboxError(what + ": " + os.strerror(ctypes.get_errno()))
+
+
+# -- Landlock ----------------------------------------------------------------------------------
+
+LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
+"""The same numbers on every architecture."""
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+REMOVE_DIR, REMOVE_FILE, MAKE_CHAR, MAKE_DIR = 1 << 4, 1 << 5, 1 << 6, 1 << 7
+MAKE_REG, MAKE_SOCK, MAKE_FIFO, MAKE_BLOCK = 1 << 8, 1 << 9, 1 << 10, 1 << 11
+MAKE_SYM, REFER, TRUNCATE, IOCTL_DEV = 1 << 12, 1 << 13, 1 << 14, 1 << 15
+
+READING = EXECUTE | READ_FILE | READ_DIR
+WRITING = READ_FILE | WRITE_FILE | READ_DIR | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG
+WRITING |= MAKE_FIFO | MAKE_SYM | REFER | TRUNCATE
+OF_A_FILE = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+
+
+def landlock_abi() -> int:
+    """The version of Landlock that the kernel has, from 1 on.
+
+    Raises:
+        SandboxError: if it has none, or it is switched off.
+    """
+    if sys.platform != "linux":
+        raise SandboxError("Landlock: " + sys.platform + " is not Linux")
+    return _call("Landlock", LANDLOCK_CREATE_RULESET, None, 0, 1)
+
+
+def landlock(abi: int, readable: Readable, writable: list[str]) -> None:
+    """Refuse, from here on and to every process started from here, all other use of files.
+
+    Where the ABI has them, TCP (4), and signals and abstract sockets out of the sandbox (6), are
+    refused too.
+    """
+    handled = (1 << 13) - 1
+    for since, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV)):
+        handled |= right if abi >= since else 0
+    network = 3 if abi >= 4 else 0
+    scoped = 3 if abi >= 6 else 0
+    attributes = struct.pack("=QQQ", handled, network, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
+    ruleset = _call("Landlock", LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+    try:
+        rules = [(path, READING) for path in readable.whole] + [(path, READ_DIR) for path in readable.listed]
+        rules += [("/dev/null", READ_FILE | WRITE_FILE | TRUNCATE), ("/proc/self", READING)]
+        for path, rights in rules + [(path, WRITING) for path in writable]:
+            _allow(ruleset, path, rights & handled)
+        _prctl("no_new_privs", PR_SET_NO_NEW_PRIVS, 1)
+        _call("Landlock", LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(ruleset)
+
+
+def _allow(ruleset: int, path: str, rights: int) -> None:
+    try:
+        opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return  # What is not there, or cannot be reached anyway, needs no permission.
+    try:
+        if not os.path.isdir(path):
+            rights &= OF_A_FILE
+        if rights:
+            _call("Landlock: " + path, LANDLOCK_ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, opened), 0)
+    finally:
+        os.close(opened)
+
+
+# -- seccomp -----------------------------------------------------------------------------------
+
+MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+"""The column in the tables of numbers, and ``AUDIT_ARCH_*``, of each machine."""
+
+LAST = 462
+"""``mseal``: the last number that was looked at here; newer calls are answered "not implemented"."""
+
+X32 = 0x40000000
+
+REFUSED = {
+    # The network, and anything that reaches another program.
+    "socket": (41, 198), "bind": (49, 200), "connect": (42, 203), "listen": (50, 201), "accept": (43, 202),
+    "accept4": (288, 242), "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "msgget": (68, 186),
+    "msgsnd": (69, 189), "msgrcv": (70, 188), "msgctl": (71, 187), "semget": (64, 190), "semop": (65, 193),
+    "semctl": (66, 191), "semtimedop": (220, 192), "mq_open": (240, 180), "mq_unlink": (241, 181),
+    "inotify_init": (253, None), "inotify_init1": (294, 26),
+    # Other processes.
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
+    "process_madvise": (440, 440), "process_mrelease": (448, 448), "pidfd_getfd": (438, 438),
+    "pidfd_send_signal": (424, 424), "migrate_pages": (256, 238), "move_pages": (279, 239),
+    "sched_setparam": (142, 118), "sched_setscheduler": (144, 119), "sched_setattr": (314, 274),
+    "ioprio_set": (251, 30),
+    # Namespaces, mounts, and other ways around the rules for files.
+    "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "umount2": (166, 39),
+    "pivot_root": (155, 41), "chroot": (161, 51), "fsopen": (430, 430), "fsconfig": (431, 431),
+    "fsmount": (432, 432), "fspick": (433, 433), "move_mount": (429, 429), "open_tree": (428, 428),
+    "mount_setattr": (442, 442), "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265),
+    "fanotify_init": (300, 262), "fanotify_mark": (301, 263), "setxattr": (188, 5), "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7), "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
+    "quotactl": (179, 60), "quotactl_fd": (443, 443),
+    # The kernel itself.
+    "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "add_key": (248, 217),
+    "request_key": (249, 218), "keyctl": (250, 219), "kexec_load": (246, 104), "kexec_file_load": (320, 294),
+    "init_module": (175, 105), "finit_module": (313, 273), "delete_module": (176, 106), "reboot": (169, 142),
+    "swapon": (167, 224), "swapoff": (168, 225), "syslog": (103, 116), "acct": (163, 89), "iopl": (172, None),
+    "ioperm": (173, None), "modify_ldt": (154, None), "vhangup": (153, 58), "settimeofday": (164, 170),
+    "clock_settime": (227, 112), "adjtimex": (159, 171), "clock_adjtime": (305, 266),
+    "sethostname": (170, 161), "setdomainname": (171, 162), "personality": (135, 92), "seccomp": (317, 277),
+    "uselib": (134, None), "lookup_dcookie": (212, 18),
+}  # fmt: skip
+"""Calls that fail with "operation not permitted": their numbers on x86-64 and aarch64."""
+
+ABSENT = {
+    "clone3": (435, 435), "openat2": (437, 437), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427), "io_setup": (206, 0), "io_submit": (209, 2),
+    "memfd_create": (319, 279), "memfd_secret": (447, 447), "statmount": (457, 457), "listmount": (458, 458),
+}  # fmt: skip
+"""Calls that fail with "not implemented", so that the C library falls back to older ones.
+
+Their arguments lie in memory, where no filter can look (``clone3``, ``openat2``); or they are ways to
+do other calls unseen (``io_uring``); or memory that no limit counts (``memfd``).
+"""
+
+PRETENDED = {
+    "setsid": (112, 157), "setpgid": (109, 154),
+    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "chown": (92, None), "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54),
+    "utime": (132, None), "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88),
+}  # fmt: skip
+"""Calls that do nothing and say that they did.
+
+No process may leave the group by which it is ended. Owners, modes and times are not Landlock's, and
+what copies or unpacks files sets them without need.
+"""
+
+CLONES = {"clone": (56, 220), "fork": (57, None), "vfork": (58, None)}
+SIGNALS = {"kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131)}
+SIGNALS.update({"rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240)})
+SOCKETPAIR, SENDTO, IOCTL, FCNTL, PRCTL = (53, 199), (44, 206), (16, 29), (72, 25), (157, 167)
+PRLIMIT, SETPRIORITY, SETAFFINITY = (302, 261), (141, 140), (203, 122)
+TRUNCATE_CALL, OPEN, OPENAT = (76, 45), (2, None), (257, 56)
+
+CLONE_FORBIDDEN = 0x7E020000 | 0x8000 | 0x2000
+"""New namespaces, ``CLONE_PARENT`` (a child of the server) and ``CLONE_PTRACE``."""
+
+TERMINAL_QUESTIONS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x802C542A)
+"""TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, TCGETS2: no other ioctl is passed on."""
+
+F_SETSIG, F_SETOWN, F_SETOWN_EX = 10, 8, 15
+PR_SET_DUMPABLE = 4
+
+LOAD, JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+ALLOW, KILL, NOTIFY = 0x7FFF0000, 0x80000000, 0x7FC00000
+SECCOMP_SET_MODE_FILTER, NEW_LISTENER, WAIT_KILLABLE = 1, 1 << 3, 1 << 5
+
+
+def fails(number: int) -> int:
+    """The filter's answer that makes a call fail with ``number``; with 0 it seems to succeed."""
+    return 0x00050000 | number
+
+
+Instruction = tuple[int, int, int, int]
+"""An operation, how far to jump if true and if not, and an operand."""
+
+
+def program(machine: str, *, abi: int, notify: bool) -> list[Instruction]:
+    """The filter: a list of ``(operation, jump if true, jump if false, operand)``.
+
+    ``abi`` is Landlock's (0: none is in force), which decides what the filter must do in its place.
+    ``notify`` says that a supervisor answers for new processes, and for signals where Landlock does
+    not hold them back.
+    """
+    column, architecture = MACHINES[machine]
+    code: list[Instruction] = [
+        (LOAD, 0, 0, 4),
+        (JUMP_EQUAL, 1, 0, architecture),
+        (RETURN, 0, 0, KILL),
+        (LOAD, 0, 0, 0),
+    ]
+    if machine == "x86_64":
+        code += [(JUMP_GREATER_EQUAL, 0, 1, X32), (RETURN, 0, 0, KILL)]
+    code += [(JUMP_GREATER_EQUAL, 0, 1, LAST + 1), (RETURN, 0, 0, fails(errno.ENOSYS))]
+
+    def answer(numbers: tuple[int | None, ...], *block: Instruction) -> None:
+        number = numbers[column]
+        if number is not None:
+            code.extend([(JUMP_EQUAL, 0, len(block), number), *block])
+
+    def only(numbers: tuple[int | None, ...], error: int, *wanted: tuple[int, tuple[int, ...]]) -> None:
+        """Allow a call if each of these arguments is one of these values."""
+        block: list[Instruction] = []
+        for argument, values in wanted:
+            block.append(_low(argument))
+            for index, value in enumerate(values):
+                block.append((JUMP_EQUAL, len(values) - index, 0, value))
+            block.append((RETURN, 0, 0, fails(error)))
+        answer(numbers, *block, (RETURN, 0, 0, ALLOW))
+
+    for numbers in REFUSED.values():
+        answer(numbers, (RETURN, 0, 0, fails(errno.EPERM)))
+    for numbers in ABSENT.values():
+        answer(numbers, (RETURN, 0, 0, fails(errno.ENOSYS)))
+    for numbers in PRETENDED.values():
+        answer(numbers, (RETURN, 0, 0, fails(0)))
+    born = NOTIFY if notify else ALLOW
+    answer(
+        CLONES["clone"],
+        _low(0),
+        (JUMP_ANY_BIT, 0, 1, CLONE_FORBIDDEN),
+        (RETURN, 0, 0, fails(errno.EPERM)),
+        (RETURN, 0, 0, born),
+    )
+    answer(CLONES["fork"], (RETURN, 0, 0, born))
+    answer(CLONES["vfork"], (RETURN, 0, 0, born))
+    if abi < 6:
+        other = NOTIFY if notify else fails(errno.EPERM)
+        for numbers in SIGNALS.values():
+            own = (_low(0), (JUMP_EQUAL, 0, 1, os.getpid()), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, other))
+            answer(numbers, *own)
+    # A pair of connected streams cannot be turned to anywhere else, as datagram sockets can.
+    answer(
+        SOCKETPAIR,
+        _low(0),
+        (JUMP_EQUAL, 0, 3, int(socket.AF_UNIX)),
+        _low(1),
+        (AND, 0, 0, 0xF),
+        (JUMP_EQUAL, 1, 0, int(socket.SOCK_STREAM)),
+        (RETURN, 0, 0, fails(errno.EPERM)),
+        (RETURN, 0, 0, ALLOW),
+    )
+    only(SENDTO, errno.EPERM, (4, (0,)))
+    only(IOCTL, errno.ENOTTY, (1, TERMINAL_QUESTIONS))
+    # A signal for a descriptor goes to whom the descriptor's owner names.
+    owners = [(JUMP_EQUAL, 3 - index, 0, cmd) for index, cmd in enumerate((F_SETSIG, F_SETOWN, F_SETOWN_EX))]
+    answer(FCNTL, _low(1), *owners, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, fails(errno.EPERM)))
+    # The supervisor could not look into a process that makes itself private.
+    hide = (JUMP_EQUAL, 0, 1, PR_SET_DUMPABLE)
+    answer(PRCTL, _low(0), hide, (RETURN, 0, 0, fails(0)), (RETURN, 0, 0, ALLOW))
+    only(PRLIMIT, errno.EPERM, (0, (0, os.getpid())))
+    only(SETAFFINITY, errno.EPERM, (0, (0, os.getpid())))
+    only(SETPRIORITY, errno.EPERM, (0, (0,)), (1, (0,)))
+    if 0 < abi < 3:
+        # Landlock does not know of truncation yet, not even by opening a file for reading.
+        answer(TRUNCATE_CALL, (RETURN, 0, 0, fails(errno.EACCES)))
+        for numbers, argument in ((OPEN, 1), (OPENAT, 2)):
+            answer(
+                numbers,
+                _low(argument),
+                (AND, 0, 0, os.O_TRUNC | os.O_ACCMODE),
+                (JUMP_EQUAL, 0, 1, os.O_TRUNC | os.O_RDONLY),
+                (RETURN, 0, 0, fails(errno.EACCES)),
+                (RETURN, 0, 0, ALLOW),
+            )
+    return [*code, (RETURN, 0, 0, ALLOW)]
+
+
+def _low(argument: int) -> Instruction:
+    """Load the low half of an argument: all that the kernel itself reads of an ``int``."""
+    return (LOAD, 0, 0, 16 + 8 * argument)
+
+
+def seccomp(abi: int, supervised: bool) -> int | None:
+    """Put the filter on this process; returns the descriptor on which it asks its supervisor.
+
+    The kernel may refuse the latter (before 5.5, in gVisor, or if an outer sandbox already answers):
+    then there is none, and the supervisor only counts.
+    """
+    machine = platform.machine()
+    if machine not in MACHINES or sys.byteorder != "little" or sys.maxsize < 1 << 32:
+        raise SandboxError("seccomp: there is no filter for " + machine)
+    _prctl("no_new_privs", PR_SET_NO_NEW_PRIVS, 1)
+    number = REFUSED["seccomp"][MACHINES[machine][0]]
+    assert number is not None
+    for flags in (NEW_LISTENER | WAIT_KILLABLE, NEW_LISTENER) if supervised else ():
+        try:
+            return _install(number, flags, program(machine, abi=abi, notify=True))
+        except SandboxError:
+            continue
+    _install(number, 0, program(machine, abi=abi, notify=False))
+    return None
+
+
+def _install(number: int, flags: int, code: list[Instruction]) -> int:
+    instructions = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in code))
+    header = struct.pack("@HP", len(code), ctypes.addressof(instructions))
+    return _call("seccomp", number, SECCOMP_SET_MODE_FILTER, flags, header)
+
+
+# -- all of it ---------------------------------------------------------------------------------
+
+
+class Confinement(NamedTuple):
+    """What a process is to be confined to."""
+
+    level: str
+    readable: Readable
+    writable: list[str]
+    memory: int = 0
+    """Bytes of a private ``/dev/shm``; 0 for none, and then nothing there can be used."""
+    newest: int = 99
+    """Use Landlock as if the kernel had no newer ABI than this."""
+
+
+def confine(box: Confinement, supervised: bool = False) -> int | None:
+    """Confine this process, which must have one thread only, and all that it starts, for good.
+
+    Returns the descriptor on which a supervisor is asked, if ``supervised`` and the kernel can.
+
+    Raises:
+        SandboxError: if a part of it is not to be had; the process must then not go on.
+    """
+    abi = 0
+    writable = list(box.writable)
+    if sys.platform == "linux" and box.level in (LANDLOCK, BUBBLEWRAP):
+        if box.memory:
+            private_shared_memory(box.memory)
+            writable.append(SHARED_MEMORY)
+        drop_capabilities()
+        if box.level == LANDLOCK:
+            abi = min(landlock_abi(), box.newest)
+            landlock(abi, box.readable, writable)
+        # After the capabilities: their loss takes this promise back.
+        _prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, int(signal.SIGKILL))
+        return seccomp(abi, supervised)
+    return None
+
+
+def private_shared_memory(size: int) -> None:
+    """Replace ``/dev/shm``, for this process and what it starts, by an empty one of ``size`` bytes.
+
+    Locks and shared tensors live there under names, so that no rule for files could tell those of
+    other programs apart.
+
+    Raises:
+        SandboxError: if the system allows no namespaces here.
+    """
+    assert LIBC is not None
+    user, group = os.getuid(), os.getgid()
+    if LIBC.unshare(CLONE_NEWNS):
+        if LIBC.unshare(CLONE_NEWNS | CLONE_NEWUSER):
+            raise SandboxError("namespaces: " + os.strerror(ctypes.get_errno()))
+        for name, text in (("uid_map", f"{user} {user} 1"), ("setgroups", "deny")):
+            _tell("/proc/self/" + name, text)
+        _tell("/proc/self/gid_map", f"{group} {group} 1")
+    options = f"size={size},nr_inodes=4096,mode=1777".encode()
+    flags = MS_NOSUID | MS_NODEV | MS_NOEXEC
+    if LIBC.mount(None, b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None) or LIBC.mount(
+        b"tmpfs", SHARED_MEMORY.encode(), b"tmpfs", ctypes.c_ulong(flags), options
+    ):
+        raise SandboxError("a private " + SHARED_MEMORY + ": " + os.strerror(ctypes.get_errno()))
+
+
+def _tell(path: str, text: str) -> None:
+    try:
+        with open(path, "w") as file:
+            file.write(text)
+    except OSError as error:
+        raise SandboxError("namespaces: " + str(error)) from None
+
+
+def drop_capabilities() -> None:
+    """Give up every privilege of root, and the ways to get one back."""
+    assert LIBC is not None
+    number = 0
+    while LIBC.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0) == 0:
+        number += 1
+    LIBC.prctl(PR_CAP_AMBIENT, ctypes.c_ulong(PR_CAP_AMBIENT_CLEAR_ALL), 0, 0, 0)
+    header = struct.pack("=Ii", CAPABILITY_VERSION, 0)
+    if LIBC.capset(header, bytes(24)):
+        raise SandboxError("capabilities: " + os.strerror(ctypes.get_errno()))
+
+
+def adopt_orphans() -> None:
+    """Become the parent of what children leave behind, so that its end can be waited for."""
+    if LIBC is not None and sys.platform == "linux":
+        _prctl("PR_SET_CHILD_SUBREAPER", PR_SET_CHILD_SUBREAPER, 1)
+
+
+def hand_over(channel: socket.socket, descriptor: int | None) -> None:
+    """Give the supervisor the descriptor on which it is asked, if there is one, and keep none."""
+    rights = [] if descriptor is None else [
+        (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))
+    ]  # fmt: skip
+    channel.sendmsg([b"." if descriptor is None else b"+"], rights)
+    channel.close()
+    if descriptor is not None:
+        os.close(descriptor)
+
+
+# -- other programs' sandboxes -------------------------------------------------------------------
+
+
+def bubblewrap(readable: Readable, writable: list[str], own: list[str], memory: int) -> list[str]:
+    """The command before a command that runs it in namespaces of its own, by ``bwrap``.
+
+    ``own`` are files of gradfix that the command needs, ``memory`` the bytes of its ``/dev/shm``.
+    """
+    command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--proc", "/proc"]
+    command += ["--dev", "/dev", "--size", str(memory), "--tmpfs", SHARED_MEMORY]
+    for path in sorted({*readable.whole, *own}):
+        if not path.startswith(("/dev/", "/proc/")):
+            command += ["--ro-bind-try", path, path]
+    for path in writable:
+        command += ["--bind", path, path]
+    # What was made to mount things on is in memory, where no limit counts it.
+    return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--"]
+
+
+def seatbelt(readable: Readable, writable: list[str], own: list[str]) -> list[str]:
+    """The command before a command that runs it under a profile of macOS's ``sandbox-exec``."""
+    return ["sandbox-exec", "-p", seatbelt_profile(readable, writable, own)]
+
+
+def seatbelt_profile(readable: Readable, writable: list[str], own: list[str]) -> str:
+    """The profile: all is refused but what is named. Metadata (not contents) can be asked for anywhere."""
+
+    def paths(kind: str, names: list[str]) -> str:
+        both = dict.fromkeys(path for name in names for path in (name, os.path.realpath(name)))
+        return "".join("\n  (" + kind + " " + json.dumps(name) + ")" for name in both)
+
+    return "\n".join(
+        [
+            "(version 1)",
+            "(deny default)",
+            "(allow process-fork)",
+            "(allow signal (target same-sandbox))",
+            "(allow sysctl-read)",
+            "(allow file-read-metadata)",
+            "(allow ipc-posix-sem)",
+            "(allow ipc-posix-shm)",
+            '(allow file-read* (literal "/")' + paths("subpath", [*readable.whole, *own, *writable]) + ")",
+            "(allow file-read-data" + paths("literal", [*readable.listed, *DEVICES]) + ")",
+            "(allow process-exec" + paths("subpath", readable.whole) + ")",
+            "(allow file-write*" + paths("subpath", writable) + ")",
+            '(allow file-write-data (literal "/dev/null"))',
+        ]
+    )
+
+
+# -- which level there is ------------------------------------------------------------------------
+
+
+def tried(folder: str, canary: str) -> str | None:
+    """From inside a sandbox: what it failed to refuse, or refused though it should not have."""
+    try:
+        with open(os.path.join(folder, "inside"), "w") as file:
+            file.write("1")
+    except OSError as error:
+        return "it cannot write to its own folder (" + str(error) + ")"
+    for flags, what in ((os.O_RDONLY, "be read"), (os.O_WRONLY, "be written")):
+        try:
+            os.close(os.open(canary, flags))
+            return "a file outside can still " + what
+        except OSError:
+            pass
+    for family in (socket.AF_INET, socket.AF_UNIX):
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as made:
+                made.settimeout(1)
+                made.connect(("192.0.2.1", 9) if family == socket.AF_INET else canary)
+            return "the network can still be reached"
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.EACCES, errno.ENETUNREACH, errno.ENOENT):
+                return "the network is not refused (" + str(error) + ")"
+    return None
+
+
+def try_confining(memory: int, newest: int = 99) -> str | None:
+    """Confine a process made for it with Landlock, and return why that does not hold, if so."""
+    with tempfile.TemporaryDirectory(prefix="gradfix-") as temporary:
+        folder = os.path.realpath(temporary)
+        inside, canary = os.path.join(folder, "in"), os.path.join(folder, "canary")
+        os.mkdir(inside)
+        with open(canary, "w") as file:
+            file.write("1")
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                files = interpreter_files()
+                confine(Confinement(LANDLOCK, files, [inside], memory, newest))
+                said = tried(inside, canary)
+            except BaseException as error:
+                said = str(error)
+            os.write(writing, (said or "").encode()[:1000])
+            os._exit(0 if said is None else 1)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as pipe:
+            said = pipe.read().decode()
+        _, status = os.waitpid(child, 0)
+        return None if status == 0 else said or f"a confined process was ended by signal {status & 0x7F}"
+
+
+def describe() -> dict[str, Any]:
+    """What this interpreter can have here: ``landlock`` (its ABI), ``memory`` (whether a private
+    ``/dev/shm`` is to be had), ``why`` (why there is no Landlock), and the files that it needs."""
+    found: dict[str, Any] = {"landlock": 0, "memory": False, "why": "", "files": interpreter_files()}
+    try:
+        found["landlock"] = landlock_abi()
+        why = try_confining(0)
+        if why is not None:
+            found["landlock"], found["why"] = 0, why
+        found["memory"] = why is None and try_confining(1 << 20) is None
+    except SandboxError as error:
+        found["why"] = str(error)
+    return found
+
+
+class Level(NamedTuple):
+    """A level that holds here."""
+
+    name: str
+    detail: str = ""
+    memory: bool = False
+    """Whether a private ``/dev/shm`` is to be had."""
+    readable: Readable = Readable([], [])
+    """What the interpreter needs (where a program puts each run into its sandbox)."""
+    newest: int = 99
+    """Use Landlock as if the kernel had no newer ABI than this."""
+
+    def __str__(self) -> str:
+        return self.name + (" (" + self.detail + ")" if self.detail else "")
+
+    @property
+    def apart(self) -> bool:
+        """Whether each run must be started within the sandbox, as a process of its own."""
+        return self.name in (BUBBLEWRAP, SEATBELT)
+
+    def command(self, readable: Readable, writable: list[str], memory: int) -> list[str]:
+        """The command before a command that runs it with these files in this sandbox."""
+        files = Readable(self.readable.whole + readable.whole, self.readable.listed + readable.listed)
+        own = [os.path.dirname(os.path.abspath(__file__))]
+        if self.name == BUBBLEWRAP:
+            return bubblewrap(files, writable, own, memory)
+        return seatbelt(files, writable, own) if self.name == SEATBELT else []
+
+
+UNSANDBOXED = Level(RLIMITS, memory=True)
+
+
+def choose(executable: str) -> Level:
+    """The level that runs of this interpreter can have on this machine.
+
+    Raises:
+        SandboxError: if there is none; the message says why.
+    """
+    asked = _asked([executable, os.path.abspath(__file__)])
+    abi, why = asked.get("landlock", 0), asked.get("why", "")
+    if abi:
+        detail = f"Landlock ABI {abi}, {'private' if asked['memory'] else 'no'} shared memory"
+        return Level(LANDLOCK, detail, asked["memory"])
+    files = Readable(*asked.get("files", ([], [])))
+    name = SEATBELT if sys.platform == "darwin" else BUBBLEWRAP
+    program = "sandbox-exec" if name == SEATBELT else "bwrap"
+    if sys.platform not in ("darwin", "linux"):
+        raise SandboxError(sys.platform + " has none that gradfix knows")
+    if shutil.which(program) is None:
+        raise SandboxError((why + "; " if why else "") + "there is no " + program)
+    level = Level(name, "", True, files)
+    with tempfile.TemporaryDirectory(prefix="gradfix-") as temporary:
+        folder = os.path.realpath(temporary)
+        os.mkdir(os.path.join(folder, "in"))
+        with open(os.path.join(folder, "canary"), "w") as file:
+            file.write("1")
+        inside = [executable, os.path.abspath(__file__), "--inside", os.path.join(folder, "in")]
+        wrong = _asked([*level.command(Readable([], []), [inside[-1]], 1 << 20), *inside]).get("why")
+    if wrong:
+        raise SandboxError("; ".join(part for part in (why, program + ": " + wrong) if part))
+    return level
+
+
+def _asked(command: list[str]) -> dict[str, Any]:
+    """What a process of :func:`main` answers; ``why`` says what went wrong if it does not."""
+    try:
+        # In a folder that nobody's modules lie in.
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+            check=False,
+            cwd=os.path.dirname(os.path.abspath(__file__)),
+        )
+        answer = json.loads(done.stdout or b"{}")
+        if isinstance(answer, dict) and answer:
+            return answer
+        last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1]
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        last = str(error)
+    return {"landlock": 0, "why": last}
+
+
+def main(arguments: list[str]) -> None:
+    """See the module's docstring."""
+    if arguments[:1] == ["--inside"]:
+        folder = arguments[1]
+        try:
+            confine(Confinement(BUBBLEWRAP, Readable([], []), []))
+            why = tried(folder, os.path.join(os.path.dirname(folder), "canary"))
+        except SandboxError as error:
+            why = str(error)
+        print(json.dumps({"why": why}))
+        return
+    print(json.dumps(describe()))
+
+
+if __name__ == "__main__":
+    # The folder of this file holds modules whose names may be those of others.
+    sys.path[:] = [
+        entry for entry in sys.path if os.path.abspath(entry) != os.path.dirname(os.path.abspath(__file__))
+    ]
+    main(sys.argv[1:])
