@@ -9,8 +9,8 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
 
 A job is a JSON object: ``path`` (the script's own path), ``source`` (the text to run in its
 place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
-directory), ``args``, ``seed``, ``keep``, ``still`` and ``limits`` (``steps``, ``backwards``,
-``seconds``, ``memory`` and ``file`` in bytes).
+directory), ``args``, ``seed``, ``keep``, ``still``, ``fake`` and ``limits`` (``steps``,
+``backwards``, ``seconds``, ``memory`` and ``file`` in bytes).
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
@@ -83,6 +83,21 @@ def kind_of(error: BaseException) -> str:
     return "other"
 
 
+@functools.lru_cache(None)
+def provenance() -> Any:
+    """The module beside this file, which is on no import path."""
+    import importlib.util
+
+    specification = importlib.util.spec_from_file_location(
+        "_gradfix_provenance", os.path.join(HERE, "provenance.py")
+    )
+    assert specification is not None and specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[specification.name] = module
+    specification.loader.exec_module(module)
+    return module
+
+
 class Slot:
     """A parameter of an optimizer, and the backward calls whose gradients it holds."""
 
@@ -141,6 +156,7 @@ class Recorder:
         self.projects: dict[str, bool] = {}
         self.backwards = self.steps = self.errors = 0
         self.depth = threading.local()
+        self.provenance = provenance().Provenance()
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -155,7 +171,8 @@ class Recorder:
         self.lock.acquire()
         # A signal may have come in the middle of describing something: nothing is described then.
         calm = how in ("finished", "error")
-        leaves = {name: self.describe(leaf.grad) for name, leaf in self.leaves.values()} if calm else {}
+        with self.bookkeeping():
+            leaves = {name: self.describe(leaf.grad) for name, leaf in self.leaves.values()} if calm else {}
         self.emit("end", how=how, raised=raised, leaves=leaves, seconds=time.monotonic() - self.started)
         with contextlib.suppress(Exception):
             sys.stdout.flush()
@@ -165,8 +182,11 @@ class Recorder:
     @contextlib.contextmanager
     def bookkeeping(self) -> Any:
         """Around the recorder's own work: its failure ends the run, and is never taken for the script's."""
+        from torch.utils._python_dispatch import _disable_current_modes
+
         try:
-            yield
+            with _disable_current_modes():
+                yield
         except Exception:
             self.emit("trouble", message=traceback.format_exc(limit=-3))
             self.finish("trouble")
@@ -499,7 +519,8 @@ class Recorder:
                 if index == owner:
                     slot.refresh()
                     tensor = slot.tensor
-                    rows.append([self.describe(tensor.grad), self.describe(tensor), list(slot.feeds)])
+                    hashes = [self.provenance.of(tensor.grad), self.provenance.of(tensor)]
+                    rows.append([self.describe(tensor.grad), self.describe(tensor), list(slot.feeds), *hashes])
             self.emit("step", optimizer=owner, at=at, random=self.random_state(), parameters=rows)
         self.steps += 1
 
@@ -742,6 +763,7 @@ def run(job: dict[str, Any]) -> None:
         sketch=SKETCH,
     )
     recorder.install()
+    provenance().install(recorder.provenance)
     sys.argv = [path, *job["args"]]
     sys.path.insert(0, os.path.dirname(path))
     main = types.ModuleType("__main__")
@@ -760,6 +782,7 @@ def run(job: dict[str, Any]) -> None:
                     lambda saved: saved.detach().clone(), lambda kept: kept
                 )
             )
+        stack.enter_context(recorder.provenance)
         try:
             exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
         except SystemExit as leaving:
@@ -792,6 +815,7 @@ def warm() -> dict[str, Any]:
     with contextlib.suppress(ImportError):
         import numpy  # noqa: F401
     torch.set_num_threads(1)
+    provenance()
     try:
         from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: F401
     except ImportError:

@@ -160,6 +160,11 @@ class ParameterState:
     feeds: tuple[int, ...]
     """The backward calls that accumulated into the gradient since it was last cleared
     (:data:`BY_HAND` for anything else that assigned it)."""
+    gradient_hash: str | None = None
+    """How the gradient was computed, see ``provenance.py``: equal hashes of two runs with the same seed
+    prove equal bits, different ones prove nothing. ``None`` where nothing is known."""
+    value_hash: str | None = None
+    """How the parameter's value was computed."""
 
     @property
     def moves(self) -> bool:
@@ -432,8 +437,8 @@ class _Loader:
             )
         if raw["event"] == "step":
             states = (
-                ParameterState(self.values(gradient), self.given(value), tuple(feeds))
-                for gradient, value, feeds in raw["parameters"]
+                ParameterState(self.values(gradient), self.given(value), tuple(feeds), *hashes)
+                for gradient, value, feeds, *hashes in raw["parameters"]
             )
             return Step(raw["optimizer"], place, raw["random"], tuple(states))
         return Failure(
