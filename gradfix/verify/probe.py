@@ -520,7 +520,9 @@ class Recorder:
                     slot.refresh()
                     tensor = slot.tensor
                     hashes = [self.provenance.of(tensor.grad), self.provenance.of(tensor)]
-                    rows.append([self.describe(tensor.grad), self.describe(tensor), list(slot.feeds), *hashes])
+                    rows.append(
+                        [self.describe(tensor.grad), self.describe(tensor), list(slot.feeds), *hashes]
+                    )
             self.emit("step", optimizer=owner, at=at, random=self.random_state(), parameters=rows)
         self.steps += 1
 

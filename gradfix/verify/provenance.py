@@ -663,5 +663,8 @@ def install(provenance: Provenance) -> None:
         provenance.denormals = mode
         return real_denormal(mode)
 
-    for owner, name, wrapped in ((threading.Thread, "start", start), (torch, "set_flush_denormal", set_flush_denormal)):
+    for owner, name, wrapped in (
+        (threading.Thread, "start", start),
+        (torch, "set_flush_denormal", set_flush_denormal),
+    ):
         setattr(owner, name, wrapped)

@@ -75,6 +75,11 @@ class Values:
     """Otherwise projections on random signs that are the same in every run."""
 
     @property
+    def numeric(self) -> bool:
+        """Whether there are numbers at all; a run without data knows shapes and hashes only."""
+        return self.exact is not None or bool(self.sketch)
+
+    @property
     def zero(self) -> bool:
         """Whether every element is zero."""
         return self.largest == 0.0

@@ -607,6 +607,9 @@ class _Trial:
         for one in checks:
             if one.name == "fixed-runs" and one.verdict == "not checked":
                 return "not run", one.detail
+        doubted = next((c.detail for c in checks if c.detail.startswith(claims.CONTRADICTION)), None)
+        if doubted is not None:
+            return "not run", doubted
         held = [check for check in checks if check.verdict == "holds"]
         settled = {check.subject for check in held if check.name in ("unchanged", "reference")}
         for one in checks:
