@@ -29,6 +29,7 @@ import ctypes
 import functools
 import gc
 import hashlib
+import importlib.util
 import itertools
 import json
 import linecache
@@ -52,6 +53,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # The folder of this file holds modules (`runner`, `recording`) whose names a script may use too.
 sys.dont_write_bytecode = True
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != HERE]
+
+
+def companion(name: str) -> Any:
+    """A module that stands beside this file, loaded by its path, for that folder is on no import path."""
+    spec = importlib.util.spec_from_file_location("_gradfix_" + name, os.path.join(HERE, name + ".py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
 
 EXACT = 10_000
 """Tensors up to this many elements are stored whole, larger ones as a sketch."""
@@ -85,17 +97,8 @@ def kind_of(error: BaseException) -> str:
 
 @functools.lru_cache(None)
 def provenance() -> Any:
-    """The module beside this file, which is on no import path."""
-    import importlib.util
-
-    specification = importlib.util.spec_from_file_location(
-        "_gradfix_provenance", os.path.join(HERE, "provenance.py")
-    )
-    assert specification is not None and specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module
-    specification.loader.exec_module(module)
-    return module
+    """The module that hashes how tensors came about; it imports torch."""
+    return companion("provenance")
 
 
 class Slot:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import functools
 import json
+import multiprocessing
+import multiprocessing.util
 import os
 import queue
 import re
@@ -21,8 +23,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -306,6 +309,14 @@ class Runner:
             shutil.rmtree(folder, ignore_errors=True)
         return [self._results[job] for job in wanted]
 
+    def allow(self, total: float) -> None:
+        """Begin a new span of ``total`` seconds for everything."""
+        self._deadline = time.monotonic() + total
+
+    def forget_all_but(self, sources: Collection[str]) -> None:
+        """Drop the results of runs of other texts than these; they hold all the gradients."""
+        self._results = {job: found for job, found in self._results.items() if job.source in sources}
+
     def _prepare(self, job: Job) -> Path:
         folder = self._folder / str(self._count)
         self._count += 1
@@ -508,16 +519,71 @@ def verify_rewrites(
 def _verify(trials: Sequence[_Trial], interpreter: Interpreter, total: float) -> list[Evidence]:
     started = time.monotonic()
     try:
-        with Runner(interpreter.executable, total=total) as runner:
+        with _runner(interpreter.executable, total) as runner:
             # The originals first: for one that cannot be run, nothing else needs to be.
             runner.run(trial.before(trial.seeds[0]) for trial in trials)
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
             runner.run(job for trial in runnable for _, job in trial.versions())
             found = [trial.evidence(runner) for trial in trials]
+            texts = [(trial.rewrite.before, trial.rewrite.after) for trial in trials]
+            # What a fix has made of a file is the original of the next one.
+            runner.forget_all_but({text for pair in texts for text in pair})
     except CannotRun as error:
         found = [Evidence("not run", str(error)) for _ in trials]
     seconds = time.monotonic() - started
     return [replace(evidence, interpreter=interpreter.chosen, seconds=seconds) for evidence in found]
+
+
+class _Servers:
+    """The runners that are kept open, by interpreter; each process has its own."""
+
+    def __init__(self) -> None:
+        self._runners: dict[tuple[int, str], Runner] = {}
+
+    def runner(self, executable: str, total: float) -> Runner:
+        key = os.getpid(), executable
+        runner = self._runners.get(key)
+        if runner is None:
+            runner = self._runners[key] = Runner(executable, total=total).__enter__()
+            if multiprocessing.parent_process() is not None:
+                # A process of a pool leaves without coming back to where it was forked.
+                multiprocessing.util.Finalize(self, self.close, exitpriority=10)
+        runner.allow(total)
+        return runner
+
+    def close(self) -> None:
+        """End the servers of this process."""
+        for process, executable in list(self._runners):
+            if process == os.getpid():
+                self._runners.pop((process, executable)).__exit__(None, None, None)
+
+
+_servers: ContextVar[_Servers | None] = ContextVar("_servers", default=None)
+
+
+@contextmanager
+def servers_kept() -> Iterator[None]:
+    """Within it, verifications share one server for each interpreter: torch is imported once for all.
+
+    Of two verifications in a row, a run that both need happens once.
+    """
+    servers = _Servers()
+    token = _servers.set(servers)
+    try:
+        yield
+    finally:
+        _servers.reset(token)
+        servers.close()
+
+
+@contextmanager
+def _runner(executable: str, total: float) -> Iterator[Runner]:
+    servers = _servers.get()
+    if servers is not None:
+        yield servers.runner(executable, total)
+    else:
+        with Runner(executable, total=total) as runner:
+            yield runner
 
 
 @dataclass(frozen=True)
