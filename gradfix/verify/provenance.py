@@ -31,6 +31,7 @@ import contextlib
 import ctypes
 import functools
 import hashlib
+import math
 import os
 import platform
 import sys
@@ -138,8 +139,8 @@ class Operation:
         ]
         self.writes = frozenset(writes)
         plain = self.name[:-1] if self.name.endswith("_") and not self.name.startswith("__") else self.name
-        names = [name for name, _ in self.parameters]
-        self.alpha = names.index("alpha") if "alpha" in names else None
+        self.names = [name for name, _ in self.parameters]
+        self.alpha = self.names.index("alpha") if "alpha" in self.names else None
         self.exact = self.ours and plain in EXACT | MOVES and "mode" not in self.overload
         self.plain = plain if self.exact else self.name
         self.per_item = self.ours and self.name.startswith(("_foreach_", "_fused_"))
@@ -420,16 +421,28 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """The tensors of a list, each by itself (on the CPU these kernels are loops over the lists)."""
         lists = [value for value in bound if isinstance(value, (list, tuple)) and [*tensors(value)]]
         count = len(lists[0]) if lists else 0
-        listed = [_STORAGE(t)._cdata for t in tensors(bound) if strided(t)]
-        if any(len(value) not in (0, count) for value in lists) or len({*listed}) < len(listed):
+        if any(len(value) not in (0, count) for value in lists):
             return self.general(operation, bound)
-        names = []
-        for item in range(count):
-            own = [
+        items = [
+            [
                 value[item] if isinstance(value, (list, tuple)) and len(value) == count else value
                 for value in bound
             ]
-            names.append(self.general(operation, own))
+            for item in range(count)
+        ]
+        memory = [{_STORAGE(t)._cdata for t in tensors(own) if strided(t)} for own in items]
+        apart = sum(len(own) for own in memory) == len(set().union(*memory))
+        if operation.name == "_fused_sgd_":
+            # The first step writes the momentum, whatever it was.
+            fresh = bool(bound[operation.names.index("is_first_step")])
+            momentum = operation.names.index("momentum_buffer_list")
+            items = [
+                [None if fresh and number == momentum else value for number, value in enumerate(own)]
+                for own in items
+            ]
+        if not apart:
+            return self.general(operation, bound)
+        names = [self.general(operation, own) for own in items]
 
         def name(which: Any, tensor: torch.Tensor) -> str | None:
             argument, item = which if isinstance(which, tuple) else (None, which)
@@ -453,11 +466,11 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def masked(self, operation: Operation, bound: list[Any]) -> Namer:
         """Gradients of input, weight and bias, of which a mask asks for some."""
-        at = [number for number, (name, _) in enumerate(operation.parameters) if name == "output_mask"]
-        if len(at) != 1 or operation.overload:
+        if "output_mask" not in operation.names or operation.overload:
             return self.general(operation, bound)
-        mask = [*bound[at[0]]]
-        name = self.general(operation, [*bound[: at[0]], None, *bound[at[0] + 1 :]])
+        at = operation.names.index("output_mask")
+        mask = [*bound[at]]
+        name = self.general(operation, [*bound[:at], None, *bound[at + 1 :]])
 
         def named(which: Any, tensor: torch.Tensor) -> str | None:
             return digest(name(which, tensor), None if which == 0 else mask[1:])
@@ -468,9 +481,11 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Sums and products of two operands, in either order."""
         one, other, *_ = bound
         both = [item for item in (one, other) if isinstance(item, torch.Tensor)]
-        once = operation.alpha is None or bound[operation.alpha] == 1
-        if len(both) < 2 or not once or any(t.is_complex() for t in both):
+        factor = 1 if operation.alpha is None else bound[operation.alpha]
+        if len(both) < 2 or any(t.is_complex() for t in both):
             return self.general(operation, bound)
+        if factor != 1:
+            return self.scaled(operation, bound, factor)
         values = [self.value(t) for t in both]
         if operation.plain == "add" and one.dtype == other.dtype and one.shape == other.shape:
             nothing = full(0, one.dtype, tuple(one.shape))
@@ -482,6 +497,18 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     return lambda which, tensor: sum_is
         whole = digest(operation.plain, sorted(values))
         return lambda which, tensor: digest(whole, tensor.dtype, tuple(tensor.shape))
+
+    def scaled(self, operation: Operation, bound: list[Any], factor: Any) -> Namer:
+        """A sum with a factor, as of a weight and its gradient: zeros change nothing."""
+        one, other = bound[:2]
+        alike = one.dtype == other.dtype and one.shape == other.shape and one.is_floating_point()
+        if alike and isinstance(factor, float) and math.isfinite(factor):
+            nothing = self.value(other) == full(0, one.dtype, tuple(one.shape))
+            # A negative factor makes negative zeros of them, and those leave either zero as it is.
+            if nothing and (factor < 0 or self.no_negative_zero(one)):
+                value = self.value(one)
+                return lambda which, tensor: value
+        return self.general(operation, bound)
 
     def no_negative_zero(self, tensor: torch.Tensor) -> bool:
         """Whether adding zeros surely changes no bit."""
