@@ -13,6 +13,7 @@ import contextlib
 import copy
 import hashlib
 import io
+import signal
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -23,7 +24,6 @@ import torch
 from agreement import program
 from choices import Choices, Seeded
 from outcome import FILE
-from reality import Unsuitable, _limited
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -50,6 +50,30 @@ def bits(tensor: torch.Tensor) -> str:
     raw = dense.contiguous().view(-1).view(torch.uint8).numpy().tobytes() if dense.numel() else b""
     head = repr((dense.dtype, tuple(dense.shape))).encode()
     return hashlib.blake2b(head + raw, digest_size=16).hexdigest()
+
+
+SECONDS = 5
+"""Programs take milliseconds; a mutation may make one that does not end."""
+
+
+class TooLong(BaseException):
+    """The program does not end; no `except` of its own, nor of what watches it, is to stop this."""
+
+
+@contextlib.contextmanager
+def limited() -> Iterator[None]:
+    """Stop a program that does not end by itself."""
+
+    def stop(number: int, frame: object) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class Watching(Provenance):
@@ -83,7 +107,7 @@ def observe(source: str, provenance: Provenance | None = None) -> tuple[dict[Pla
     why no hash could be trusted, if so.
 
     Raises:
-        Unsuitable: the program takes too long.
+        TooLong: the program does not end.
     """
     provenance = provenance or Provenance()
     seen: dict[Place, Seen] = {}
@@ -122,10 +146,8 @@ def observe(source: str, provenance: Provenance | None = None) -> tuple[dict[Pla
         code = compile(source, FILE, "exec")
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), provenance:
             warnings.simplefilter("ignore")
-            with _limited():
+            with limited():
                 exec(code, {"__name__": "__main__"})
-    except Unsuitable:
-        raise
     except Exception:
         pass  # what was seen before counts
     finally:
@@ -206,7 +228,7 @@ def compare_many(seed: object, numbers: range, mutants: int = 4) -> Tally:
         choices = Choices(Seeded(f"mutants of {seed}.{number}"))
         try:
             original, lost = observe(source)
-        except Unsuitable:
+        except TooLong:
             continue
         tally.add(source, original, lost)
         versions = [(source, original)]
@@ -214,7 +236,7 @@ def compare_many(seed: object, numbers: range, mutants: int = 4) -> Tally:
             changed = mutated(source, choices)
             try:
                 seen, lost = observe(changed)
-            except Unsuitable:
+            except TooLong:
                 continue
             tally.add(changed, seen, lost)
             for text, earlier in versions:

@@ -19,8 +19,7 @@ import pytest
 import torch
 from agreement import program
 from choices import Choices, Seeded
-from hashing import Tally, Watching, compare_many, mutated, observe
-from reality import Unsuitable
+from hashing import Tally, TooLong, Watching, compare_many, mutated, observe
 
 import gradfix.verify.provenance as provenance
 
@@ -56,7 +55,7 @@ def test_equal_hashes_mean_equal_bits_after_every_operation() -> None:
         watching.table = table
         try:
             _, lost = observe(program("operations", number)[0], watching)
-        except Unsuitable:
+        except TooLong:
             continue
         assert lost is None
         wrong.update(watching.wrong)
