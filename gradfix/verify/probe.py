@@ -14,7 +14,8 @@ directory), ``args``, ``seed``, ``keep``, ``still``, ``fake`` and ``limits`` (``
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
-weights back after each optimizer step, so that a forward repeated later computes the same.
+weights back after each optimizer step, so that a forward repeated later computes the same. ``fake``
+computes nothing (see ``dataless.py``): there are shapes, hashes and errors, and no values.
 
 It writes ``events.jsonl``, one event a line and flushed, so that a process that is killed leaves
 what it had seen, and ``values.bin``, float64 values that events point into. What is watched runs
@@ -132,7 +133,9 @@ class Slot:
 
 
 def nonzero(tensor: torch.Tensor) -> bool:
-    """Whether any element differs from zero."""
+    """Whether any element differs from zero (or may, if there are no values)."""
+    if type(tensor).__name__ == "FakeTensor":
+        return not provenance().nothing_but_zeros(tensor)
     flat = tensor.detach()
     return bool((flat.coalesce().values() if flat.is_sparse else flat).any())
 
@@ -159,7 +162,7 @@ class Recorder:
         self.projects: dict[str, bool] = {}
         self.backwards = self.steps = self.errors = 0
         self.depth = threading.local()
-        self.provenance = provenance().Provenance()
+        self.provenance = provenance().Provenance(job["fake"])
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -204,6 +207,10 @@ class Recorder:
 
         if tensor is None:
             return None
+        if self.job["fake"]:
+            how = self.provenance.of(tensor) or "unknown"
+            largest = repr(math.nan if nonzero(tensor) else 0.0)
+            return [list(tensor.shape), str(tensor.dtype), how, largest, largest, True, None, None]
         with torch.no_grad(), torch.autocast("cpu", enabled=False):
             plain = tensor.detach()
             if plain.layout != torch.strided:
@@ -254,6 +261,16 @@ class Recorder:
                 projection = projection + sign[whole] * (rest @ sign[rows : rows + rest.numel()])
             projections.append(repr(float(projection)))
         return projections
+
+    def unable(self, why: str) -> None:
+        """End a run that computes nothing where it would need values."""
+        self.emit("trouble", message=why)
+        self.finish("values")
+
+    def refused(self, error: BaseException) -> None:
+        """Notice that an operation needs values."""
+        if type(error).__name__ in companion("dataless").ENDS:
+            self.unable(f"an operation needs values that a run without data has not ({error})")
 
     # -- places ----------------------------------------------------------------------------
 
@@ -787,6 +804,9 @@ def run(job: dict[str, Any]) -> None:
                     lambda saved: saved.detach().clone(), lambda kept: kept
                 )
             )
+        if job["fake"]:
+            stack.enter_context(companion("dataless").pretending(recorder.unable))
+            recorder.provenance.raised = recorder.refused
         stack.enter_context(recorder.provenance)
         try:
             exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)

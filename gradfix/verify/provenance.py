@@ -171,6 +171,8 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.fake = fake
         self.lost: str | None = None
         """Why no hash can be trusted any more."""
+        self.raised: Callable[[BaseException], None] = lambda error: None
+        """Is told what an operation raises."""
         self.operations: dict[Any, Operation] = {}
         self.plain: dict[type, bool] = {}
         self.salt = os.urandom(16).hex()
@@ -206,7 +208,8 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return func(*args, **kwargs)
         try:
             result = func(*args, **kwargs)
-        except BaseException:
+        except BaseException as error:
+            self.raised(error)
             for number in operation.writes:
                 for tensor in tensors(bound[number]):
                     forget(tensor)
@@ -604,6 +607,13 @@ def results(value: object) -> Iterator[tuple[Any, torch.Tensor]]:
                 yield from ((f"{position}.{inner}", tensor) for inner, tensor in enumerate(tensors(item)))
     elif isinstance(value, torch.Tensor):
         yield 0, value
+
+
+def nothing_but_zeros(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is known to have been filled with zeros and nothing else."""
+    known: Known | None = getattr(_STORAGE(tensor), MARK, None) if strided(tensor) else None
+    zeros = full(0, tensor.dtype, tuple(tensor.shape))
+    return known is not None and known.value == zeros and known.layout == layout_of(tensor)
 
 
 def strided(tensor: torch.Tensor) -> bool:

@@ -26,9 +26,10 @@ Kind = Literal["E1", "E2", "E3", "E4", "other"]
 """Autograd's errors (see ``probe.KINDS``): freed graph, moved saved tensor, nothing to
 differentiate, leaf modified in place."""
 
-Ending = Literal["finished", "error", "steps", "backwards", "seconds", "killed", "died", "trouble"]
+Ending = Literal["finished", "error", "steps", "backwards", "seconds", "killed", "died", "values", "trouble"]
 """How a run ended: by itself, by an exception, by a spent budget, by the server's clock, by a
-signal or an exit that the probe did not see, or by a failure of the recorder."""
+signal or an exit that the probe did not see, by the need for values in a run that computes none, or
+by a failure of the recorder."""
 
 
 @dataclass(frozen=True, slots=True)

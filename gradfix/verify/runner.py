@@ -77,6 +77,8 @@ class Job:
     """Keep every graph usable, with saved tensors as they were when they were saved."""
     still: bool = False
     """Put the weights back after every step."""
+    fake: bool = False
+    """Compute nothing: shapes, hashes and errors only, at any size (see ``dataless.py``)."""
     limits: Limits = Limits()
 
     def payload(self, folder: Path) -> dict[str, Any]:
@@ -91,6 +93,7 @@ class Job:
             "seed": self.seed,
             "keep": self.keep,
             "still": self.still,
+            "fake": self.fake,
             "limits": asdict(self.limits),
         }
 
