@@ -79,7 +79,7 @@ def pretending(unable: Unable) -> Iterator[None]:
     """The mode, with all that the script may ask of tensors that have no values. Once in a process."""
     from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
-    Unknown.unable = staticmethod(unable)  # type: ignore[assignment]
+    Unknown.unable = staticmethod(unable)
 
     def valueless(tensor: object) -> bool:
         return isinstance(tensor, FakeTensor) and tensor.constant is None
@@ -108,7 +108,7 @@ def pretending(unable: Unable) -> Iterator[None]:
     instead("item", lambda *_: Unknown())
     instead("__float__", number)
     instead("__format__", lambda *_: "unknown")
-    for name in ("numpy", "tolist", "__array__"):
+    for name in ("numpy", "__array__"):
         instead(name, elements)
 
     def apply(module: torch.nn.Module, function: Callable[..., Any], recurse: bool = True) -> torch.nn.Module:
@@ -118,7 +118,7 @@ def pretending(unable: Unable) -> Iterator[None]:
                 unable("the script converts a whole module to another type")
         return module
 
-    torch.nn.Module._apply = apply  # type: ignore[method-assign, assignment]
+    torch.nn.Module._apply = apply  # type: ignore[method-assign]
     torch.save = lambda *_, **__: None
     with FakeTensorMode(allow_non_fake_inputs=True):
         yield

@@ -209,8 +209,8 @@ class Recorder:
             return None
         if self.job["fake"]:
             how = self.provenance.of(tensor) or "unknown"
-            largest = repr(math.nan if nonzero(tensor) else 0.0)
-            return [list(tensor.shape), str(tensor.dtype), how, largest, largest, True, None, None]
+            extent = repr(math.nan if nonzero(tensor) else 0.0)
+            return [list(tensor.shape), str(tensor.dtype), how, extent, extent, True, None, None]
         with torch.no_grad(), torch.autocast("cpu", enabled=False):
             plain = tensor.detach()
             if plain.layout != torch.strided:
