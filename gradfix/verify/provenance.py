@@ -88,6 +88,9 @@ group_norm.cpp; tested bit for bit)."""
 HARMLESS_THREADS = ("tqdm.", "multiprocessing.", "torch.multiprocessing.")
 """Modules whose threads touch no tensor's memory in place."""
 
+MOST = 100_000
+"""Operations that are looked at, which takes about 50 microseconds each; longer runs lose their hashes."""
+
 X86 = platform.machine().lower() in ("x86_64", "amd64", "i686")
 
 # The originals: what scripts see is wrapped by :func:`install`.
@@ -177,6 +180,7 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.plain: dict[type, bool] = {}
         self.salt = os.urandom(16).hex()
         self.uniques = 0
+        self.seen = 0
         self.denormals: object = None
 
     def of(self, tensor: torch.Tensor | None) -> str | None:
@@ -196,6 +200,9 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         if self.lost or getattr(func, "namespace", "") == "profiler":
             return func(*args, **kwargs)
+        self.seen += 1
+        if self.seen > MOST:
+            self.lost = f"more than {MOST} operations"
         try:
             operation = self.operations.get(func)
             if operation is None:
