@@ -96,6 +96,8 @@ X86 = platform.machine().lower() in ("x86_64", "amd64", "i686")
 # The originals: what scripts see is wrapped by :func:`install`.
 _DATA_PTR = torch.Tensor.data_ptr
 _STORAGE = torch.Tensor.untyped_storage
+# Where torch does not tell, all memory may be shared.
+_RESIZABLE: Callable[[Any], bool] = getattr(torch.UntypedStorage, "resizable", lambda storage: False)
 _SEEDED = torch.Tag.nondeterministic_seeded
 _NOT_REPEATABLE = getattr(torch.Tag, "nondeterministic_bitwise", None)
 
@@ -247,7 +249,7 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if known is None:
             known = self.adopt(tensor, storage, layout)
         # Memory that numpy or another process shares cannot be resized.
-        shared = not storage.resizable() or getattr(storage, SHARED, False)
+        shared = not _RESIZABLE(storage) or getattr(storage, SHARED, False)
         if shared or known.value is None or known.size != storage.nbytes():
             return self.content(tensor)
         if known.layout == layout:
