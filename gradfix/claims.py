@@ -188,6 +188,7 @@ def summary(recording: Recording) -> str:
             "seconds": ", until its time was spent",
             "killed": f", then {recording.detail}",
             "died": f", then {recording.detail}",
+            "values": f", then {recording.detail}",
             "trouble": ", then gradfix's recorder failed",
         }
         return recording.ran() + why.get(recording.ending, "")
@@ -482,10 +483,9 @@ class _Case:
                 return Check(name, "not checked", f"gradfix's recorder failed: {after.detail.strip()[-200:]}")
             if after.ending == "died" and (before.ending, before.detail) != (after.ending, after.detail):
                 return Check(name, "fails", f"the fixed program {after.ran()}, then {after.detail}")
-            if after.ending in ("seconds", "killed") and not self.further():
-                return Check(
-                    name, "not checked", f"the fixed program {after.ran()} before its time was spent"
-                )
+            if after.ending in ("seconds", "killed", "values") and not self.further():
+                why = f", then {after.detail}" if after.ending == "values" else " before its time was spent"
+                return Check(name, "not checked", f"the fixed program {after.ran()}{why}")
             return Check(name, "holds", f"the fixed program {after.ran()}")
         what = error.kind if error.kind != "other" else f"{error.type} ({first_line(error.message)})"
         reached = _until(after, error).ran()

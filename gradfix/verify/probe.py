@@ -102,6 +102,12 @@ def provenance() -> Any:
     return companion("provenance")
 
 
+@functools.lru_cache(None)
+def dataless() -> Any:
+    """The module for runs that compute nothing; it imports torch."""
+    return companion("dataless")
+
+
 class Slot:
     """A parameter of an optimizer, and the backward calls whose gradients it holds."""
 
@@ -269,7 +275,7 @@ class Recorder:
 
     def refused(self, error: BaseException) -> None:
         """Notice that an operation needs values."""
-        if type(error).__name__ in companion("dataless").ENDS:
+        if type(error).__name__ in dataless().ENDS:
             self.unable(f"an operation needs values that a run without data has not ({error})")
 
     # -- places ----------------------------------------------------------------------------
@@ -805,7 +811,7 @@ def run(job: dict[str, Any]) -> None:
                 )
             )
         if job["fake"]:
-            stack.enter_context(companion("dataless").pretending(recorder.unable))
+            stack.enter_context(dataless().pretending(recorder.unable))
             recorder.provenance.raised = recorder.refused
         stack.enter_context(recorder.provenance)
         try:
@@ -840,7 +846,9 @@ def warm() -> dict[str, Any]:
     with contextlib.suppress(ImportError):
         import numpy  # noqa: F401
     torch.set_num_threads(1)
+    # Before any run is confined to what it may read.
     provenance()
+    dataless()
     try:
         from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: F401
     except ImportError:
