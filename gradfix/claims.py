@@ -34,7 +34,11 @@ from learning at all. So the checks here compare what optimizers *consume*:
 ``leaves``
     For programs without an optimizer: the gradients of leaf tensors after each backward.
 
-Gradients are equal if no element differs by more than :data:`RELATIVE` of the tensor's largest
+Equal hashes of how two gradients were computed (:mod:`gradfix.verify.provenance`) settle that they are
+equal, bit for bit; different hashes prove nothing, and numbers decide. Hashes that say equal where the
+values of the same seed differ are a fault of the recorder: then nothing is proved.
+
+By numbers, gradients are equal if no element differs by more than :data:`RELATIVE` of the tensor's largest
 magnitude plus :data:`ABSOLUTE` of the largest among the optimizer's gradients. Rounding grows
 from step to step, so the relative tolerance is also :data:`GROWTH` times what the weights differ
 by, up to :data:`GROWN`; while the weights are equal bit for bit that adds nothing. Tensors too
@@ -64,6 +68,8 @@ Verdict = Literal["holds", "fails", "not checked"]
 
 COMPARISONS = frozenset({"unchanged", "reference", "leaves", "same-loss"})
 """Checks that mean nothing if two runs of the same program differ."""
+CONTRADICTION = "recorder contradiction"
+"""Begins the detail of a check where equal hashes stand for different values."""
 SUBSTANCE = COMPARISONS | {"feeds", "kept"}
 """Checks of which at least one must hold for evidence to be evidence."""
 
@@ -113,7 +119,36 @@ def check(
     checks += [*case.kept(), *case.consumes(), *case.feeds()]
     if still is not None:
         checks += case.same_loss(still)
-    return checks + case.leaves()
+    return _doubted([*checks, *case.leaves()], contradiction(before, after, reference))
+
+
+def contradiction(*recordings: Recording | None) -> str | None:
+    """Where one hash stands for two different values in runs with the same seed, in words."""
+    found: dict[str, str] = {}
+    for recording in recordings:
+        for step in recording.steps if recording is not None else ():
+            for position, state in enumerate(step.parameters):
+                for key, value in ((state.gradient_hash, state.gradient), (state.value_hash, state.value)):
+                    # The payload of a NaN is free.
+                    if key is None or value is None or not value.finite or not value.numeric:
+                        continue
+                    if found.setdefault(key, value.digest) != value.digest:
+                        assert recording is not None
+                        what = recording.parameter(step.optimizer, position)
+                        return f"{what} at {step.place} has a hash that stands for other values too"
+    return None
+
+
+def _doubted(checks: list[Check], doubt: str | None) -> list[Check]:
+    """The checks, of which those that may rest on hashes say nothing where there is a ``doubt``."""
+    if doubt is None:
+        return checks
+    why = f"{CONTRADICTION}: {doubt}"
+    hashed = ("unchanged", "reference")
+    kept = [replace(one, verdict="not checked", detail=why) if one.name in hashed else one for one in checks]
+    return (
+        kept if any(one.name in hashed for one in kept) else [*kept, Check("unchanged", "not checked", why)]
+    )
 
 
 def merge(seeds: Sequence[int], by_seed: Sequence[Sequence[Check]]) -> list[Check]:
@@ -129,7 +164,10 @@ def merge(seeds: Sequence[int], by_seed: Sequence[Sequence[Check]]) -> list[Chec
         # A fixed program that has not been seen to run on every seed has not been seen to run.
         if group[0][1].name == "fixed-runs" and len(held) < len(group):
             held = []
-        if failed:
+        doubted = [one for _, one in group if one.detail.startswith(CONTRADICTION)]
+        if doubted:
+            merged.append(doubted[0])
+        elif failed:
             seed, one = failed[0]
             merged.append(
                 replace(one, detail=f"{one.detail} (seed {seed})" if len(seeds) > 1 else one.detail)
@@ -150,6 +188,7 @@ def summary(recording: Recording) -> str:
             "seconds": ", until its time was spent",
             "killed": f", then {recording.detail}",
             "died": f", then {recording.detail}",
+            "values": f", then {recording.detail}",
             "trouble": ", then gradfix's recorder failed",
         }
         return recording.ran() + why.get(recording.ending, "")
@@ -230,6 +269,26 @@ class _Course:
     """Why later steps were not compared."""
     declared: bool = False
     """Whether they were not compared because the claim says that they differ."""
+    hashed: int = 0
+    """Gradients that were proved equal by their hashes."""
+    measured: int = 0
+    """Gradients that were found equal by their numbers."""
+
+
+@dataclass
+class _Comparison:
+    """Two steps, gradient by gradient."""
+
+    problem: str | None = None
+    """What differs."""
+    unknown: str | None = None
+    """A gradient that cannot be compared: the hashes differ and there are no numbers."""
+    largest: float = 0.0
+    """The largest relative difference of gradients that agree."""
+    drift: float = 0.0
+    """The largest relative difference of the weights."""
+    hashed: int = 0
+    measured: int = 0
 
 
 def _equal(one: Values | None, other: Values | None, overall: float, relative: float) -> bool:
@@ -245,28 +304,40 @@ def _overall(*values: Values | None) -> float:
     return max((value.largest for value in values if value is not None), default=0.0)
 
 
-def _compare(one: Step, other: Step, name: Recording) -> tuple[str | None, float, float]:
-    """What differs between two steps (``None``: nothing), the largest difference of gradients
-    that agree, and the largest difference of the weights, both relative."""
+def _same_hash(one: str | None, other: str | None) -> bool:
+    return one is not None and one == other
+
+
+def _compare(one: Step, other: Step, name: Recording) -> _Comparison:
+    """Compare two steps up to the first gradient that differs."""
     if len(one.parameters) != len(other.parameters):
-        return "it owns other parameters", 0.0, 0.0
+        return _Comparison("it owns other parameters")
     pairs = list(zip(one.parameters, other.parameters))
     overall = max((_overall(a.gradient, b.gradient) for a, b in pairs), default=0.0)
-    drift = max((a.value.distance(b.value) for a, b in pairs), default=0.0)
-    relative = max(RELATIVE, min(GROWTH * drift, GROWN))
-    largest = 0.0
+    drifts = (
+        0.0 if _same_hash(a.value_hash, b.value_hash) else a.value.distance(b.value)
+        for a, b in pairs
+        if a.value.numeric and b.value.numeric
+    )
+    found = _Comparison(drift=max(drifts, default=0.0))
+    relative = max(RELATIVE, min(GROWTH * found.drift, GROWN))
     for position, (a, b) in enumerate(pairs):
         what = name.parameter(one.optimizer, position)
         if a.gradient is None or b.gradient is None:
             if a.gradient is not b.gradient:
                 without = "the fixed program" if b.gradient is None else "the original"
-                return f"{what} has no gradient in {without}", largest, drift
-            continue
-        apart = a.gradient.distance(b.gradient)
-        if not _equal(a.gradient, b.gradient, overall, relative):
-            return f"the gradient of {what} differs by {apart:.1e} of its size", largest, drift
-        largest = max(largest, apart)
-    return None, largest, drift
+                return replace(found, problem=f"{what} has no gradient in {without}")
+        elif _same_hash(a.gradient_hash, b.gradient_hash):
+            found.hashed += 1
+        elif not (a.gradient.numeric and b.gradient.numeric):
+            found.unknown = f"the gradient of {what} has another hash, and there are no numbers"
+        else:
+            apart = a.gradient.distance(b.gradient)
+            if not _equal(a.gradient, b.gradient, overall, relative):
+                return replace(found, problem=f"the gradient of {what} differs by {apart:.1e} of its size")
+            found.largest = max(found.largest, apart)
+            found.measured += 1
+    return found
 
 
 def _finite(step: Step) -> bool:
@@ -301,7 +372,8 @@ def _follow(
             name = one.optimizers[index].name
             if stop_at_unlisted:
                 return _stopped(courses, f"{name} steps, which the fix changes", declared=True)
-            if mate is None or _compare(step, mate, one)[0] is not None:
+            known = None if mate is None else _compare(step, mate, one)
+            if known is None or known.problem is not None or known.unknown is not None:
                 why = f"{name} consumes something else from here, as the fix declares"
                 return _stopped(courses, why, declared=True)
             continue
@@ -314,7 +386,10 @@ def _follow(
             continue
         if not _finite(step) and not _same_digests(step, mate):
             return _stopped(courses, "the original's gradients are not finite")
-        problem, largest, drift = _compare(step, mate, one)
+        found = _compare(step, mate, one)
+        problem, largest, drift = found.problem, found.largest, found.drift
+        if problem is None and found.unknown is not None:
+            return _stopped(courses, found.unknown)
         if problem is None and exact and drift > GROWN:
             problem = f"the weights differ by {drift:.1e} of their size although all gradients were equal"
         if problem is None and drift > GROWN:
@@ -327,6 +402,8 @@ def _follow(
         exact = exact and largest == 0
         course.compared += 1
         course.largest = max(course.largest, largest)
+        course.hashed += found.hashed
+        course.measured += found.measured
     return courses
 
 
@@ -358,7 +435,17 @@ def _leaves_apart(one: Mapping[str, Values | None], other: Mapping[str, Values |
 
 
 def _agreement(course: _Course) -> str:
-    return "max difference 0" if course.largest == 0 else f"max relative difference {course.largest:.1e}"
+    apart = "max difference 0" if course.largest == 0 else f"max relative difference {course.largest:.1e}"
+    if not course.hashed:
+        return apart
+    if not course.measured:
+        return f"{apart}, {_all(course.hashed)} proved by hash"
+    every = course.hashed + course.measured
+    return f"{apart}, {course.hashed} of {every} gradients proved by hash, {course.measured} by numbers"
+
+
+def _all(count: int) -> str:
+    return "the 1 gradient" if count == 1 else f"all {count} gradients"
 
 
 # -- the checks -------------------------------------------------------------------------------
@@ -433,10 +520,9 @@ class _Case:
                 return Check(name, "not checked", f"gradfix's recorder failed: {after.detail.strip()[-200:]}")
             if after.ending == "died" and (before.ending, before.detail) != (after.ending, after.detail):
                 return Check(name, "fails", f"the fixed program {after.ran()}, then {after.detail}")
-            if after.ending in ("seconds", "killed") and not self.further():
-                return Check(
-                    name, "not checked", f"the fixed program {after.ran()} before its time was spent"
-                )
+            if after.ending in ("seconds", "killed", "values") and not self.further():
+                why = f", then {after.detail}" if after.ending == "values" else " before its time was spent"
+                return Check(name, "not checked", f"the fixed program {after.ran()}{why}")
             return Check(name, "holds", f"the fixed program {after.ran()}")
         what = error.kind if error.kind != "other" else f"{error.type} ({first_line(error.message)})"
         reached = _until(after, error).ran()
@@ -550,9 +636,10 @@ class _Case:
         who = reference.optimizers[index].name
         if turn >= len(mates):
             return []
-        problem, largest, _ = _compare(step, mates[turn], reference)
+        found = _compare(step, mates[turn], reference)
+        problem = found.problem or found.unknown
         if problem is None:
-            how = _agreement(_Course(largest=largest))
+            how = _agreement(_Course(1, found.largest, hashed=found.hashed, measured=found.measured))
             detail = (
                 f"the first step of {who} after the crash consumes what the original's graph holds ({how})"
             )

@@ -22,14 +22,17 @@ _job: Callable[[int], Any]
 
 
 def for_each(
-    function: Callable[[_Item], _Result], items: Sequence[_Item], lost: Callable[[_Item], _Result]
+    function: Callable[[_Item], _Result],
+    items: Sequence[_Item],
+    lost: Callable[[_Item], _Result],
+    worth: int = WORTH_PROCESSES,
 ) -> list[_Result]:
-    """``function`` of every item, in order.
+    """``function`` of every item, in order; by several processes from ``worth`` items on.
 
     An item whose process dies (it crashed, or the system ran out of memory) gets the result of ``lost``.
     """
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if len(items) < WORTH_PROCESSES or processors < 2 or not hasattr(os, "fork"):
+    if len(items) < worth or processors < 2 or not hasattr(os, "fork"):
         return [function(item) for item in items]
     global _job
 

@@ -11,13 +11,14 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradfix import catalog, project, source
 from gradfix.codemod import Claim, Effect, Finding, Fix
-from gradfix.parallel import for_each
+from gradfix.parallel import WORTH_PROCESSES, for_each
 from gradfix.preview import spliced
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, Source
@@ -342,12 +343,32 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
     """What is to be written for ``paths``: for every file the fixes that hold. Nothing is written here."""
     loading = _load(paths, options)
     reports = for_each(lambda file: _look(file, options, with_fixes=False), loading.files, _lost)
-    files = tuple(
-        _plan_file(file, report, options)
+    told = [
+        (file, report)
         for file, report in zip(loading.files, reports)
         if report.findings or report.problems or report.messages
-    )
-    return Plan(files, loading.problems, loading.checked, loading.empty)
+    ]
+    fixable = sum(any(reported.finding.fixes for reported in report.findings) for _, report in told)
+    with _servers_kept() if options.verify and fixable else nullcontext():
+        files = for_each(
+            lambda one: _plan_file(*one, options),
+            told,
+            lambda one: Repaired(
+                one[0].path, one[0].data, one[0].data, one[1].text, problems=_lost(one[0]).problems
+            ),
+            worth=WORTH_SERVERS if options.verify and fixable >= WORTH_SERVERS else WORTH_PROCESSES,
+        )
+    return Plan(tuple(files), loading.problems, loading.checked, loading.empty)
+
+
+WORTH_SERVERS = 6
+"""From so many files with fixes on, each processor imports torch for itself, which takes 1 to 2 s."""
+
+
+def _servers_kept() -> AbstractContextManager[None]:
+    from gradfix.verify.runner import servers_kept
+
+    return servers_kept()
 
 
 def _plan_file(file: _Loaded, report: FileReport, options: Options) -> Repaired:
@@ -474,12 +495,13 @@ def judge(before: str, after: str, options: Options) -> Iterator[Judged]:
 
     In folders, files go together that have the same path in them; those that are equal are passed over.
     """
-    for old, new in _pairs(before, after, options):
-        if isinstance(old, Problem) or isinstance(new, Problem):
-            problems = tuple(one for one in (old, new) if isinstance(one, Problem))
-            yield Judged(before, after, problems=problems)
-        else:
-            yield _judge(old, new, options)
+    with _servers_kept():
+        for old, new in _pairs(before, after, options):
+            if isinstance(old, Problem) or isinstance(new, Problem):
+                problems = tuple(one for one in (old, new) if isinstance(one, Problem))
+                yield Judged(before, after, problems=problems)
+            else:
+                yield _judge(old, new, options)
 
 
 def _pairs(before: str, after: str, options: Options) -> Iterator[tuple[Source | Problem, Source | Problem]]:

@@ -35,6 +35,7 @@ from gradfix.verify.runner import (
     Limits,
     Runner,
     choose_interpreter,
+    runner_for,
     why_not,
 )
 
@@ -116,7 +117,7 @@ def judge(
     if isinstance(chosen, str):
         return Judgement(tuple(Verdict("not run", chosen) for _ in mistakes))
     try:
-        with Runner(chosen.executable, total=limits.total, allow_unsandboxed=allow_unsandboxed) as runner:
+        with runner_for(chosen.executable, limits.total, allow_unsandboxed) as runner:
             trial = _Trial(runner, before, after, tuple(seeds), limits)
             verdicts = tuple(_verdicts(trial, mistakes, repairs))
             return trial.judgement(verdicts, chosen, time.monotonic() - started)

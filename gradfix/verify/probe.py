@@ -9,13 +9,14 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
 
 A job is a JSON object: ``path`` (the script's own path), ``source`` (the text to run in its
 place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
-directory), ``args``, ``seed``, ``keep``, ``still``, ``level`` (see the module ``sandbox`` beside
+directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``level`` (see the module ``sandbox`` beside
 this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits`` (``steps``,
 ``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
-weights back after each optimizer step, so that a forward repeated later computes the same.
+weights back after each optimizer step, so that a forward repeated later computes the same. ``fake``
+computes nothing (see ``dataless.py``): there are shapes, hashes and errors, and no values.
 
 It writes ``events.jsonl``, one event a line and flushed, so that a process that is killed leaves
 what it had seen, and ``values.bin``, float64 values that events point into. What is watched runs
@@ -103,6 +104,18 @@ def kind_of(error: BaseException) -> str:
     return "other"
 
 
+@functools.lru_cache(None)
+def provenance() -> Any:
+    """The module that hashes how tensors came about; it imports torch."""
+    return companion("provenance")
+
+
+@functools.lru_cache(None)
+def dataless() -> Any:
+    """The module for runs that compute nothing; it imports torch."""
+    return companion("dataless")
+
+
 class Slot:
     """A parameter of an optimizer, and the backward calls whose gradients it holds."""
 
@@ -134,7 +147,9 @@ class Slot:
 
 
 def nonzero(tensor: torch.Tensor) -> bool:
-    """Whether any element differs from zero."""
+    """Whether any element differs from zero (or may, if there are no values)."""
+    if type(tensor).__name__ == "FakeTensor":
+        return not provenance().nothing_but_zeros(tensor)
     flat = tensor.detach()
     return bool((flat.coalesce().values() if flat.is_sparse else flat).any())
 
@@ -161,6 +176,7 @@ class Recorder:
         self.projects: dict[str, bool] = {}
         self.backwards = self.steps = self.errors = 0
         self.depth = threading.local()
+        self.provenance = provenance().Provenance(job["fake"])
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -175,7 +191,8 @@ class Recorder:
         self.lock.acquire()
         # A signal may have come in the middle of describing something: nothing is described then.
         calm = how in ("finished", "error")
-        leaves = {name: self.describe(leaf.grad) for name, leaf in self.leaves.values()} if calm else {}
+        with self.bookkeeping():
+            leaves = {name: self.describe(leaf.grad) for name, leaf in self.leaves.values()} if calm else {}
         self.emit("end", how=how, raised=raised, leaves=leaves, seconds=time.monotonic() - self.started)
         with contextlib.suppress(Exception):
             sys.stdout.flush()
@@ -185,8 +202,11 @@ class Recorder:
     @contextlib.contextmanager
     def bookkeeping(self) -> Any:
         """Around the recorder's own work: its failure ends the run, and is never taken for the script's."""
+        from torch.utils._python_dispatch import _disable_current_modes
+
         try:
-            yield
+            with _disable_current_modes():
+                yield
         except Exception:
             self.emit("trouble", message=traceback.format_exc(limit=-3))
             self.finish("trouble")
@@ -201,6 +221,10 @@ class Recorder:
 
         if tensor is None:
             return None
+        if self.job["fake"]:
+            how = self.provenance.of(tensor) or "unknown"
+            extent = repr(math.nan if nonzero(tensor) else 0.0)
+            return [list(tensor.shape), str(tensor.dtype), how, extent, extent, True, None, None]
         with torch.no_grad(), torch.autocast("cpu", enabled=False):
             plain = tensor.detach()
             if plain.layout != torch.strided:
@@ -251,6 +275,16 @@ class Recorder:
                 projection = projection + sign[whole] * (rest @ sign[rows : rows + rest.numel()])
             projections.append(repr(float(projection)))
         return projections
+
+    def unable(self, why: str) -> None:
+        """End a run that computes nothing where it would need values."""
+        self.emit("trouble", message=why)
+        self.finish("values")
+
+    def refused(self, error: BaseException) -> None:
+        """Notice that an operation needs values."""
+        if type(error).__name__ in dataless().ENDS:
+            self.unable(f"an operation needs values that a run without data has not ({error})")
 
     # -- places ----------------------------------------------------------------------------
 
@@ -520,7 +554,10 @@ class Recorder:
                 if index == owner:
                     slot.refresh()
                     tensor = slot.tensor
-                    rows.append([self.describe(tensor.grad), self.describe(tensor), list(slot.feeds)])
+                    hashes = [self.provenance.of(tensor.grad), self.provenance.of(tensor)]
+                    rows.append(
+                        [self.describe(tensor.grad), self.describe(tensor), list(slot.feeds), *hashes]
+                    )
             self.emit("step", optimizer=owner, at=at, random=self.random_state(), parameters=rows)
         self.steps += 1
 
@@ -869,6 +906,7 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
         sketch=SKETCH,
     )
     recorder.install()
+    provenance().install(recorder.provenance)
     sys.argv = [path, *job["args"]]
     sys.path.insert(0, os.path.dirname(path))
     main = types.ModuleType("__main__")
@@ -887,6 +925,10 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
                     lambda saved: saved.detach().clone(), lambda kept: kept
                 )
             )
+        if job["fake"]:
+            stack.enter_context(dataless().pretending(recorder.unable))
+            recorder.provenance.raised = recorder.refused
+        stack.enter_context(recorder.provenance)
         try:
             exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
         except SystemExit as leaving:
@@ -919,6 +961,9 @@ def warm() -> dict[str, Any]:
     with contextlib.suppress(ImportError):
         import numpy  # noqa: F401
     torch.set_num_threads(1)
+    # Before any run is confined to what it may read.
+    provenance()
+    dataless()
     try:
         from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: F401
     except ImportError:

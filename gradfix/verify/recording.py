@@ -29,9 +29,10 @@ Kind = Literal["E1", "E2", "E3", "E4", "other"]
 """Autograd's errors (see ``probe.KINDS``): freed graph, moved saved tensor, nothing to
 differentiate, leaf modified in place."""
 
-Ending = Literal["finished", "error", "steps", "backwards", "seconds", "killed", "died", "trouble"]
+Ending = Literal["finished", "error", "steps", "backwards", "seconds", "killed", "died", "values", "trouble"]
 """How a run ended: by itself, by an exception, by a spent budget, by the server's clock, by a
-signal or an exit that the probe did not see, or by a failure of the recorder."""
+signal or an exit that the probe did not see, by the need for values in a run that computes none, or
+by a failure of the recorder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,11 @@ class Values:
     """All elements, if there are few enough."""
     sketch: tuple[float, ...] = field(repr=False)
     """Otherwise projections on random signs that are the same in every run."""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether there are numbers at all; a run without data knows shapes and hashes only."""
+        return self.exact is not None or bool(self.sketch)
 
     @property
     def zero(self) -> bool:
@@ -165,6 +171,11 @@ class ParameterState:
     feeds: tuple[int, ...]
     """The backward calls that accumulated into the gradient since it was last cleared
     (:data:`BY_HAND` for anything else that assigned it)."""
+    gradient_hash: str | None = None
+    """How the gradient was computed, see ``provenance.py``: equal hashes of two runs with the same seed
+    prove equal bits, different ones prove nothing. ``None`` where nothing is known."""
+    value_hash: str | None = None
+    """How the parameter's value was computed."""
 
     @property
     def moves(self) -> bool:
@@ -454,8 +465,8 @@ class _Loader:
             )
         if raw["event"] == "step":
             states = (
-                ParameterState(self.values(gradient), self.given(value), tuple(feeds))
-                for gradient, value, feeds in raw["parameters"]
+                ParameterState(self.values(gradient), self.given(value), tuple(feeds), *hashes)
+                for gradient, value, feeds, *hashes in raw["parameters"]
             )
             return Step(raw["optimizer"], place, raw["random"], tuple(states))
         return Failure(

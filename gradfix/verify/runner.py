@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import functools
 import json
+import multiprocessing
+import multiprocessing.util
 import os
 import queue
 import shutil
@@ -23,9 +25,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -35,7 +38,7 @@ from gradfix import claims
 from gradfix.claims import Check, Still
 from gradfix.codemod import Claim, Effect
 from gradfix.verify import hostile, sandbox
-from gradfix.verify.recording import Ending, Failure, Recording, load
+from gradfix.verify.recording import Backward, Ending, Failure, Recording, load
 
 PROBE = Path(__file__).with_name("probe.py")
 Outcome = Literal["proved", "refuted", "not run"]
@@ -79,6 +82,8 @@ class Job:
     """Keep every graph usable, with saved tensors as they were when they were saved."""
     still: bool = False
     """Put the weights back after every step."""
+    fake: bool = False
+    """Compute nothing: shapes, hashes and errors only, at any size (see ``dataless.py``)."""
     limits: Limits = Limits()
 
     def payload(self, folder: Path) -> dict[str, Any]:
@@ -93,6 +98,7 @@ class Job:
             "seed": self.seed,
             "keep": self.keep,
             "still": self.still,
+            "fake": self.fake,
             "limits": asdict(self.limits),
         }
 
@@ -114,7 +120,7 @@ class Run:
 
     version: str
     """``before``, ``after``, ``reference`` (the original with its graphs kept), ``reference, weights
-    held still`` or ``after, weights held still``."""
+    held still``, ``after, weights held still``, or one of the first three ``without data``."""
     seed: int
     summary: str
 
@@ -435,6 +441,14 @@ class Runner:
             hostile.remove(folder)
         return [self._results[job] for job in wanted]
 
+    def allow(self, total: float) -> None:
+        """Begin a new span of ``total`` seconds for everything."""
+        self._deadline = time.monotonic() + total
+
+    def forget_all_but(self, sources: Collection[str]) -> None:
+        """Drop the results of runs of other texts than these; they hold all the gradients."""
+        self._results = {job: found for job, found in self._results.items() if job.source in sources}
+
     def _prepare(self, job: Job) -> Path:
         folder = self._folder / str(self._count)
         self._count += 1
@@ -630,17 +644,73 @@ def _verify(
 ) -> list[Evidence]:
     started = time.monotonic()
     try:
-        runner = Runner(interpreter.executable, total=total, allow_unsandboxed=allow_unsandboxed)
-        with runner:
+        with runner_for(interpreter.executable, total, allow_unsandboxed) as runner:
             # The originals first: for one that cannot be run, nothing else needs to be.
             runner.run(trial.before(trial.seeds[0]) for trial in trials)
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
-            runner.run(job for trial in runnable for _, job in trial.versions())
+            runner.run(job for trial in runnable for _, job in trial.versions(runner))
             found = [replace(trial.evidence(runner), sandbox=str(runner.level)) for trial in trials]
+            texts = [(trial.rewrite.before, trial.rewrite.after) for trial in trials]
+            # What a fix has made of a file is the original of the next one.
+            runner.forget_all_but({text for pair in texts for text in pair})
     except CannotRun as error:
         found = [Evidence("not run", str(error)) for _ in trials]
     seconds = time.monotonic() - started
     return [replace(evidence, interpreter=interpreter.chosen, seconds=seconds) for evidence in found]
+
+
+class _Servers:
+    """The runners that are kept open, by interpreter; each process has its own."""
+
+    def __init__(self) -> None:
+        self._runners: dict[tuple[int, str, bool], Runner] = {}
+
+    def runner(self, executable: str, total: float, allow_unsandboxed: bool) -> Runner:
+        key = os.getpid(), executable, allow_unsandboxed
+        runner = self._runners.get(key)
+        if runner is None:
+            runner = Runner(executable, total=total, allow_unsandboxed=allow_unsandboxed).__enter__()
+            self._runners[key] = runner
+            if multiprocessing.parent_process() is not None:
+                # A process of a pool leaves without coming back to where it was forked.
+                multiprocessing.util.Finalize(self, self.close, exitpriority=10)
+        runner.allow(total)
+        return runner
+
+    def close(self) -> None:
+        """End the servers of this process."""
+        for key in list(self._runners):
+            if key[0] == os.getpid():
+                self._runners.pop(key).__exit__(None, None, None)
+
+
+_servers: ContextVar[_Servers | None] = ContextVar("_servers", default=None)
+
+
+@contextmanager
+def servers_kept() -> Iterator[None]:
+    """Within it, verifications share one server for each interpreter: torch is imported once for all.
+
+    Of two verifications in a row, a run that both need happens once.
+    """
+    servers = _Servers()
+    token = _servers.set(servers)
+    try:
+        yield
+    finally:
+        _servers.reset(token)
+        servers.close()
+
+
+@contextmanager
+def runner_for(executable: str, total: float, allow_unsandboxed: bool) -> Iterator[Runner]:
+    """A runner, the one that is kept for this interpreter if :func:`servers_kept` keeps them."""
+    servers = _servers.get()
+    if servers is not None:
+        yield servers.runner(executable, total, allow_unsandboxed)
+    else:
+        with Runner(executable, total=total, allow_unsandboxed=allow_unsandboxed) as runner:
+            yield runner
 
 
 @dataclass(frozen=True)
@@ -658,8 +728,20 @@ class _Trial:
     def after(self, seed: int, **how: bool) -> Job:
         return Job(self.rewrite.path, self.rewrite.after, self.args, seed, limits=self.limits, **how)
 
-    def reference(self, seed: int) -> Job:
-        return self.before(seed, keep=True)
+    def reference(self, seed: int, **how: bool) -> Job:
+        return self.before(seed, keep=True, **how)
+
+    def witnesses(self) -> tuple[Job, Job]:
+        """Both versions without data, as far as faults show: a second opinion on what raises where."""
+        steps, backwards = min(4, self.limits.steps), min(8, self.limits.backwards)
+        limits = replace(self.limits, steps=steps, backwards=backwards)
+        before, after = self.before(self.seeds[0], fake=True), self.after(self.seeds[0], fake=True)
+        return replace(before, limits=limits), replace(after, limits=limits)
+
+    def too_large(self, runner: Runner) -> bool:
+        """Whether the original cannot be run in earnest within the limits."""
+        (recording,) = runner.run([self.before(self.seeds[0])])
+        return overwhelmed(recording)
 
     def still(self) -> tuple[Job, Job]:
         seed = self.seeds[0]
@@ -670,20 +752,33 @@ class _Trial:
         """A graph that was freed or whose tensors moved can be kept; one that never was cannot."""
         return self.rewrite.claim.raises in ("E1", "E2")
 
-    def versions(self) -> list[tuple[str, Job]]:
+    def versions(self, runner: Runner) -> list[tuple[str, Job]]:
         """Everything that is run, and what each run is called."""
+        if self.too_large(runner):
+            seed = self.seeds[0]
+            versions = [("before", self.before(seed))]
+            versions += [("before, without data", self.before(seed, fake=True))]
+            versions += [("after, without data", self.after(seed, fake=True))]
+            if self.needs_reference:
+                versions += [("reference, without data", self.reference(seed, fake=True))]
+            return versions
         versions = [("before", self.before(seed)) for seed in self.seeds]
         versions += [("after", self.after(seed)) for seed in self.seeds]
         if self.needs_reference:
             versions += [("reference", self.reference(seed)) for seed in self.seeds]
+        versions += zip(("before, without data", "after, without data"), self.witnesses())
         if self.rewrite.claim.feeds:
             versions += zip(("reference, weights held still", "after, weights held still"), self.still())
         return versions
 
     def obstacle(self, runner: Runner) -> str | None:
         """Why the original could not be run far enough, if so."""
-        (recording,) = runner.run([self.before(self.seeds[0])])
+        seed, large = self.seeds[0], self.too_large(runner)
+        (recording,) = runner.run([self.before(seed, fake=large)])
         found = why_not(recording, self.rewrite.claim)
+        if found is not None and large:
+            (earnest,) = runner.run([self.before(seed)])
+            found = why_not(earnest, self.rewrite.claim) or f"{TOO_LARGE}: {found}"
         return None if found is None else self.relative(found)
 
     def relative(self, text: str) -> str:
@@ -692,7 +787,7 @@ class _Trial:
 
     def evidence(self, runner: Runner) -> Evidence:
         blocked = self.obstacle(runner)
-        versions = self.versions()[:1] if blocked else self.versions()
+        versions = self.versions(runner)[:1] if blocked else self.versions(runner)
         recordings = runner.run(job for _, job in versions)
         runs = tuple(
             Run(name, job.seed, self.relative(claims.summary(recording)))
@@ -709,27 +804,43 @@ class _Trial:
         """The checks of all seeds, merged."""
         claim, effect = self.rewrite.claim, self.rewrite.effect
         by_seed = []
-        for seed in self.seeds:
-            before, after = runner.run([self.before(seed), self.after(seed)])
-            reference = runner.run([self.reference(seed)])[0] if self.needs_reference else None
+        fake = self.too_large(runner)
+        # Without numbers one seed is as good as many.
+        seeds = self.seeds[:1] if fake else self.seeds
+        for seed in seeds:
+            before, after = runner.run([self.before(seed, fake=fake), self.after(seed, fake=fake)])
+            reference = runner.run([self.reference(seed, fake=fake)])[0] if self.needs_reference else None
             still: Still | None = None
-            if claim.feeds and seed == self.seeds[0]:
+            if claim.feeds and seed == self.seeds[0] and not fake:
                 still = Still(*runner.run(self.still()))
             by_seed.append(claims.check(claim, effect, before, after, reference, still))
-        return claims.merge(self.seeds, by_seed)
+        return claims.merge(seeds, by_seed)
 
     def judge(self, runner: Runner, checks: Sequence[Check]) -> tuple[Outcome, str]:
+        large = self.too_large(runner)
         failed = [check for check in checks if check.verdict == "fails"]
         if failed:
-            if any(check.name in claims.COMPARISONS for check in failed) and not self.repeatable(runner):
+            compared = any(check.name in claims.COMPARISONS for check in failed)
+            if compared and not large and not self.repeatable(runner):
                 return (
                     "not run",
                     "two runs of the original with the same seed differ, so nothing can be compared",
                 )
             return "refuted", failed[0].detail
+        for version, job, witness in zip(
+            ("original", "fixed program"),
+            (self.before(self.seeds[0]), self.after(self.seeds[0])),
+            () if large else self.witnesses(),
+        ):
+            apart = disagreement(*runner.run([job, witness]))
+            if apart is not None:
+                return "refuted", f"the two rungs disagree: the {version} {apart}"
         for one in checks:
             if one.name == "fixed-runs" and one.verdict == "not checked":
                 return "not run", one.detail
+        doubted = next((c.detail for c in checks if c.detail.startswith(claims.CONTRADICTION)), None)
+        if doubted is not None:
+            return "not run", doubted
         held = [check for check in checks if check.verdict == "holds"]
         settled = {check.subject for check in held if check.name in ("unchanged", "reference")}
         for one in checks:
@@ -738,6 +849,8 @@ class _Trial:
         if not any(check.name in claims.SUBSTANCE for check in held):
             missing = next((c.detail for c in checks if c.verdict == "not checked"), "no step happened")
             return "not run", f"nothing could be compared: {missing}"
+        if large:
+            return "proved", f"{len(held)} checks hold by hashes, {TOO_LARGE}"
         return "proved", f"{len(held)} checks hold on {len(self.seeds)} seeds"
 
     def repeatable(self, runner: Runner) -> bool:
@@ -747,6 +860,43 @@ class _Trial:
         again = replace(job, limits=replace(job.limits, file=job.limits.file + 1))
         first, second = runner.run([job, again])
         return claims.same_course(first, second)
+
+
+TOO_LARGE = "run without data, for in earnest it takes too much time or memory"
+
+
+def overwhelmed(recording: Recording) -> bool:
+    """Whether a run has hit its limits of time or memory before there was anything to compare."""
+    if len(recording.steps) >= 2 or recording.crash is not None:
+        return False
+    error = recording.uncaught
+    if error is not None:
+        return error.type == "MemoryError" or "can't allocate memory" in error.message
+    # The system ends with signal 9 whatever takes too much memory.
+    ended = recording.ending == "died" and "signal 9" in recording.detail
+    return ended or recording.ending in ("seconds", "killed")
+
+
+def disagreement(earnest: Recording, fake: Recording) -> str | None:
+    """How two runs of one version differ in what autograd raises, in words; ``None`` if they do not.
+
+    A run that did not get so far, or stopped for another reason, has no opinion.
+    """
+    one, other = earnest.crash, fake.crash
+    if any(error is not None and error.kind == "other" for error in (one, other)):
+        return None
+    if one is not None and other is not None:
+        if (one.kind, one.place.line) == (other.kind, other.place.line):
+            return None
+        return f"raises {one.kind} at {one.place} with data, {other.kind} at {other.place} without"
+    error, raising, silent = (one, earnest, fake) if one is not None else (other, fake, earnest)
+    if error is None:
+        return None
+    reached = sum(isinstance(event, Backward) for event in raising.until_crash)
+    if len(silent.backwards) <= reached and silent.ending != "finished":
+        return None
+    without = "without data only" if error is other else "with data only"
+    return f"raises {error.kind} at {error.place} {without}"
 
 
 def why_not(before: Recording, claim: Claim) -> str | None:

@@ -38,6 +38,8 @@ MAY_NOT_IMPORT = {
     "gradfix.verify.probe": ("gradfix",),
     "gradfix.verify.sandbox": ("gradfix",),
     "gradfix.verify.supervisor": ("gradfix",),
+    "gradfix.verify.provenance": ("gradfix",),
+    "gradfix.verify.dataless": ("gradfix",),
     "gradfix.claims": (*STORY, *REWRITING, "gradfix.autograd", "gradfix.codemods"),
     "gradfix.pipeline": (*COMMANDS, "gradfix.report"),
     "gradfix.report": (*COMMANDS, "gradfix.pipeline"),
@@ -93,7 +95,8 @@ def test_codemods_import_only_gradfix_and_the_standard_library(path: Path) -> No
     assert {module.split(".")[0] for module in imports(path)} <= {"gradfix", *sys.stdlib_module_names}
 
 
-def test_the_probe_needs_only_torch() -> None:
+@pytest.mark.parametrize("name", ["probe", "provenance", "dataless"])
+def test_what_runs_in_the_users_interpreter_needs_only_torch(name: str) -> None:
     # Where there is a numpy, scripts may draw random numbers from it, so the probe seeds it.
-    found = {module.split(".")[0] for module in imports(ROOT / "gradfix" / "verify" / "probe.py")}
+    found = {module.split(".")[0] for module in imports(ROOT / "gradfix" / "verify" / f"{name}.py")}
     assert found <= {"torch", "numpy", *sys.stdlib_module_names}

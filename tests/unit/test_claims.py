@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from gradfix.claims import Check, check, merge, same_course, summary
+from gradfix.claims import Check, check, contradiction, merge, same_course, summary
 from gradfix.codemod import Claim, Effect
 from gradfix.verify.recording import (
     Backward,
@@ -101,6 +101,82 @@ def preserved(*pairs: tuple[Step, Step]) -> list[Check]:
     """The check ``unchanged`` of a fix that preserves, on runs with these steps."""
     before, after = (recording(backward(0), *(pair[side] for pair in pairs)) for side in (0, 1))
     return [one for one in check(Claim(), Effect.PRESERVES, before, after) if one.name == "unchanged"]
+
+
+def hashed(made: Step, *hashes: str | None) -> Step:
+    """A step whose gradients have these hashes; those of its weights are all the same."""
+    pairs = zip(made.parameters, hashes, strict=True)
+    states = tuple(replace(state, gradient_hash=one, value_hash="weight") for state, one in pairs)
+    return replace(made, parameters=states)
+
+
+def without_data(made: Step, *hashes: str | None) -> Step:
+    """A step of which only hashes are known."""
+    states = hashed(made, *hashes).parameters
+    unknown = {"exact": None, "largest": math.nan, "norm": math.nan}
+    bare = tuple(
+        replace(
+            state,
+            gradient=state.gradient and replace(state.gradient, digest=str(one), **unknown),
+            value=replace(state.value, digest="weight", **unknown),
+        )
+        for state, one in zip(states, hashes)
+    )
+    return replace(made, parameters=bare)
+
+
+# -- hashes ------------------------------------------------------------------------------------
+
+
+def test_equal_hashes_settle_it_and_are_counted() -> None:
+    (found,) = preserved((hashed(step(1.0, 2.0), "a", "b"), hashed(step(1.0, 2.0), "a", "b")))
+    assert found.verdict == "holds"
+    assert "(max difference 0, all 2 gradients proved by hash)" in found.detail
+
+
+def test_other_hashes_prove_nothing_and_numbers_decide() -> None:
+    before = hashed(step(1.0, 2.0), "a", "b")
+    (same,) = preserved((before, hashed(step(1.0, 2.0), "a", "c")))
+    assert same.verdict == "holds"
+    assert "(max difference 0, 1 of 2 gradients proved by hash, 1 by numbers)" in same.detail
+    (other,) = preserved((before, hashed(step(1.0, 3.0), "a", "c")))
+    assert other.verdict == "fails"
+    (unknown,) = preserved((hashed(step(1.0), None), hashed(step(1.0), None)))
+    assert unknown.verdict == "holds"
+    assert "by hash" not in unknown.detail
+
+
+@pytest.mark.parametrize("other", [step(1.5), step(1.0, weight=2.0)], ids=["gradient", "weight"])
+def test_a_hash_that_stands_for_two_values_proves_nothing(other: Step) -> None:
+    before, after = recording(hashed(step(1.0), "a")), recording(hashed(other, "a"))
+    checks = check(Claim(), Effect.PRESERVES, before, after)
+    (found,) = [one for one in checks if one.name == "unchanged"]
+    assert found.verdict == "not checked"
+    assert found.detail.startswith("recorder contradiction: w at line 4 ")
+    # One seed is enough to doubt the others.
+    fine = check(Claim(), Effect.PRESERVES, before, before)
+    (merged,) = [one for one in merge((0, 1), (fine, checks)) if one.name == "unchanged"]
+    assert merged == found
+
+
+def test_a_contradiction_at_any_two_steps_is_noticed() -> None:
+    one = recording(hashed(step(1.0), "a"), hashed(step(2.0), "b"))
+    assert contradiction(one, one) is None
+    assert contradiction(one, recording(hashed(step(2.0), "a"))) is not None
+    assert contradiction(recording(hashed(step(1.0), "a"), hashed(step(2.0), "a"))) is not None
+    # Of a NaN, the payload is free.
+    assert contradiction(one, recording(hashed(step(math.nan), "a"))) is None
+
+
+def test_without_data_only_hashes_speak() -> None:
+    before = without_data(step(1.0, 2.0), "a", "b")
+    (same,) = preserved((before, without_data(step(1.0, 2.0), "a", "b")))
+    assert same.verdict == "holds"
+    (other,) = preserved((before, without_data(step(1.0, 2.0), "a", "c")))
+    assert other.verdict == "not checked"
+    assert "there are no numbers" in other.detail
+    (gone,) = preserved((before, without_data(step(1.0, None), "a", None)))
+    assert gone.verdict == "fails"
 
 
 # -- tolerances --------------------------------------------------------------------------------

@@ -1,0 +1,93 @@
+"""One server, which imports torch once, serves all that is verified in a row, and nothing is left behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from gradfix import pipeline
+from gradfix.codemod import Claim, Effect
+from gradfix.results import Outcome
+from gradfix.verify import runner
+from gradfix.verify.runner import Job, Runner, servers_kept, verify_rewrite
+
+PROGRAM = """\
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(2):
+    optimizer.zero_grad()
+    net(torch.randn(4, 3)).square().mean().backward(retain_graph=True)
+    optimizer.step()
+"""
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "undetached_fake" / "conditional.py"
+
+
+@pytest.fixture
+def servers(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[str]]:
+    """The servers that are started."""
+    started: list[subprocess.Popen[str]] = []
+
+    class Popen(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *args: object, **keywords: object) -> None:
+            super().__init__(*args, **keywords)  # type: ignore[call-overload]
+            started.append(self)
+
+    monkeypatch.setattr(runner.subprocess, "Popen", Popen)
+    return started
+
+
+def proved(before: str, after: str) -> bool:
+    evidence = verify_rewrite(
+        Path("train.py"), before, after, Claim(), Effect.PRESERVES, python=sys.executable, seeds=(0,)
+    )
+    return evidence.outcome == "proved"
+
+
+def test_verifications_in_a_row_share_a_server(
+    servers: list[subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[Job] = []
+    prepare = Runner._prepare
+    monkeypatch.setattr(Runner, "_prepare", lambda self, job: (jobs.append(job), prepare(self, job))[1])
+    once = PROGRAM.replace("retain_graph=True", "")
+    twice = once.replace("range(2)", "range(1 + 1)")
+    runner._has_torch(sys.executable)  # starts a process of its own
+    servers.clear()
+    with servers_kept():
+        assert proved(PROGRAM, once)
+        assert proved(once, twice)
+        assert len(servers) == 1
+        assert servers[0].poll() is None
+    assert servers[0].poll() is not None
+    # What the first has made is the original of the second, and runs once.
+    assert len([job for job in jobs if job.source == once and not job.fake]) == 1
+
+
+def test_a_verification_alone_ends_its_server(servers: list[subprocess.Popen[str]]) -> None:
+    assert proved(PROGRAM, PROGRAM.replace("retain_graph=True", ""))
+    assert all(server.poll() is not None for server in servers)
+
+
+def test_many_files_are_planned_by_several_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary, project = tmp_path / "temporary", tmp_path / "project"
+    temporary.mkdir()
+    project.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(pipeline, "WORTH_SERVERS", 2)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
+    for name in ("one.py", "other.py"):
+        (project / name).write_bytes(FIXTURE.read_bytes())
+    options = pipeline.prepare([str(project)], pipeline.Wishes(python=sys.executable))
+    assert isinstance(options, pipeline.Options)
+    planned = pipeline.plan([str(project)], options)
+    assert [attempt.outcome for attempt in planned.attempts] == [Outcome.PROVED, Outcome.PROVED]
+    assert planned.files[0].after == planned.files[1].after == FIXTURE.with_suffix(".fixed.py").read_bytes()
+    # Servers that are left would have their folders here.
+    assert not list(temporary.iterdir())
