@@ -103,6 +103,8 @@ def stepped(program: Program, optimizer: OptimizerState) -> str | None:
         site = step.site
         if not isinstance(site, ast.Call) or not isinstance(site.func, ast.Attribute):
             continue
+        if site.func.attr != "step":
+            continue  # a call that leads to the step, which stands in an imported module
         holder = site.func.value
         if site.args and not isinstance(site.args[0], (ast.Lambda, ast.Name)):
             holder = site.args[0]  # scaler.step(optimizer)

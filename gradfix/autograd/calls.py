@@ -336,6 +336,10 @@ def binary(
         from gradfix.autograd.interpreter import fold
 
         return fold(op, left.value, right.value)
+    if isinstance(left, Index) or isinstance(right, Index):
+        counted = _counted(op, left, right)
+        if counted is not None:
+            return counted
     if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, ast.Add):
         return Sequence(left.kind, left.items + right.items, left.open or right.open)
     if (
@@ -366,6 +370,20 @@ def binary(
     if table is None:
         return unknown(run, args, {}, site, op.__class__.__name__)
     return apply(run, table, args, {}, site)
+
+
+def _counted(op: ast.operator, left: Value, right: Value) -> Index | None:
+    """Arithmetic on the number of a pass."""
+    from gradfix.autograd.interpreter import fold
+
+    numbers = [v.number if isinstance(v, Index) else getattr(v, "value", None) for v in (left, right)]
+    if not all(isinstance(n, (int, float)) for n in numbers):
+        return None
+    result = fold(op, *numbers)
+    if not isinstance(result, Const):
+        return None
+    steady = [v.counts if isinstance(v, Index) else isinstance(v, Const) for v in (left, right)]
+    return Index(result.value, all(steady) and isinstance(op, (ast.Add, ast.Sub)))
 
 
 def inplace_binary(run: Run, old: Tensor, operand: Value, node: ast.AugAssign) -> Tensor:
@@ -549,7 +567,8 @@ class Iteration(Value):
     def iterate(self, run: Run, site: ast.expr | None) -> tuple[list[Value] | None, Callable[[int], Value]]:
         """As :func:`iterate`."""
         if self.kind == "range":
-            return None, Index
+            origin = self.start or 0
+            return None, lambda k: Index(origin + k)
         inner = [iterate(run, p, site) for p in self.parts]
         if self.kind == "enumerate":
             items, element = inner[0]

@@ -21,6 +21,7 @@ from gradfix.autograd.values import (
     NONE,
     TRUE,
     Class,
+    Condition,
     Const,
     Each,
     External,
@@ -120,7 +121,7 @@ class Run:
         self.current_call: ModuleCall | None = None
         self.grad_enabled: Tri = True
         self.symbolic = 0
-        self.counters: list[tuple[Frame, set[str]]] = []
+        self.counters: list[tuple[Frame, dict[str, Value]]] = []
         """The loops of unknown length that are running, with the variables from before each."""
         self.inside = False
         """Whether this is a call of a function from outside, rather than a run from the top."""
@@ -153,6 +154,8 @@ class Run:
         """When something unknown was handed graphs that it could traverse, and their roots."""
         self.returned: list[Node] = []
         """The graphs that a caller outside the file gets hold of."""
+        self.lent: set[ast.Call] = set()
+        """Calls that stand for what happens in the modules of the project which they lead into."""
         self.hooked: set[Node] = set()
         """What somebody watches the gradient of."""
         self.detached: list[tuple[int, Node, ast.AST]] = []
@@ -229,6 +232,9 @@ class Run:
         known = truth(value)
         if known is not None:
             return known
+        if site is None and now(value):
+            # The loop is left in this pass: there is no later one.
+            return True
         key, negated = self.key(test, frame)
         if key is not None and key in self.decisions:
             if site is not None and (self.path or self.inside) and site not in self.undecided:
@@ -312,10 +318,35 @@ class Run:
 
     def change(self, tensor: Tensor, site: ast.AST, what: str) -> Change:
         """An in-place change of a tensor's memory."""
-        event = Change(site, self.path, self.tick(), what)
+        event = Change(self.home(site), self.path, self.tick(), what)
         self.events.append(event)
         tensor.storage.move(event)
         return event
+
+    # ------------------------------------------------------------------ imported modules
+
+    def home(self, node: ast.AST) -> ast.AST:
+        """Where in this file something happens: ``node``, or the call that leads into a module.
+
+        What happens in a loop of the module is the module's own affair, and keeps its place there.
+        """
+        if node.lineno > 0 or any(loop.lineno <= 0 for loop, _ in self.path):  # type: ignore[attr-defined]
+            return node
+        for call, _ in reversed(self.stack):
+            if isinstance(call, ast.Call) and call.lineno > 0:
+                self.lent.add(call)
+                return call
+        return node
+
+    def operand(self, value: Value, expression: ast.expr) -> ast.expr:
+        """What this file calls a value that a module of the project names by ``expression``."""
+        if expression.lineno > 0:
+            return expression
+        for _, args in reversed(self.stack):
+            for given, written in args:
+                if given is value and written.lineno > 0:
+                    return written
+        return expression
 
     # ------------------------------------------------------------------ loops
 
@@ -344,7 +375,7 @@ class Run:
         """Run the passes of a loop; ``items`` gives what each pass binds (None: nothing)."""
         outer, weight = self.path, self.weight
         if symbolic:
-            self.counters.append((frame, set(frame.variables)))
+            self.counters.append((frame, dict(frame.variables)))
         self.weight *= max(count, 1)
         self.symbolic += symbolic
         watched = self.relevance.touches(node)
@@ -372,10 +403,17 @@ class Run:
             self.path, self.weight = outer, weight
             self.symbolic -= symbolic
             if symbolic:
-                self.counters.pop()
+                _, known_before = self.counters.pop()
+                self.forget_counters(frame, known_before)
         if node.orelse and not broken:
             flow = self.block(node.orelse, frame)
         return flow
+
+    def forget_counters(self, frame: Frame, before: dict[str, Value]) -> None:
+        """After a loop of unknown length nobody knows how far it has counted."""
+        for name, value in frame.variables.items():
+            if isinstance(value, (Index, Condition)) and before.get(name) is not value:
+                frame.variables[name] = Opaque("counter")
 
 
 def named(variables: dict[str, Value]) -> dict[str, Value]:
@@ -406,6 +444,17 @@ def carried(variables: dict[str, Value]) -> dict[str, Value]:
         for name, value in named(variables).items()
         if any(t.node is not None for t in tensors_in(value))
     }
+
+
+def now(value: Value) -> bool | None:
+    """What a condition on the number of a pass comes to in this pass, or None if it is no such condition.
+
+    Where it decides what a pass does, it is left open, since passes of all numbers come in the end. Where
+    it decides whether there is another pass, it is not.
+    """
+    if isinstance(value, Condition):
+        return value.holds
+    return bool(value.number) if isinstance(value, Index) else None
 
 
 def truth(value: Value) -> bool | None:
@@ -497,7 +546,10 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
         calls.extend(run, old, operand)
         return None
     if isinstance(old, Const) and isinstance(operand, Const) and run.counts(target, frame):
-        assign(run, target, Opaque("counter"), frame, None)
+        counted: Value = Opaque("counter")
+        if isinstance(target, ast.Name) and type(old.value) is int:
+            counted = calls.binary(run, node.op, Index(old.value), operand, target, node.value, node)
+        assign(run, target, counted, frame, None)
         return None
     result = calls.binary(run, node.op, old, operand, node.target, node.value, node)
     assign(run, target, result, frame, None)
@@ -577,8 +629,9 @@ def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
         limit = run.passes(node)
         number = 0
         while True:
-            known = truth(run.evaluate(node.test, frame))
-            if known is False:
+            value = run.evaluate(node.test, frame)
+            known = truth(value)
+            if known is False or (number and now(value) is False):
                 return
             if number >= (EXACT if known and not isinstance(node.test, ast.Constant) else limit):
                 return
@@ -851,6 +904,9 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 
 
+ORDER = frozenset({ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE})
+
+
 def fold(op: ast.operator, left: Any, right: Any) -> Value:
     """Python's arithmetic on constants, within bounds (no huge strings or numbers)."""
     function = FOLD.get(op.__class__)
@@ -907,6 +963,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
     rights = [run.evaluate(c, frame) for c in node.comparators]
     if len(rights) == 1:
         op, right = node.ops[0], rights[0]
+        held = _held(op, left, right)
         left, right = _number(left, right), _number(right, left)
         if isinstance(left, Const) and isinstance(right, Const):
             try:
@@ -935,6 +992,8 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
                 holds = any(i.value == left.value for i in right.items if isinstance(i, Const))
             if holds is not None:
                 return Const(holds is isinstance(op, ast.In))
+        if held is not None:
+            return Condition(held)
     elif all(isinstance(v, Const) for v in (left, *rights)):
         values = [v.value for v in (left, *rights) if isinstance(v, Const)]
         try:
@@ -952,9 +1011,19 @@ def _number(value: Value, other: Value) -> Value:
 
     A comparison with a larger number (after a warm-up, every hundredth batch) may come out either way.
     """
-    if isinstance(value, Index) and isinstance(other, Const) and other.value in (0, 1, 2):
+    if isinstance(value, Index) and value.counts and isinstance(other, Const) and other.value in (0, 1, 2):
         return Const(value.number)
     return value
+
+
+def _held(op: ast.cmpop, left: Value, right: Value) -> bool | None:
+    """What a comparison of numbers of passes comes to in this pass."""
+    if not (isinstance(left, Index) or isinstance(right, Index)):
+        return None
+    numbers = [v.number if isinstance(v, Index) else getattr(v, "value", None) for v in (left, right)]
+    if not all(isinstance(n, (int, float)) for n in numbers) or op.__class__ not in ORDER:
+        return None
+    return bool(COMPARE[op.__class__](*numbers))
 
 
 def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> Value:

@@ -93,13 +93,29 @@ class Opaque(Value):
 
 
 class Index(Opaque):
-    """The number of a pass of a loop of unknown length: 0, 1, 2, and so on."""
+    """A number that a loop of unknown length counts, or that is computed from one.
 
-    __slots__ = ("number",)
+    The passes that are run are the first ones, so ``number`` is what it is in this very pass. What a
+    later pass would make of it is left open: see :func:`gradfix.autograd.interpreter.now`.
+    """
 
-    def __init__(self, number: int) -> None:
+    __slots__ = ("counts", "number")
+
+    def __init__(self, number: float, counts: bool = True) -> None:
         super().__init__("index")
         self.number = number
+        self.counts = counts
+        """Whether it goes up with every pass, as against what is computed from it in another way."""
+
+
+class Condition(Opaque):
+    """A comparison of such numbers: ``holds`` in this very pass, and perhaps not in another."""
+
+    __slots__ = ("holds",)
+
+    def __init__(self, holds: bool) -> None:
+        super().__init__("condition")
+        self.holds = holds
 
 
 class Tensor(Value):
