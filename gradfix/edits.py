@@ -161,6 +161,8 @@ def in_order(node: ast.AST) -> Iterator[ast.AST]:
         parts: list[ast.AST] = [node.iter, node.target, *node.body, *node.orelse]
     elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
         parts = [*node.generators, node.elt]
+    elif isinstance(node, ast.NamedExpr):
+        parts = [node.value, node.target]
     else:
         parts = list(ast.iter_child_nodes(node))
     if isinstance(node, ast.Name):

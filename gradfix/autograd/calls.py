@@ -39,6 +39,7 @@ from gradfix.autograd.values import (
     Scaler,
     Sequence,
     Super,
+    Suspended,
     Tensor,
     Value,
     tensors_in,
@@ -1167,7 +1168,7 @@ def call_function(
     if isinstance(definition, ast.Lambda):
         return run.evaluate(definition.body, frame)
     if run.relevance.generator(definition):
-        return Opaque("generator")
+        return Suspended(definition, frame) if function.context else Opaque("generator")
     enabled = run.grad_enabled
     if function.graph_free:
         run.grad_enabled = False
@@ -1329,6 +1330,8 @@ def decorate(run: Run, function: Value, decorator: ast.expr, frame: Frame) -> Va
             return Static(function, value.name.endswith("classmethod"))
         if value.name in ("torch.no_grad", "torch.inference_mode"):
             function.graph_free = True
+        if value.name in ("contextlib.contextmanager", "contextlib.asynccontextmanager"):
+            function.context = True
     return function
 
 

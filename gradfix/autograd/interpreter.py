@@ -36,6 +36,7 @@ from gradfix.autograd.values import (
     Optimizer,
     Params,
     Sequence,
+    Suspended,
     Tensor,
     Value,
     tensors_in,
@@ -154,6 +155,8 @@ class Run:
         """When something unknown was handed graphs that it could traverse, and their roots."""
         self.returned: list[Node] = []
         """The graphs that a caller outside the file gets hold of."""
+        self.yielding: dict[Frame, Callable[[Value], None]] = {}
+        """What runs where the context managers that are being entered yield."""
         self.lent: set[ast.Call] = set()
         """Calls that stand for what happens in the modules of the project which they lead into."""
         self.hooked: set[Node] = set()
@@ -371,14 +374,21 @@ class Run:
         items: Iterator[Value | None],
         symbolic: bool,
         count: int,
+        unrolled: bool = False,
     ) -> Flow:
-        """Run the passes of a loop; ``items`` gives what each pass binds (None: nothing)."""
+        """Run the passes of a loop; ``items`` gives what each pass binds (None: nothing).
+
+        Args:
+            symbolic: The number of passes is not known.
+            count: How many passes are run at most.
+            unrolled: The passes are no repetitions, see :func:`_names_a_part`.
+        """
         outer, weight = self.path, self.weight
         if symbolic:
             self.counters.append((frame, dict(frame.variables)))
         self.weight *= max(count, 1)
         self.symbolic += symbolic
-        watched = self.relevance.touches(node)
+        watched = not unrolled and self.relevance.touches(node)
         flow: Flow = None
         broken = False
         try:
@@ -617,11 +627,25 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
             return run.loop(node, frame, iter(items), False, 1)
         limit = EXACT if run.relevance.differentiates(node) else 64
         if len(items) <= limit and run.weight * len(items) <= EXACT_TOTAL * (1 if limit == EXACT else 8):
-            return run.loop(node, frame, iter(items), False, len(items))
+            unrolled = all(_names_a_part(i) for i in items)
+            return run.loop(node, frame, iter(items), False, len(items), unrolled)
         if not isinstance(items[0], Const):
             return run.loop(node, frame, iter(items[:3]), True, 3)
     count = run.passes(node)
     return run.loop(node, frame, (element(k) for k in range(count)), True, count)
+
+
+def _names_a_part(item: Value) -> bool:
+    """Whether a loop over such items goes over the parts of a program, and not over time or data.
+
+    Its passes are different statements rather than repetitions of one: they belong to one pass of the loop
+    around them.
+    """
+    if isinstance(item, Const):
+        return isinstance(item.value, str)
+    if isinstance(item, Sequence):
+        return any(_names_a_part(i) for i in item.items)
+    return isinstance(item, (Module, Optimizer, Function))
 
 
 def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
@@ -644,16 +668,78 @@ def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
 
 def _with(run: Run, node: ast.With | ast.AsyncWith, frame: Frame) -> Flow:
     enabled = run.grad_enabled
-    for entry in node.items:
-        context = run.evaluate(entry.context_expr, frame)
-        if isinstance(context, GradMode):
-            run.grad_enabled = context.enabled
-        if entry.optional_vars is not None:
-            held = context if isinstance(context, (Module, Optimizer, Instance)) else Opaque("context")
-            assign(run, entry.optional_vars, held, frame, None)
-    flow = run.block(node.body, frame)
+    flow = _enter(run, node, 0, frame)
     run.grad_enabled = enabled
     return flow
+
+
+def _enter(run: Run, node: ast.With | ast.AsyncWith, position: int, frame: Frame) -> Flow:
+    """Run the body of a ``with`` within its contexts from ``position`` on."""
+    if position == len(node.items):
+        return run.block(node.body, frame)
+    entry = node.items[position]
+    context = run.evaluate(entry.context_expr, frame)
+
+    def inside(held: Value) -> Flow:
+        if entry.optional_vars is not None:
+            assign(run, entry.optional_vars, held, frame, None)
+        return _enter(run, node, position + 1, frame)
+
+    if isinstance(context, Suspended):
+        return _resume(run, context, inside)
+    if isinstance(context, Instance):
+        return _within_instance(run, context, node, inside)
+    if isinstance(context, GradMode):
+        run.grad_enabled = context.enabled
+    catches = _suppresses(entry.context_expr)
+    run.catching += catches
+    flow = inside(context if isinstance(context, (Module, Optimizer)) else Opaque("context"))
+    run.catching -= catches
+    return flow
+
+
+def _resume(run: Run, context: Suspended, inside: Callable[[Value], Flow]) -> Flow:
+    """Run a ``contextmanager`` of the project, and what is inside of it where it yields."""
+    left: list[Flow] = []
+    stack, statement, call = run.stack, run.statement, run.current_call
+
+    def body(held: Value) -> None:
+        within = run.stack
+        run.stack = stack
+        left.append(inside(held))
+        run.stack = within
+
+    run.yielding[context.frame] = body
+    try:
+        run.block(context.node.body, context.frame)
+    finally:
+        del run.yielding[context.frame]
+        run.stack, run.statement, run.current_call = stack, statement, call
+    return left[0] if left else None
+
+
+def _within_instance(
+    run: Run, context: Instance, node: ast.With | ast.AsyncWith, inside: Callable[[Value], Flow]
+) -> Flow:
+    """Run ``__enter__`` and ``__exit__`` of a class of the project, where it has them."""
+    names = ("__aenter__", "__aexit__") if isinstance(node, ast.AsyncWith) else ("__enter__", "__exit__")
+    enter, leave = (context.cls.lookup(name) for name in names)
+    held: Value = context
+    if isinstance(enter, Function):
+        held = calls.call_function(run, enter.bind(context), [], {}, node)
+    flow = inside(held)
+    if isinstance(leave, Function):
+        nothing: list[calls.Argument] = [(NONE, ast.copy_location(ast.Constant(None), node))] * 3
+        calls.call_function(run, leave.bind(context), nothing, {}, node)
+    return flow
+
+
+def _suppresses(context: ast.expr) -> bool:
+    """Whether this is ``suppress(RuntimeError)`` or the like."""
+    if not isinstance(context, ast.Call):
+        return False
+    name = getattr(context.func, "attr", None) or getattr(context.func, "id", None)
+    return name == "suppress" and any(_is_runtime_error(kind) for kind in context.args)
 
 
 def _try(run: Run, node: ast.Try, frame: Frame) -> Flow:
@@ -673,9 +759,11 @@ def _catches_runtime_error(handler: ast.ExceptHandler) -> bool:
     if handler.type is None:
         return True
     types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(
-        isinstance(t, ast.Name) and t.id in ("RuntimeError", "Exception", "BaseException") for t in types
-    )
+    return any(map(_is_runtime_error, types))
+
+
+def _is_runtime_error(kind: ast.expr) -> bool:
+    return isinstance(kind, ast.Name) and kind.id in ("RuntimeError", "Exception", "BaseException")
 
 
 def _return(run: Run, node: ast.Return, frame: Frame) -> Flow:
@@ -1169,8 +1257,10 @@ def _formatted(run: Run, node: ast.JoinedStr, frame: Frame) -> Value:
 
 
 def _yield(run: Run, node: ast.Yield | ast.YieldFrom, frame: Frame) -> Value:
-    if node.value is not None:
-        run.evaluate(node.value, frame)
+    value = run.evaluate(node.value, frame) if node.value is not None else NONE
+    resume = run.yielding.get(frame)
+    if resume is not None:
+        resume(value)
     return Opaque("sent")
 
 

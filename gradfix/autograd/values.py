@@ -253,7 +253,7 @@ class Frame:
 class Function(Value):
     """A function or lambda of the project, with the frame it closes over."""
 
-    __slots__ = ("bound", "frame", "graph_free", "name", "node", "owner")
+    __slots__ = ("bound", "context", "frame", "graph_free", "name", "node", "owner")
 
     def __init__(
         self,
@@ -269,12 +269,25 @@ class Function(Value):
         self.name = getattr(node, "name", "<lambda>")
         self.graph_free = False
         """Decorated with ``no_grad`` or ``inference_mode``."""
+        self.context = False
+        """Decorated with ``contextlib.contextmanager``."""
 
     def bind(self, value: Value) -> Function:
         """The method of ``value`` that this function is."""
         bound = Function(self.node, self.frame, value, self.owner)
         bound.graph_free = self.graph_free
+        bound.context = self.context
         return bound
+
+
+class Suspended(Value):
+    """A call of a ``contextmanager`` of the project that waits to be entered."""
+
+    __slots__ = ("frame", "node")
+
+    def __init__(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
+        self.node = node
+        self.frame = frame
 
 
 class Class(Value):
