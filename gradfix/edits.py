@@ -114,6 +114,21 @@ def stepped(program: Program, optimizer: OptimizerState) -> str | None:
     return None
 
 
+def clearing_place(program: Program, backward: Backward, step: Step) -> ast.stmt:
+    """The statement before which a step's gradients are to be cleared: its backward, or the loop around it.
+
+    What several passes of a loop add up before the step is meant to add up.
+    """
+    place = program.statement(backward.site)
+    around = set(program.ancestors(step.site))
+    for outer in program.ancestors(place):
+        if outer in around or isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            break
+        if isinstance(outer, (ast.For, ast.While, ast.AsyncFor)):
+            place = outer
+    return place
+
+
 def constructed(run: Run, optimizer: OptimizerState) -> tuple[int, ...]:
     """The line that names an optimizer in a claim; nothing where another is made on the same line."""
     mine = line(optimizer.created)

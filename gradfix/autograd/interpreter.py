@@ -155,6 +155,8 @@ class Run:
         """When something unknown was handed graphs that it could traverse, and their roots."""
         self.returned: list[Node] = []
         """The graphs that a caller outside the file gets hold of."""
+        self.unrolled: set[ast.AST] = set()
+        """The loops over the parts of the program, see :func:`_names_a_part`."""
         self.yielding: dict[Frame, Callable[[Value], None]] = {}
         """What runs where the context managers that are being entered yield."""
         self.lent: set[ast.Call] = set()
@@ -357,9 +359,16 @@ class Run:
         """How many passes to run of a loop whose length is unknown."""
         if not self.relevance.touches(node):
             return 2
-        if self.relevance.nests(node):
+        if self.relevance.nests(node, self.unrolled):
             return 1 if self.relevance.quiet_around(node) else OUTER_PASSES
         return INNER_PASSES if all(k == 0 for _, k in self.path) else 2
+
+    def numbers(self, node: ast.For | ast.While | ast.AsyncFor) -> Iterator[int]:
+        """The numbers of the passes to run; what a pass shows of inner loops may ask for more of them."""
+        number = 0
+        while number < self.passes(node):
+            yield number
+            number += 1
 
     def counts(self, target: ast.expr, frame: Frame) -> bool:
         """Whether a variable counts the passes of a loop of unknown length: it was there before the loop."""
@@ -628,11 +637,13 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
         limit = EXACT if run.relevance.differentiates(node) else 64
         if len(items) <= limit and run.weight * len(items) <= EXACT_TOTAL * (1 if limit == EXACT else 8):
             unrolled = all(_names_a_part(i) for i in items)
+            if unrolled:
+                run.unrolled.add(node)
             return run.loop(node, frame, iter(items), False, len(items), unrolled)
         if not isinstance(items[0], Const):
             return run.loop(node, frame, iter(items[:3]), True, 3)
     count = run.passes(node)
-    return run.loop(node, frame, (element(k) for k in range(count)), True, count)
+    return run.loop(node, frame, map(element, run.numbers(node)), True, count)
 
 
 def _names_a_part(item: Value) -> bool:
@@ -650,9 +661,9 @@ def _names_a_part(item: Value) -> bool:
 
 def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
     def items() -> Iterator[None]:
-        limit = run.passes(node)
         number = 0
         while True:
+            limit = run.passes(node)
             value = run.evaluate(node.test, frame)
             known = truth(value)
             if known is False or (number and now(value) is False):

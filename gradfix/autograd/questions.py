@@ -126,7 +126,7 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
             b
             for d in step.consumed.values()
             for b, (_, before) in d.items()
-            if not before and b.path == step.path
+            if not before and b.path[: len(step.path)] == step.path
         ]
         if step.doubtful or not stale or not fresh or not step.optimizer.groups_known:
             clean.add(step.site)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Container
 
 DIRECT = re.compile(r"\b(?:backward|manual_backward|step|zero_grad|autograd\s*\.\s*grad)\b\s*\(|\.grad\b")
 """Calls that move gradients or parameters."""
@@ -123,12 +124,13 @@ class Relevance:
         """Whether a statement holds something that cuts or keeps graphs."""
         return _within(node, self.graph)
 
-    def nests(self, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
-        """Whether a loop holds another relevant loop."""
+    def nests(self, loop: ast.For | ast.While | ast.AsyncFor, but: Container[ast.AST]) -> bool:
+        """Whether a loop holds another relevant loop, ``but`` those."""
         work: list[ast.stmt] = list(loop.body)
         while work:
             statement = work.pop()
-            if isinstance(statement, (ast.For, ast.While, ast.AsyncFor)) and self.differentiates(statement):
+            inner = isinstance(statement, (ast.For, ast.While, ast.AsyncFor)) and statement not in but
+            if inner and self.differentiates(statement):
                 return True
             for field in ("body", "orelse", "finalbody"):
                 work += getattr(statement, field, ())

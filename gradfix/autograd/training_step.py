@@ -170,6 +170,10 @@ class Program:
             at = self.parent(at)
         return found
 
+    def lent(self) -> set[Span]:
+        """The calls that stand for what happens in the modules of the project which they lead into."""
+        return {Span.of(call) for entry in self.entries for run in entry.runs for call in run.lent}
+
     def function(self, node: ast.AST) -> ast.AST:
         """The function (or lambda, or the module) whose code ``node`` is.
 
