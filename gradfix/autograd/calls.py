@@ -12,7 +12,7 @@ import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradfix.autograd import imports, operators
+from gradfix.autograd import frameworks, imports, operators
 from gradfix.autograd.engine import backward, poison, step, zero_grad
 from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Tri
 from gradfix.autograd.operators import OUT, Operator
@@ -1569,6 +1569,12 @@ def _opaque_method(
         return NONE
     if name in PLAIN or name in ("sample", "state_dict", "no_sync", "accumulate"):
         return Opaque(name)
+    if name in frameworks.PREPARING and not discarded:
+        wrapped = frameworks.prepared(args)
+        if wrapped is not None:
+            return wrapped
+    if name.startswith("clip_grad"):
+        return Opaque(name)
     if name == "scale" and len(args) == 1 and base.node is None:
         value, expression = args[0]
         if isinstance(value, (Tensor, Opaque)):
@@ -1674,6 +1680,9 @@ def _module_method(
     if name == "manual_backward" and args:
         backward(run, [args[0]], [], keywords, node)
         return NONE
+    known = frameworks.lightning(run, base, name, args, node)
+    if known is not None:
+        return known
     if name in MODULE_METHODS:
         return Opaque(name)
     fresh = Opaque(name)

@@ -43,6 +43,7 @@ from gradfix.autograd.values import (
 )
 
 if TYPE_CHECKING:
+    from gradfix.autograd.frameworks import Toggled
     from gradfix.autograd.relevance import Relevance
     from gradfix.autograd.templates import Template
 
@@ -151,6 +152,9 @@ class Run:
         self.differentiated: set[Leaf] = set()
         """Leaves with respect to which something was differentiated."""
         self.optimizers: list[Optimizer] = []
+        self.configured: dict[Module, Value] = {}
+        """What the optimizers of Lightning's modules are."""
+        self.toggled: Toggled = {}
         self.escapes: list[tuple[int, list[Node]]] = []
         """When something unknown was handed graphs that it could traverse, and their roots."""
         self.returned: list[Node] = []
