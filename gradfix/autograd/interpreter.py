@@ -44,6 +44,7 @@ from gradfix.autograd.values import (
 
 if TYPE_CHECKING:
     from gradfix.autograd.frameworks import Toggled
+    from gradfix.autograd.questions import Sorted
     from gradfix.autograd.relevance import Relevance
     from gradfix.autograd.templates import Template
 
@@ -119,6 +120,8 @@ class Run:
         self.serial = 0
         self.path: Path = ()
         self.events: list[Event] = []
+        self.sorted: Sorted | None = None
+        """The events by kind, made when somebody asks."""
         self.module_calls: list[ModuleCall] = []
         self.current_call: ModuleCall | None = None
         self.grad_enabled: Tri = True
@@ -397,8 +400,9 @@ class Run:
             unrolled: The passes are no repetitions, see :func:`_names_a_part`.
         """
         outer, weight = self.path, self.weight
+        words = self.relevance.words(node)
         if symbolic:
-            self.counters.append((frame, dict(frame.variables)))
+            self.counters.append((frame, _among(frame.variables, words)))
         self.weight *= max(count, 1)
         self.symbolic += symbolic
         watched = not unrolled and self.relevance.touches(node)
@@ -408,10 +412,11 @@ class Run:
             for number, item in enumerate(items):
                 if watched:
                     self.path = (*outer, (node, number))
+                    seen = _among(frame.variables, words, self.relevance.in_functions)
                     if number:
-                        self.carried[node, self.path] = carried(frame.variables)
+                        self.carried[node, self.path] = carried(seen)
                     else:
-                        self.before[node, outer] = named(frame.variables)
+                        self.before[node, outer] = named(seen)
                 if item is not None and not isinstance(node, ast.While):
                     assign(self, node.target, item, frame, None)
                 flow = self.block(node.body, frame)
@@ -427,16 +432,23 @@ class Run:
             self.symbolic -= symbolic
             if symbolic:
                 _, known_before = self.counters.pop()
-                self.forget_counters(frame, known_before)
+                self.forget_counters(frame, words, known_before)
         if node.orelse and not broken:
             flow = self.block(node.orelse, frame)
         return flow
 
-    def forget_counters(self, frame: Frame, before: dict[str, Value]) -> None:
+    def forget_counters(self, frame: Frame, words: dict[str, None], before: dict[str, Value]) -> None:
         """After a loop of unknown length nobody knows how far it has counted."""
-        for name, value in frame.variables.items():
+        for name, value in _among(frame.variables, words).items():
             if isinstance(value, (Index, Condition)) and before.get(name) is not value:
                 frame.variables[name] = Opaque("counter")
+
+
+def _among(variables: dict[str, Value], *words: dict[str, None]) -> dict[str, Value]:
+    """The variables that have one of those names."""
+    if sum(map(len, words)) < len(variables):
+        return {name: variables[name] for group in words for name in group if name in variables}
+    return {name: value for name, value in variables.items() if any(name in group for group in words)}
 
 
 def named(variables: dict[str, Value]) -> dict[str, Value]:

@@ -11,6 +11,7 @@ import ast
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Container
+from functools import cached_property
 
 DIRECT = re.compile(r"\b(?:backward|manual_backward|step|zero_grad|autograd\s*\.\s*grad)\b\s*\(|\.grad\b")
 """Calls that move gradients or parameters."""
@@ -20,6 +21,7 @@ GRAPH = re.compile(
 """What shapes the graph: a condition around it is worth both outcomes."""
 BACKWARD = re.compile(r"(?<!def )\b(?:backward|manual_backward|grad)\b\s*\(")
 """Where a backward may be called; whether it is one, and not a comment, the syntax tree says."""
+WORD = re.compile(r"[^\W\d]\w*")
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -34,6 +36,7 @@ class Relevance:
         self.functions: list[Definition] = []
         self.classes: dict[Definition, ast.ClassDef] = {}
         self._generators: dict[ast.AST, bool] = {}
+        self._words: dict[ast.AST, dict[str, None]] = {}
         self._collect(tree.body, None)
         self._text = text
         self._starts = [0, *(m.end() for m in re.finditer(r"\r\n|\r|\n", text))]
@@ -150,6 +153,24 @@ class Relevance:
             if not inner and (self.touches(statement) or self.shapes(statement)):
                 return False
         return True
+
+    def words(self, node: ast.AST) -> dict[str, None]:
+        """Every name that stands in a statement, and what else looks like one, in order."""
+        known = self._words.get(node)
+        if known is None:
+            first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+            if first > 0:
+                end = self._starts[last] if last < len(self._starts) else len(self._text)
+                known = dict.fromkeys(WORD.findall(self._text, self._starts[first - 1], end))
+            else:  # in an imported module
+                known = dict.fromkeys(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+            self._words[node] = known
+        return known
+
+    @cached_property
+    def in_functions(self) -> dict[str, None]:
+        """Every name that stands in a function of this file."""
+        return {word: None for function in self.functions for word in self.words(function)}
 
     def generator(self, definition: ast.AST) -> bool:
         """Whether a function yields."""
