@@ -83,6 +83,24 @@ class Stop:
     """Flow: an exception or the end of the program."""
 
 
+class Deferred(External):
+    """A function or class of the file that nobody has used yet; until then it is not defined."""
+
+    __slots__ = ("statement",)
+
+    def __init__(self, statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        super().__init__(statement.name)
+        self.statement = statement
+
+    def resolve(self, run: Run) -> Value:
+        """The function or class."""
+        run.globals.variables[self.name] = External(self.name)  # for a class that mentions itself
+        STATEMENTS[self.statement.__class__](run, self.statement, run.globals)
+        return run.globals.variables[self.name]
+
+
+UNRESOLVED = frozenset({imports.Lazy, Deferred})
+
 Flow = Break | Continue | Return | Stop | None
 
 BREAK, CONTINUE, STOP = Break(), Continue(), Stop()
@@ -227,6 +245,10 @@ class Run:
         """The value of an expression."""
         handler = EXPRESSIONS.get(node.__class__)
         return handler(self, node, frame) if handler is not None else Opaque()
+
+    def variable(self, name: str) -> Value:
+        """The value of a variable of the file."""
+        return _name(self, ast.Name(name, ast.Load()), self.globals)
 
     # ------------------------------------------------------------------ conditions
 
@@ -972,8 +994,8 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
     while at is not None:
         value = at.variables.get(name)
         if value is not None:
-            if value.__class__ is imports.Lazy:
-                assert isinstance(value, imports.Lazy)
+            if value.__class__ in UNRESOLVED:
+                assert isinstance(value, (imports.Lazy, Deferred))
                 value = at.variables[name] = value.resolve(run)
             return value
         at = at.parent

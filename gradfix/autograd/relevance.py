@@ -169,8 +169,9 @@ class Relevance:
 
     @cached_property
     def in_functions(self) -> dict[str, None]:
-        """Every name that stands in a function of this file."""
-        return {word: None for function in self.functions for word in self.words(function)}
+        """Every name that stands in a function of this file, but those of functions."""
+        names = {function.name for function in self.functions}
+        return {w: None for function in self.functions for w in self.words(function) if w not in names}
 
     def generator(self, definition: ast.AST) -> bool:
         """Whether a function yields."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 import ast
 import contextlib
 import sys
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from gradfix.autograd import calls
-from gradfix.autograd.interpreter import OutOfFuel, Run, Scenario, carried, named
+from gradfix.autograd.interpreter import Deferred, OutOfFuel, Run, Scenario, carried, named
 from gradfix.autograd.relevance import Definition, Relevance
 from gradfix.autograd.values import (
     Class,
@@ -211,19 +212,21 @@ def _fill(program: Program, relevance: Relevance) -> None:
     messages: list[str] = []
     entered: set[ast.AST] = set()
     if any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
-        entry = explore(
-            "<module>", tree, relevance, lambda run: run_module(run, tree, True), messages, str(program.path)
-        )
+
+        def execute(run: Run) -> None:
+            run.block(tree.body, run.globals)
+
+        entry = explore("<module>", tree, relevance, execute, messages, str(program.path))
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
-    shared: list[Frame] = []
+    surroundings = Surroundings(tree, relevance)
     for definition in entry_points(tree, relevance):
         if definition in entered:
             continue
 
         def start(run: Run, definition: Definition = definition) -> None:
-            run_entry(run, tree, definition, shared)
+            run_entry(run, surroundings, definition)
 
         entry = explore(definition.name, definition, relevance, start, messages, str(program.path))
         program.entries.append(entry)
@@ -314,38 +317,71 @@ def _worth(site: ast.AST, relevance: Relevance) -> bool:
     )
 
 
-def run_module(run: Run, tree: ast.Module, everything: bool) -> None:
-    """Execute the file from its top; without ``everything``, only what does not train."""
-    body = tree.body
-    if not everything:
-        body = [s for s in body if isinstance(s, DEFINITIONS) or not run.relevance.touches(s)]
-    run.block(body, run.globals)
+class Surroundings:
+    """What a function finds around it that is called from outside: the file, but for its training."""
 
+    def __init__(self, tree: ast.Module, relevance: Relevance) -> None:
+        bound = Counter(name for s in tree.body for name in _binds(s))
+        self._deferred: dict[str, Value] = {}
+        self._statements: list[ast.stmt] = []
+        for statement in tree.body:
+            if not isinstance(statement, DEFINITIONS):
+                if not relevance.touches(statement):
+                    self._statements.append(statement)
+            elif bound[statement.name] == 1:
+                # Hundreds of functions are defined for each of which one is called.
+                self._deferred[statement.name] = Deferred(statement)
+            else:
+                self._statements.append(statement)
+        self._shared: Frame | None = None
+        self._stateful = False
 
-def run_entry(run: Run, tree: ast.Module, definition: Definition, shared: list[Frame]) -> None:
-    """Call a function or method of the file as somebody outside would, with unknown arguments.
+    def around(self, run: Run) -> None:
+        """Give a run the variables of the file.
 
-    ``shared`` keeps the file's own variables from one call to the next, if no tensor, network or optimizer
-    is among them: a file with hundreds of test methods is executed once.
-    """
-    if shared:
-        run.globals = shared[0]
-    else:
+        They are the same for every run if no tensor, network or optimizer is among them: a file with hundreds
+        of test methods is executed once.
+        """
+        if self._shared is not None:
+            run.globals = self._shared
+            return
+        run.globals.variables.update(self._deferred)
         with contextlib.suppress(calls.Stopped):
-            run_module(run, tree, False)
-        stateful = any(isinstance(v, (Module, Optimizer, Tensor)) for v in run.globals.variables.values())
-        if not (stateful or run.nodes or run.optimizers or run.undecided):
-            shared.append(run.globals)
+            run.block(self._statements, run.globals)
+        if not self._stateful:
+            held = run.globals.variables.values()
+            stateful = any(isinstance(v, (Module, Optimizer, Tensor)) for v in held)
+            self._stateful = bool(stateful or run.nodes or run.optimizers or run.undecided)
+            self._shared = None if self._stateful else run.globals
+
+
+def _binds(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement of the module binds, as far as its own scope goes."""
+    if isinstance(statement, DEFINITIONS):
+        yield statement.name
+        return
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).split(".", 1)[0]
+        elif isinstance(node, DEFINITIONS):
+            yield node.name
+
+
+def run_entry(run: Run, surroundings: Surroundings, definition: Definition) -> None:
+    """Call a function or method of the file as somebody outside would, with unknown arguments."""
+    surroundings.around(run)
     run.inside = True
     if run.relevance.switches_mode:
         run.grad_enabled = None
     owner = run.relevance.classes.get(definition)
     if owner is None:
-        value = run.globals.variables.get(definition.name)
+        value = run.variable(definition.name)
         if isinstance(value, Function):
             _returned(run, calls.call_function(run, value, [], {}, definition))
         return
-    cls = run.globals.variables.get(owner.name)
+    cls = run.variable(owner.name)
     if not isinstance(cls, Class):
         return
     instance = calls.instantiate(run, cls, [], {}, definition)
