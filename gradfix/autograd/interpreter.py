@@ -59,7 +59,7 @@ HARMLESS = frozenset(
 
 
 class OutOfFuel(Exception):
-    """The run took more steps than its budget."""
+    """The run took more steps than its budget; the argument names the function that it was in, if any."""
 
 
 class Break:
@@ -216,7 +216,7 @@ class Run:
         """
         self.fuel -= 1
         if self.fuel <= 0:
-            raise OutOfFuel
+            raise OutOfFuel(getattr(self.active[0], "name", "") if self.active else "")
 
     def escaped_after(self, serial: int) -> set[Node]:
         """Every node that something unknown could traverse after the given moment."""

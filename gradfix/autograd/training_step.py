@@ -37,6 +37,8 @@ from gradfix.segments import Lines
 
 FUEL = 40_000
 """Statements that one run may execute; far beyond what a training script takes (a few thousand)."""
+PASSES = 8
+"""... or as many for each line of the file, where that is more."""
 FLIPS = 12
 """How many undecided conditions are tried the other way."""
 CALLS = 3
@@ -216,7 +218,7 @@ def _fill(program: Program, relevance: Relevance) -> None:
         def execute(run: Run) -> None:
             run.block(tree.body, run.globals)
 
-        entry = explore("<module>", tree, relevance, execute, messages, str(program.path))
+        entry = explore("<module>", tree, relevance, execute, messages, str(program.path), _fuel(tree))
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
@@ -228,7 +230,7 @@ def _fill(program: Program, relevance: Relevance) -> None:
         def start(run: Run, definition: Definition = definition) -> None:
             run_entry(run, surroundings, definition)
 
-        entry = explore(definition.name, definition, relevance, start, messages, str(program.path))
+        entry = explore(definition.name, definition, relevance, start, messages, str(program.path), FUEL)
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
@@ -259,20 +261,24 @@ def explore(
     start: Callable[[Run], None],
     messages: list[str],
     origin: str,
+    fuel: int,
 ) -> Entry:
     """Make the main run, and the runs that answer undecided conditions the other way."""
     entry = Entry(name, node)
 
     def make(scenario: Scenario) -> Run:
-        run = Run(relevance, scenario, FUEL)
+        run = Run(relevance, scenario, fuel)
         run.globals.origin = origin
         try:
             start(run)
         except calls.Stopped:
             pass
-        except OutOfFuel:
-            messages.append(f"analysis of {name} stopped: more than {FUEL} steps")
+        except OutOfFuel as spent:
+            (function,) = spent.args
+            where = f" in {function}" if function not in ("", name) else ""
+            messages.append(f"analysis of {name} stopped{where}: more than {fuel} steps")
             run.events.clear()
+            run.entered.clear()  # what it has called is looked at from outside instead
         except RecursionError:
             messages.append(f"analysis of {name} stopped: calls or expressions nested too deeply")
             run.events.clear()
@@ -315,6 +321,11 @@ def _worth(site: ast.AST, relevance: Relevance) -> bool:
         not (isinstance(s, (ast.Expr, ast.Pass)) or (isinstance(s, ast.If) and not _worth(s, relevance)))
         for s in [*site.body, *site.orelse]
     )
+
+
+def _fuel(tree: ast.Module) -> int:
+    """The budget of a run from the top: a long file may be long for no other reason than its length."""
+    return max(FUEL, PASSES * (tree.body[-1].end_lineno or 0)) if tree.body else FUEL
 
 
 class Surroundings:
