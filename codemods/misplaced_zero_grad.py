@@ -41,7 +41,7 @@ from gradfix.autograd.questions import (
 )
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, Span
-from gradfix.edits import insert, move, note, offered, receiver, stepped
+from gradfix.edits import clearing_place, insert, move, note, offered, receiver, stepped
 
 
 @dataclass(eq=False)
@@ -189,7 +189,7 @@ def _finding(program: Program, one: Misplaced) -> Finding:
 
 
 def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
-    zero, target = program.statement(one.zero.site), program.statement(one.backward.site)
+    zero, target = program.statement(one.zero.site), clearing_place(program, one.backward, one.step)
     claim = Claim(unchanged=())
     mine = set(one.step.optimizer.owned())
     foreign = [leaf for leaf in one.zero.leaves if leaf not in mine]

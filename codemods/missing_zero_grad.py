@@ -31,7 +31,7 @@ from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import consuming_again, zeros
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Span
-from gradfix.edits import insert, note, stepped
+from gradfix.edits import clearing_place, insert, note, stepped
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -39,7 +39,7 @@ def find(program: Program) -> Iterator[Finding]:
     for entry in program.entries:
         for step, backward in entry.certain(never_cleared, lambda f: f[0].site, raises=False):
             name = stepped(program, step.optimizer)
-            statement = program.statement(backward.site)
+            statement = clearing_place(program, backward, step)
             fixes: tuple[Fix, ...] = ()
             if name is not None:
                 edit = insert(statement, "before", f"{name}.zero_grad()")
@@ -57,11 +57,6 @@ def find(program: Program) -> Iterator[Finding]:
                 ),
                 fixes,
             )
-
-
-def _fixes(program: Program, backward: Backward, name: str) -> Iterator[Fix]:
-    edit = insert(program.statement(backward.site), "before", f"{name}.zero_grad()")
-    yield Fix("clear the gradients of each pass", Effect.CHANGES, (edit,), Claim(unchanged=()))
 
 
 def never_cleared(run: Run) -> dict[Hashable, tuple[Step, Backward]]:

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, ModuleCall, Node, Step, reach
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import backwards, calls_in, carrying, detached_code, owner, steps
+from gradfix.autograd.questions import backwards, between, calls_in, carrying, detached_code, owner, steps
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
@@ -111,11 +111,12 @@ def mixed(run: Run) -> dict[Hashable, Stale]:
     mixture of old and new weights.
     """
     found: dict[Hashable, Stale] = {}
-    for event in backwards(run):
+    fused = [step for step in steps(run) if step.optimizer.fused]
+    for event in backwards(run) if fused else ():
         if event.failure is not None or not event.certain:
             continue
-        for step in steps(run):
-            if not step.optimizer.fused or step.path != event.path or step.serial > event.serial:
+        for step in fused:
+            if step.path != event.path or step.serial > event.serial:
                 continue
             moved = set(step.consumed)
             calls = [
@@ -140,7 +141,7 @@ def silenced(run: Run) -> dict[Hashable, Stale]:
     for serial, node, site in run.detached:
         if not isinstance(site, ast.Call) or _without_detach(site) is None:
             continue
-        event = next((b for b in backwards(run) if b.serial > serial and b.path == node.path), None)
+        event = next((b for b in between(backwards(run), serial) if b.path == node.path), None)
         if event is None or event.failure is not None or not event.certain:
             continue
         mine = owner(run, event)
@@ -154,14 +155,14 @@ def silenced(run: Run) -> dict[Hashable, Stale]:
             for n in reach([(t.node, True) for t in tensors_in(value) if t.node])  # type: ignore[arg-type]
             for leaf, _, _ in n.leaves
         }
-        between = [
-            s
-            for s in steps(run)
-            if call.serial < s.serial < serial and call.leaves & set(s.optimizer.owned())
+        moved = [
+            s for s in between(steps(run), call.serial, serial) if call.leaves & set(s.optimizer.owned())
         ]
-        used = any(n.call is call for b in backwards(run) if b.serial < serial for n in b.visited)
-        if between and used and feeds & own and not call.leaves & own:
-            found.setdefault(event.site, Stale(run, event, between[-1], [call], Effect.CHANGES, site))
+        if not moved or not feeds & own or call.leaves & own:
+            continue
+        earlier = between(backwards(run), call.serial, serial)
+        if any(n.call is call for b in earlier for n in b.visited):
+            found.setdefault(event.site, Stale(run, event, moved[-1], [call], Effect.CHANGES, site))
     return found
 
 
@@ -197,6 +198,9 @@ def cut_off(run: Run) -> dict[Hashable, Stale]:
         if not isinstance(event, Step) or last is None or last.path != event.path or event.doubtful:
             continue
         nothing = not event.consumed and event.empty and event.optimizer.groups_known
+        if not nothing:
+            refuted.add(last.site)
+            continue
         earlier = [
             s
             for s in steps(run)
@@ -210,7 +214,7 @@ def cut_off(run: Run) -> dict[Hashable, Stale]:
                 for c in calls_in(n for n in last.visited if n.serial < step.serial)
                 if c.leaves & moved and _cut_operands(c, event)
             ]
-            if nothing and calls and last.failure is None and last.certain:
+            if calls and last.failure is None and last.certain:
                 hit = Stale(run, last, step, calls)
         if hit is not None:
             found.setdefault(last.site, hit)

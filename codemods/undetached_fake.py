@@ -226,7 +226,7 @@ def _differentiated(run: Run, call: ModuleCall) -> bool:
 
 
 def _finding(program: Program, leak: Leak) -> Finding:
-    _call, expression, _ = leak.cuts[0]
+    expression = _first_place(leak)
     loss = receiver(program, leak.backward)
     name = stepped(program, leak.optimizer) or "its optimizer"
     operand = program.segment(expression)
@@ -254,16 +254,26 @@ def _finding(program: Program, leak: Leak) -> Finding:
     else:
         why = "where its gradients are cleared unused: wasted work"
     message = f"`{loss}` flows through `{operand}` into a network that only feeds it, {why}"
-    anchor = leak.cuts[0][1]
-    return Finding("undetached-fake", message, Span.of(anchor), tuple(notes), offered(_fixes(program, leak)))
+    return Finding(
+        "undetached-fake", message, Span.of(expression), tuple(notes), offered(_fixes(program, leak))
+    )
+
+
+def _first_place(leak: Leak) -> ast.expr:
+    """The operand of the first cut, as this file writes it where the call stands in another."""
+    call, expression, value = leak.cuts[0]
+    written = [e for _, args in reversed(call.stack) for v, e in args if v is value and e.lineno > 0]
+    return written[0] if expression.lineno <= 0 and written else expression
 
 
 def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
     """Cut where the network is called; or in the caller of a helper that serves both losses."""
-    yield from _fixes_at(program, leak, [(e, v) for _, e, v in leak.cuts])
+    inner = [(e, v) for _, e, v in leak.cuts]
+    if all(e.lineno > 0 for e, _ in inner):
+        yield from _fixes_at(program, leak, inner)
     outer: list[tuple[ast.expr, Value]] = []
     for call, _, value in leak.cuts:
-        handed = [(e, v) for _, args in call.stack for v, e in args if v is value]
+        handed = [(e, v) for _, args in call.stack for v, e in args if v is value and e.lineno > 0]
         if not handed:
             return
         outer += [place for place in handed[:1] if place[0] not in [e for e, _ in outer]]
@@ -294,7 +304,7 @@ def _fixes_at(program: Program, leak: Leak, places: list[tuple[ast.expr, Value]]
     else:
         claim = Claim()
     message = "detach " + ", ".join(dict.fromkeys(f"`{program.segment(e)}`" for e, _ in places))
-    if len({e.lineno for e, _ in places} | {leak.cuts[0][1].lineno}) > 1:
+    if len({e.lineno for e, _ in places} | {_first_place(leak).lineno}) > 1:
         message += " on line " + ", ".join(str(n) for n in sorted({e.lineno for e, _ in places}))
     for choice in _choices(list(retained.values())):
         suffix = " and drop retain_graph=True" if choice else ""

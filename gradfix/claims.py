@@ -28,7 +28,8 @@ from learning at all. So the checks here compare what optimizers *consume*:
 ``feeds``
     Every step consumes gradients of exactly the declared backward calls.
 ``same-loss``
-    While the weights are held still, the first backward of a declared loss gives its optimizer
+    While the weights are held still, the first backward of a declared loss (for this optimizer, where
+    a helper gives several losses one name) gives its optimizer
     what it gives in the original's own graph. A detach does not change a loss's value: where the
     values agree and the gradients do not, something was cut off, and a fix of E1 or E2 fails.
 ``leaves``
@@ -57,7 +58,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gradfix.codemod import Claim, Effect
-from gradfix.verify.recording import BY_HAND, Failure, Recording, Step, Values, plural
+from gradfix.verify.recording import BY_HAND, Backward, Failure, Recording, Step, Values, plural
 
 RELATIVE = 1e-5
 ABSOLUTE = 1e-7
@@ -783,7 +784,8 @@ class _Case:
 
     def _same_loss(self, still: Still, index: int, receiver: str) -> Check:
         who = self.known.optimizers[index].name
-        one, other = (_first(recording, receiver, index) for recording in (still.reference, still.after))
+        turn = _turn(still.after, receiver, index)
+        one, other = (_loss(recording, receiver, index, turn) for recording in (still.reference, still.after))
 
         def verdict(what: Verdict, detail: str) -> Check:
             return Check(
@@ -859,16 +861,39 @@ class _Loss:
         return _Loss(self.value.plus(other.value), shares)
 
 
-def _first(recording: Recording, receiver: str, optimizer: int) -> _Loss | None:
-    """The first backward call of ``receiver``, or of all the terms of a sum together."""
-    for call in recording.backwards:
-        if call.place.receiver == receiver and call.value is not None:
-            shares = {place: share for (index, place), share in call.shares.items() if index == optimizer}
-            return _Loss(call.value, shares)
+def _turn(after: Recording, receiver: str, optimizer: int) -> int:
+    """Which of the backward calls of ``receiver`` is the first for this optimizer.
+
+    A helper that all losses go through gives them one name: the calls that only other optimizers
+    consume are theirs. One that nobody consumes is not passed over.
+    """
+    takers: dict[int, set[int]] = {}
+    for step in after.steps:
+        for state in step.parameters:
+            for feed in state.feeds:
+                takers.setdefault(feed, set()).add(step.optimizer)
+    for turn, call in enumerate(_calls(after, receiver)):
+        if call.index not in takers or optimizer in takers[call.index]:
+            return turn
+    return 0
+
+
+def _calls(recording: Recording, receiver: str) -> list[Backward]:
+    return [c for c in recording.backwards if c.place.receiver == receiver and c.value is not None]
+
+
+def _loss(recording: Recording, receiver: str, optimizer: int, turn: int) -> _Loss | None:
+    """A backward call of ``receiver`` by its turn, or the first of all the terms of a sum together."""
+    for call in _calls(recording, receiver)[turn : turn + 1]:
+        assert call.value is not None
+        shares = {place: share for (index, place), share in call.shares.items() if index == optimizer}
+        return _Loss(call.value, shares)
     with suppress(SyntaxError):
         parsed = ast.parse(receiver, mode="eval").body
         if isinstance(parsed, ast.BinOp) and isinstance(parsed.op, ast.Add):
-            left, right = (_first(recording, ast.unparse(n), optimizer) for n in (parsed.left, parsed.right))
+            left, right = (
+                _loss(recording, ast.unparse(n), optimizer, 0) for n in (parsed.left, parsed.right)
+            )
             return left.plus(right) if left and right else None
     return None
 

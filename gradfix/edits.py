@@ -104,6 +104,8 @@ def stepped(program: Program, optimizer: OptimizerState) -> str | None:
         site = step.site
         if not isinstance(site, ast.Call) or not isinstance(site.func, ast.Attribute):
             continue
+        if site.func.attr != "step":
+            continue  # a call that leads to the step, which stands in an imported module
         holder = site.func.value
         if site.args and not isinstance(site.args[0], (ast.Lambda, ast.Name)):
             holder = site.args[0]  # scaler.step(optimizer)
@@ -111,6 +113,21 @@ def stepped(program: Program, optimizer: OptimizerState) -> str | None:
             holder = site.args[0]
         return program.segment(holder)
     return None
+
+
+def clearing_place(program: Program, backward: Backward, step: Step) -> ast.stmt:
+    """The statement before which a step's gradients are to be cleared: its backward, or the loop around it.
+
+    What several passes of a loop add up before the step is meant to add up.
+    """
+    place = program.statement(backward.site)
+    around = set(program.ancestors(step.site))
+    for outer in program.ancestors(place):
+        if outer in around or isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            break
+        if isinstance(outer, (ast.For, ast.While, ast.AsyncFor)):
+            place = outer
+    return place
 
 
 def constructed(run: Run, optimizer: OptimizerState) -> tuple[int, ...]:
@@ -161,6 +178,8 @@ def in_order(node: ast.AST) -> Iterator[ast.AST]:
         parts: list[ast.AST] = [node.iter, node.target, *node.body, *node.orelse]
     elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
         parts = [*node.generators, node.elt]
+    elif isinstance(node, ast.NamedExpr):
+        parts = [node.value, node.target]
     else:
         parts = list(ast.iter_child_nodes(node))
     if isinstance(node, ast.Name):

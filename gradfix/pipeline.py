@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradfix import catalog, project, source
-from gradfix.codemod import Claim, Effect, Finding, Fix
+from gradfix.codemod import Claim, Effect, Finding, Fix, Span
 from gradfix.parallel import WORTH_PROCESSES, for_each
 from gradfix.preview import spliced
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
@@ -201,14 +201,20 @@ def _diagnose(
             findings.extend(codemod.find(program))
         except Exception as error:
             problems.append(_failure(parsed.path, f"the codemod {codemod.name}", error))
-    # What lies in an imported module has no place in this file.
+    # What lies in an imported module has no place in this file, unless it can be mended here.
+    lent = program.lent()
     findings = [
         replace(finding, notes=tuple(note for note in finding.notes if note.span.line > 0))
         for finding in findings
-        if finding.span.line > 0
+        if finding.span.line > 0 and (finding.fixes or not _elsewhere(finding, lent))
     ]
     findings.sort(key=lambda finding: (finding.span, finding.code))
     return _Analysis(parsed, tuple(findings), tuple(problems), tuple(program.messages), program)
+
+
+def _elsewhere(finding: Finding, lent: Collection[Span]) -> bool:
+    """Whether a part of what a finding tells happens in an imported module."""
+    return finding.span in lent or any(note.span in lent for note in finding.notes)
 
 
 def _failure(path: str, what: str, error: Exception) -> Problem:
@@ -239,7 +245,10 @@ def _with_fixes(analysis: _Analysis, findings: Iterable[Finding], options: Optio
     for finding in findings:
         # Best first, but those that may be applied before those that may not.
         fixes = sorted(finding.fixes, key=lambda fix: not _allowed(fix, options))
-        yield _with_fix(everything, finding, fixes, options)
+        reported = _with_fix(everything, finding, fixes, options)
+        lent = everything.program.lent() if everything.program is not None else ()
+        if reported.fix is not None or not _elsewhere(finding, lent):
+            yield reported
 
 
 def _with_fix(analysis: _Analysis, finding: Finding, fixes: Iterable[Fix], options: Options) -> Reported:

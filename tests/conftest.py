@@ -38,4 +38,4 @@ def _case(path: Path) -> Case:
     )
 
 
-CASES = [_case(p) for p in sorted(FIXTURES.rglob("*.py")) if not p.name.endswith(".fixed.py")]
+CASES = [_case(p) for p in sorted(FIXTURES.glob("*/*.py")) if not p.name.endswith(".fixed.py")]

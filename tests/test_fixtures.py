@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
-from conftest import CASES, Case
+from conftest import CASES, FIXTURES, Case
 
 from gradfix import pipeline, source
 from gradfix.autograd import analyze
@@ -63,6 +64,17 @@ def first_error(path: Path) -> tuple[str, int] | None:
 def test_there_are_fixtures() -> None:
     assert len(FAULTY) > 100
     assert len(CLEAN) > 100
+
+
+def test_every_trap_stands_in_two_writings() -> None:
+    table = (FIXTURES / "README.md").read_text(encoding="utf-8").split("| trap | cases |\n|---|---|\n")[1]
+    rows = {row.split("|")[1].strip(): re.findall(r"`(\w+/\w+)`", row) for row in table.splitlines()}
+    assert [trap for trap, cases in rows.items() if len(set(cases)) < 2] == []
+    named = {case for cases in rows.values() for case in cases}
+    assert named - {case.name for case in CLEAN} == set()
+    # What the articles alone show is no trap of its own.
+    traps = {c.name for c in CLEAN if c.path.parent.name == "traps" and "article" not in c.path.stem}
+    assert traps - named == set()
 
 
 @pytest.mark.parametrize("case", CASES, ids=by_name)

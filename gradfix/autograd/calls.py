@@ -12,7 +12,7 @@ import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradfix.autograd import imports, operators
+from gradfix.autograd import frameworks, imports, operators
 from gradfix.autograd.engine import backward, poison, step, zero_grad
 from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Tri
 from gradfix.autograd.operators import OUT, Operator
@@ -39,6 +39,7 @@ from gradfix.autograd.values import (
     Scaler,
     Sequence,
     Super,
+    Suspended,
     Tensor,
     Value,
     tensors_in,
@@ -352,6 +353,10 @@ def binary(
             return fold(op, left.value, right.value)
     elif left.__class__ is Opaque and left.node is None and isinstance(right, Const):
         return Opaque("value")
+    if isinstance(left, Index) or isinstance(right, Index):
+        counted = _counted(op, left, right)
+        if counted is not None:
+            return counted
     if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, ast.Add):
         return Sequence(left.kind, left.items + right.items, left.open or right.open)
     if (
@@ -382,6 +387,20 @@ def binary(
     if table is None:
         return unknown(run, args, {}, site, op.__class__.__name__)
     return apply(run, table, args, {}, site)
+
+
+def _counted(op: ast.operator, left: Value, right: Value) -> Index | None:
+    """Arithmetic on the number of a pass."""
+    from gradfix.autograd.interpreter import fold
+
+    numbers = [v.number if isinstance(v, Index) else getattr(v, "value", None) for v in (left, right)]
+    if not all(isinstance(n, (int, float)) for n in numbers):
+        return None
+    result = fold(op, *numbers)
+    if not isinstance(result, Const):
+        return None
+    steady = [v.counts if isinstance(v, Index) else isinstance(v, Const) for v in (left, right)]
+    return Index(result.value, all(steady) and isinstance(op, (ast.Add, ast.Sub)))
 
 
 def inplace_binary(run: Run, old: Tensor, operand: Value, node: ast.AugAssign) -> Tensor:
@@ -565,7 +584,8 @@ class Iteration(Value):
     def iterate(self, run: Run, site: ast.expr | None) -> tuple[list[Value] | None, Callable[[int], Value]]:
         """As :func:`iterate`."""
         if self.kind == "range":
-            return None, Index
+            origin = self.start or 0
+            return None, lambda k: Index(origin + k)
         inner = [iterate(run, p, site) for p in self.parts]
         if self.kind == "enumerate":
             items, element = inner[0]
@@ -1164,7 +1184,7 @@ def call_function(
     if isinstance(definition, ast.Lambda):
         return run.evaluate(definition.body, frame)
     if run.relevance.generator(definition):
-        return Opaque("generator")
+        return Suspended(definition, frame) if function.context else Opaque("generator")
     enabled = run.grad_enabled
     if function.graph_free:
         run.grad_enabled = False
@@ -1326,6 +1346,8 @@ def decorate(run: Run, function: Value, decorator: ast.expr, frame: Frame) -> Va
             return Static(function, value.name.endswith("classmethod"))
         if value.name in ("torch.no_grad", "torch.inference_mode"):
             function.graph_free = True
+        if value.name in ("contextlib.contextmanager", "contextlib.asynccontextmanager"):
+            function.context = True
     return function
 
 
@@ -1563,6 +1585,12 @@ def _opaque_method(
         return NONE
     if name in PLAIN or name in ("sample", "state_dict", "no_sync", "accumulate"):
         return Opaque(name)
+    if name in frameworks.PREPARING and not discarded:
+        wrapped = frameworks.prepared(args)
+        if wrapped is not None:
+            return wrapped
+    if name.startswith("clip_grad"):
+        return Opaque(name)
     if name == "scale" and len(args) == 1 and base.node is None:
         value, expression = args[0]
         if isinstance(value, (Tensor, Opaque)):
@@ -1668,6 +1696,9 @@ def _module_method(
     if name == "manual_backward" and args:
         backward(run, [args[0]], [], keywords, node)
         return NONE
+    known = frameworks.lightning(run, base, name, args, node)
+    if known is not None:
+        return known
     if name in MODULE_METHODS:
         return Opaque(name)
     fresh = Opaque(name)

@@ -69,7 +69,7 @@ def backward(
     """``tensor.backward(gradient, retain_graph, create_graph, inputs)``."""
     create = flag(option(args, keywords, "create_graph", 2), False)
     retain = flag(option(args, keywords, "retain_graph", 1), create)
-    event = Backward(node, run.path, run.tick(), [e for _, e in roots], retain)
+    event = Backward(run.home(node), run.path, run.tick(), [run.operand(v, e) for v, e in roots], retain)
     event.certain = not run.catching and "**" not in keywords
     event.creates = create
     run.events.append(event)
@@ -113,7 +113,8 @@ def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.
     create = flag(option(args, keywords, "create_graph", 4), False)
     retain = flag(option(args, keywords, "retain_graph", 3), create)
     expression = args[0][1] if args else keywords["outputs"][1] if "outputs" in keywords else None
-    event = Backward(node, run.path, run.tick(), [expression] if expression else [], retain)
+    receivers = [run.operand(outputs, expression)] if expression and outputs else []
+    event = Backward(run.home(node), run.path, run.tick(), receivers, retain)
     event.accumulates = False
     event.certain = not run.catching and "**" not in keywords
     event.creates = create
@@ -172,7 +173,7 @@ def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
 
 def step(run: Run, optimizer: Optimizer, node: ast.AST) -> None:
     """``optimizer.step()``."""
-    event = Step(node, run.path, run.tick(), optimizer.state)
+    event = Step(run.home(node), run.path, run.tick(), optimizer.state)
     run.events.append(event)
     run_step(event)
 
@@ -181,7 +182,7 @@ def zero_grad(
     run: Run, target: Value, leaves: list[Leaf], node: ast.AST, to_none: bool = True, certain: bool = True
 ) -> None:
     """Gradients cleared, by whatever writing."""
-    event = ZeroGrad(node, run.path, run.tick(), target)
+    event = ZeroGrad(run.home(node), run.path, run.tick(), target)
     run_zero(event, leaves, to_none, certain)
     if certain:
         run.events.append(event)

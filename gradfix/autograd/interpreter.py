@@ -21,6 +21,7 @@ from gradfix.autograd.values import (
     NONE,
     TRUE,
     Class,
+    Condition,
     Const,
     Each,
     External,
@@ -35,12 +36,15 @@ from gradfix.autograd.values import (
     Optimizer,
     Params,
     Sequence,
+    Suspended,
     Tensor,
     Value,
     tensors_in,
 )
 
 if TYPE_CHECKING:
+    from gradfix.autograd.frameworks import Toggled
+    from gradfix.autograd.questions import Sorted
     from gradfix.autograd.relevance import Relevance
     from gradfix.autograd.templates import Template
 
@@ -55,7 +59,7 @@ HARMLESS = frozenset(
 
 
 class OutOfFuel(Exception):
-    """The run took more steps than its budget."""
+    """The run took more steps than its budget; the argument names the function that it was in, if any."""
 
 
 class Break:
@@ -78,6 +82,24 @@ class Return:
 class Stop:
     """Flow: an exception or the end of the program."""
 
+
+class Deferred(External):
+    """A function or class of the file that nobody has used yet; until then it is not defined."""
+
+    __slots__ = ("statement",)
+
+    def __init__(self, statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        super().__init__(statement.name)
+        self.statement = statement
+
+    def resolve(self, run: Run) -> Value:
+        """The function or class."""
+        run.globals.variables[self.name] = External(self.name)  # for a class that mentions itself
+        STATEMENTS[self.statement.__class__](run, self.statement, run.globals)
+        return run.globals.variables[self.name]
+
+
+UNRESOLVED = frozenset({imports.Lazy, Deferred})
 
 Flow = Break | Continue | Return | Stop | None
 
@@ -116,11 +138,13 @@ class Run:
         self.serial = 0
         self.path: Path = ()
         self.events: list[Event] = []
+        self.sorted: Sorted | None = None
+        """The events by kind, made when somebody asks."""
         self.module_calls: list[ModuleCall] = []
         self.current_call: ModuleCall | None = None
         self.grad_enabled: Tri = True
         self.symbolic = 0
-        self.counters: list[tuple[Frame, set[str]]] = []
+        self.counters: list[tuple[Frame, dict[str, Value]]] = []
         """The loops of unknown length that are running, with the variables from before each."""
         self.inside = False
         """Whether this is a call of a function from outside, rather than a run from the top."""
@@ -149,10 +173,19 @@ class Run:
         self.differentiated: set[Leaf] = set()
         """Leaves with respect to which something was differentiated."""
         self.optimizers: list[Optimizer] = []
+        self.configured: dict[Module, Value] = {}
+        """What the optimizers of Lightning's modules are."""
+        self.toggled: Toggled = {}
         self.escapes: list[tuple[int, list[Node]]] = []
         """When something unknown was handed graphs that it could traverse, and their roots."""
         self.returned: list[Node] = []
         """The graphs that a caller outside the file gets hold of."""
+        self.unrolled: set[ast.AST] = set()
+        """The loops over the parts of the program, see :func:`_names_a_part`."""
+        self.yielding: dict[Frame, Callable[[Value], None]] = {}
+        """What runs where the context managers that are being entered yield."""
+        self.lent: set[ast.Call] = set()
+        """Calls that stand for what happens in the modules of the project which they lead into."""
         self.hooked: set[Node] = set()
         """What somebody watches the gradient of."""
         self.detached: list[tuple[int, Node, ast.AST]] = []
@@ -183,7 +216,7 @@ class Run:
         """
         self.fuel -= 1
         if self.fuel <= 0:
-            raise OutOfFuel
+            raise OutOfFuel(getattr(self.active[0], "name", "") if self.active else "")
 
     def escaped_after(self, serial: int) -> set[Node]:
         """Every node that something unknown could traverse after the given moment."""
@@ -213,6 +246,10 @@ class Run:
         handler = EXPRESSIONS.get(node.__class__)
         return handler(self, node, frame) if handler is not None else Opaque()
 
+    def variable(self, name: str) -> Value:
+        """The value of a variable of the file."""
+        return _name(self, ast.Name(name, ast.Load()), self.globals)
+
     # ------------------------------------------------------------------ conditions
 
     def decide(self, test: ast.expr, frame: Frame, default: bool = True, site: ast.AST | None = None) -> bool:
@@ -229,6 +266,9 @@ class Run:
         known = truth(value)
         if known is not None:
             return known
+        if site is None and now(value):
+            # The loop is left in this pass: there is no later one.
+            return True
         key, negated = self.key(test, frame)
         if key is not None and key in self.decisions:
             if site is not None and (self.path or self.inside) and site not in self.undecided:
@@ -312,10 +352,35 @@ class Run:
 
     def change(self, tensor: Tensor, site: ast.AST, what: str) -> Change:
         """An in-place change of a tensor's memory."""
-        event = Change(site, self.path, self.tick(), what)
+        event = Change(self.home(site), self.path, self.tick(), what)
         self.events.append(event)
         tensor.storage.move(event)
         return event
+
+    # ------------------------------------------------------------------ imported modules
+
+    def home(self, node: ast.AST) -> ast.AST:
+        """Where in this file something happens: ``node``, or the call that leads into a module.
+
+        What happens in a loop of the module is the module's own affair, and keeps its place there.
+        """
+        if node.lineno > 0 or any(loop.lineno <= 0 for loop, _ in self.path):  # type: ignore[attr-defined]
+            return node
+        for call, _ in reversed(self.stack):
+            if isinstance(call, ast.Call) and call.lineno > 0:
+                self.lent.add(call)
+                return call
+        return node
+
+    def operand(self, value: Value, expression: ast.expr) -> ast.expr:
+        """What this file calls a value that a module of the project names by ``expression``."""
+        if expression.lineno > 0:
+            return expression
+        for _, args in reversed(self.stack):
+            for given, written in args:
+                if given is value and written.lineno > 0:
+                    return written
+        return expression
 
     # ------------------------------------------------------------------ loops
 
@@ -323,9 +388,16 @@ class Run:
         """How many passes to run of a loop whose length is unknown."""
         if not self.relevance.touches(node):
             return 2
-        if self.relevance.nests(node):
+        if self.relevance.nests(node, self.unrolled):
             return 1 if self.relevance.quiet_around(node) else OUTER_PASSES
         return INNER_PASSES if all(k == 0 for _, k in self.path) else 2
+
+    def numbers(self, node: ast.For | ast.While | ast.AsyncFor) -> Iterator[int]:
+        """The numbers of the passes to run; what a pass shows of inner loops may ask for more of them."""
+        number = 0
+        while number < self.passes(node):
+            yield number
+            number += 1
 
     def counts(self, target: ast.expr, frame: Frame) -> bool:
         """Whether a variable counts the passes of a loop of unknown length: it was there before the loop."""
@@ -340,24 +412,33 @@ class Run:
         items: Iterator[Value | None],
         symbolic: bool,
         count: int,
+        unrolled: bool = False,
     ) -> Flow:
-        """Run the passes of a loop; ``items`` gives what each pass binds (None: nothing)."""
+        """Run the passes of a loop; ``items`` gives what each pass binds (None: nothing).
+
+        Args:
+            symbolic: The number of passes is not known.
+            count: How many passes are run at most.
+            unrolled: The passes are no repetitions, see :func:`_names_a_part`.
+        """
         outer, weight = self.path, self.weight
+        words = self.relevance.words(node)
         if symbolic:
-            self.counters.append((frame, set(frame.variables)))
+            self.counters.append((frame, _among(frame.variables, words)))
         self.weight *= max(count, 1)
         self.symbolic += symbolic
-        watched = self.relevance.touches(node)
+        watched = not unrolled and self.relevance.touches(node)
         flow: Flow = None
         broken = False
         try:
             for number, item in enumerate(items):
                 if watched:
                     self.path = (*outer, (node, number))
+                    seen = _among(frame.variables, words, self.relevance.in_functions)
                     if number:
-                        self.carried[node, self.path] = carried(frame.variables)
+                        self.carried[node, self.path] = carried(seen)
                     else:
-                        self.before[node, outer] = named(frame.variables)
+                        self.before[node, outer] = named(seen)
                 if item is not None and not isinstance(node, ast.While):
                     assign(self, node.target, item, frame, None)
                 flow = self.block(node.body, frame)
@@ -372,10 +453,24 @@ class Run:
             self.path, self.weight = outer, weight
             self.symbolic -= symbolic
             if symbolic:
-                self.counters.pop()
+                _, known_before = self.counters.pop()
+                self.forget_counters(frame, words, known_before)
         if node.orelse and not broken:
             flow = self.block(node.orelse, frame)
         return flow
+
+    def forget_counters(self, frame: Frame, words: dict[str, None], before: dict[str, Value]) -> None:
+        """After a loop of unknown length nobody knows how far it has counted."""
+        for name, value in _among(frame.variables, words).items():
+            if isinstance(value, (Index, Condition)) and before.get(name) is not value:
+                frame.variables[name] = Opaque("counter")
+
+
+def _among(variables: dict[str, Value], *words: dict[str, None]) -> dict[str, Value]:
+    """The variables that have one of those names."""
+    if sum(map(len, words)) < len(variables):
+        return {name: variables[name] for group in words for name in group if name in variables}
+    return {name: value for name, value in variables.items() if any(name in group for group in words)}
 
 
 def named(variables: dict[str, Value]) -> dict[str, Value]:
@@ -406,6 +501,17 @@ def carried(variables: dict[str, Value]) -> dict[str, Value]:
         for name, value in named(variables).items()
         if any(t.node is not None for t in tensors_in(value))
     }
+
+
+def now(value: Value) -> bool | None:
+    """What a condition on the number of a pass comes to in this pass, or None if it is no such condition.
+
+    Where it decides what a pass does, it is left open, since passes of all numbers come in the end. Where
+    it decides whether there is another pass, it is not.
+    """
+    if isinstance(value, Condition):
+        return value.holds
+    return bool(value.number) if isinstance(value, Index) else None
 
 
 def truth(value: Value) -> bool | None:
@@ -497,7 +603,10 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
         calls.extend(run, old, operand)
         return None
     if isinstance(old, Const) and isinstance(operand, Const) and run.counts(target, frame):
-        assign(run, target, Opaque("counter"), frame, None)
+        counted: Value = Opaque("counter")
+        if isinstance(target, ast.Name) and type(old.value) is int:
+            counted = calls.binary(run, node.op, Index(old.value), operand, target, node.value, node)
+        assign(run, target, counted, frame, None)
         return None
     result = calls.binary(run, node.op, old, operand, node.target, node.value, node)
     assign(run, target, result, frame, None)
@@ -565,20 +674,37 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
             return run.loop(node, frame, iter(items), False, 1)
         limit = EXACT if run.relevance.differentiates(node) else 64
         if len(items) <= limit and run.weight * len(items) <= EXACT_TOTAL * (1 if limit == EXACT else 8):
-            return run.loop(node, frame, iter(items), False, len(items))
+            unrolled = all(_names_a_part(i) for i in items)
+            if unrolled:
+                run.unrolled.add(node)
+            return run.loop(node, frame, iter(items), False, len(items), unrolled)
         if not isinstance(items[0], Const):
             return run.loop(node, frame, iter(items[:3]), True, 3)
     count = run.passes(node)
-    return run.loop(node, frame, (element(k) for k in range(count)), True, count)
+    return run.loop(node, frame, map(element, run.numbers(node)), True, count)
+
+
+def _names_a_part(item: Value) -> bool:
+    """Whether a loop over such items goes over the parts of a program, and not over time or data.
+
+    Its passes are different statements rather than repetitions of one: they belong to one pass of the loop
+    around them.
+    """
+    if isinstance(item, Const):
+        return isinstance(item.value, str)
+    if isinstance(item, Sequence):
+        return any(_names_a_part(i) for i in item.items)
+    return isinstance(item, (Module, Optimizer, Function))
 
 
 def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
     def items() -> Iterator[None]:
-        limit = run.passes(node)
         number = 0
         while True:
-            known = truth(run.evaluate(node.test, frame))
-            if known is False:
+            limit = run.passes(node)
+            value = run.evaluate(node.test, frame)
+            known = truth(value)
+            if known is False or (number and now(value) is False):
                 return
             if number >= (EXACT if known and not isinstance(node.test, ast.Constant) else limit):
                 return
@@ -591,16 +717,78 @@ def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
 
 def _with(run: Run, node: ast.With | ast.AsyncWith, frame: Frame) -> Flow:
     enabled = run.grad_enabled
-    for entry in node.items:
-        context = run.evaluate(entry.context_expr, frame)
-        if isinstance(context, GradMode):
-            run.grad_enabled = context.enabled
-        if entry.optional_vars is not None:
-            held = context if isinstance(context, (Module, Optimizer, Instance)) else Opaque("context")
-            assign(run, entry.optional_vars, held, frame, None)
-    flow = run.block(node.body, frame)
+    flow = _enter(run, node, 0, frame)
     run.grad_enabled = enabled
     return flow
+
+
+def _enter(run: Run, node: ast.With | ast.AsyncWith, position: int, frame: Frame) -> Flow:
+    """Run the body of a ``with`` within its contexts from ``position`` on."""
+    if position == len(node.items):
+        return run.block(node.body, frame)
+    entry = node.items[position]
+    context = run.evaluate(entry.context_expr, frame)
+
+    def inside(held: Value) -> Flow:
+        if entry.optional_vars is not None:
+            assign(run, entry.optional_vars, held, frame, None)
+        return _enter(run, node, position + 1, frame)
+
+    if isinstance(context, Suspended):
+        return _resume(run, context, inside)
+    if isinstance(context, Instance):
+        return _within_instance(run, context, node, inside)
+    if isinstance(context, GradMode):
+        run.grad_enabled = context.enabled
+    catches = _suppresses(entry.context_expr)
+    run.catching += catches
+    flow = inside(context if isinstance(context, (Module, Optimizer)) else Opaque("context"))
+    run.catching -= catches
+    return flow
+
+
+def _resume(run: Run, context: Suspended, inside: Callable[[Value], Flow]) -> Flow:
+    """Run a ``contextmanager`` of the project, and what is inside of it where it yields."""
+    left: list[Flow] = []
+    stack, statement, call = run.stack, run.statement, run.current_call
+
+    def body(held: Value) -> None:
+        within = run.stack
+        run.stack = stack
+        left.append(inside(held))
+        run.stack = within
+
+    run.yielding[context.frame] = body
+    try:
+        run.block(context.node.body, context.frame)
+    finally:
+        del run.yielding[context.frame]
+        run.stack, run.statement, run.current_call = stack, statement, call
+    return left[0] if left else None
+
+
+def _within_instance(
+    run: Run, context: Instance, node: ast.With | ast.AsyncWith, inside: Callable[[Value], Flow]
+) -> Flow:
+    """Run ``__enter__`` and ``__exit__`` of a class of the project, where it has them."""
+    names = ("__aenter__", "__aexit__") if isinstance(node, ast.AsyncWith) else ("__enter__", "__exit__")
+    enter, leave = (context.cls.lookup(name) for name in names)
+    held: Value = context
+    if isinstance(enter, Function):
+        held = calls.call_function(run, enter.bind(context), [], {}, node)
+    flow = inside(held)
+    if isinstance(leave, Function):
+        nothing: list[calls.Argument] = [(NONE, ast.copy_location(ast.Constant(None), node))] * 3
+        calls.call_function(run, leave.bind(context), nothing, {}, node)
+    return flow
+
+
+def _suppresses(context: ast.expr) -> bool:
+    """Whether this is ``suppress(RuntimeError)`` or the like."""
+    if not isinstance(context, ast.Call):
+        return False
+    name = getattr(context.func, "attr", None) or getattr(context.func, "id", None)
+    return name == "suppress" and any(_is_runtime_error(kind) for kind in context.args)
 
 
 def _try(run: Run, node: ast.Try, frame: Frame) -> Flow:
@@ -620,9 +808,11 @@ def _catches_runtime_error(handler: ast.ExceptHandler) -> bool:
     if handler.type is None:
         return True
     types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(
-        isinstance(t, ast.Name) and t.id in ("RuntimeError", "Exception", "BaseException") for t in types
-    )
+    return any(map(_is_runtime_error, types))
+
+
+def _is_runtime_error(kind: ast.expr) -> bool:
+    return isinstance(kind, ast.Name) and kind.id in ("RuntimeError", "Exception", "BaseException")
 
 
 def _return(run: Run, node: ast.Return, frame: Frame) -> Flow:
@@ -804,8 +994,8 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
     while at is not None:
         value = at.variables.get(name)
         if value is not None:
-            if value.__class__ is imports.Lazy:
-                assert isinstance(value, imports.Lazy)
+            if value.__class__ in UNRESOLVED:
+                assert isinstance(value, (imports.Lazy, Deferred))
                 value = at.variables[name] = value.resolve(run)
             return value
         at = at.parent
@@ -849,6 +1039,9 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
+
+
+ORDER = frozenset({ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE})
 
 
 def fold(op: ast.operator, left: Any, right: Any) -> Value:
@@ -907,6 +1100,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
     rights = [run.evaluate(c, frame) for c in node.comparators]
     if len(rights) == 1:
         op, right = node.ops[0], rights[0]
+        held = _held(op, left, right)
         left, right = _number(left, right), _number(right, left)
         if isinstance(left, Const) and isinstance(right, Const):
             try:
@@ -935,6 +1129,8 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
                 holds = any(i.value == left.value for i in right.items if isinstance(i, Const))
             if holds is not None:
                 return Const(holds is isinstance(op, ast.In))
+        if held is not None:
+            return Condition(held)
     elif all(isinstance(v, Const) for v in (left, *rights)):
         values = [v.value for v in (left, *rights) if isinstance(v, Const)]
         try:
@@ -952,9 +1148,19 @@ def _number(value: Value, other: Value) -> Value:
 
     A comparison with a larger number (after a warm-up, every hundredth batch) may come out either way.
     """
-    if isinstance(value, Index) and isinstance(other, Const) and other.value in (0, 1, 2):
+    if isinstance(value, Index) and value.counts and isinstance(other, Const) and other.value in (0, 1, 2):
         return Const(value.number)
     return value
+
+
+def _held(op: ast.cmpop, left: Value, right: Value) -> bool | None:
+    """What a comparison of numbers of passes comes to in this pass."""
+    if not (isinstance(left, Index) or isinstance(right, Index)):
+        return None
+    numbers = [v.number if isinstance(v, Index) else getattr(v, "value", None) for v in (left, right)]
+    if not all(isinstance(n, (int, float)) for n in numbers) or op.__class__ not in ORDER:
+        return None
+    return bool(COMPARE[op.__class__](*numbers))
 
 
 def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> Value:
@@ -1100,8 +1306,10 @@ def _formatted(run: Run, node: ast.JoinedStr, frame: Frame) -> Value:
 
 
 def _yield(run: Run, node: ast.Yield | ast.YieldFrom, frame: Frame) -> Value:
-    if node.value is not None:
-        run.evaluate(node.value, frame)
+    value = run.evaluate(node.value, frame) if node.value is not None else NONE
+    resume = run.yielding.get(frame)
+    if resume is not None:
+        resume(value)
     return Opaque("sent")
 
 

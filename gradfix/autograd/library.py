@@ -382,7 +382,10 @@ def _range(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) ->
             return Opaque("range")
         if len(numbers) <= 64:
             return Sequence("list", [Const(k) for k in numbers])
-    return Iteration("range", []) if len(args) == 1 or bounds[:1] == [0] else Opaque("range")
+    first = args[0][0] if len(args) > 1 else Const(0)
+    if len(args) <= 2 and isinstance(first, Const) and isinstance(first.value, int):
+        return Iteration("range", [], first.value)
+    return Opaque("range")
 
 
 def _iteration(kind: str) -> Handler:

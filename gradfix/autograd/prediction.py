@@ -17,7 +17,7 @@ def feeds(fixed: Program, original: Program) -> tuple[tuple[int, str], ...]:
     if not fixed.entries or not original.entries:
         return ()
     run, before = fixed.entries[0].runs[0], original.entries[0].runs[0]
-    if len(run.optimizers) != len(before.optimizers) or run.undecided:
+    if len(run.optimizers) != len(before.optimizers) or fixed.entries[0].varying:
         return ()
     lines = [o.state.created.lineno for o in before.optimizers if isinstance(o.state.created, ast.expr)]
     if len(set(lines)) != len(run.optimizers):

@@ -3,34 +3,74 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
 
-from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.graph import Backward, Event, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.values import Sequence, Tensor, Value, tensors_in
 
 
-def backwards(run: Run) -> Iterator[Backward]:
+@dataclass
+class Sorted:
+    """The events of a run by kind, each kind in order, and which steps consume what a backward gave."""
+
+    of: list[Event]
+    backwards: list[Backward] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    zeros: list[ZeroGrad] = field(default_factory=list)
+    takers: dict[Backward, dict[Step, None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.count = len(self.of)
+        for event in self.of:
+            if isinstance(event, Backward):
+                self.backwards.append(event)
+            elif isinstance(event, Step):
+                self.steps.append(event)
+                for consumed in event.consumed.values():
+                    for backward in consumed:
+                        self.takers.setdefault(backward, {})[event] = None
+            elif isinstance(event, ZeroGrad):
+                self.zeros.append(event)
+
+
+def _sorted(run: Run) -> Sorted:
+    if run.sorted is None or run.sorted.of is not run.events or run.sorted.count != len(run.events):
+        run.sorted = Sorted(run.events)
+    return run.sorted
+
+
+def backwards(run: Run) -> list[Backward]:
     """The backwards of a run (``autograd.grad`` among them), in order."""
-    return (e for e in run.events if isinstance(e, Backward))
+    return _sorted(run).backwards
 
 
-def steps(run: Run) -> Iterator[Step]:
+def steps(run: Run) -> list[Step]:
     """The optimizer steps of a run, in order."""
-    return (e for e in run.events if isinstance(e, Step))
+    return _sorted(run).steps
 
 
-def zeros(run: Run) -> Iterator[ZeroGrad]:
+def zeros(run: Run) -> list[ZeroGrad]:
     """The places where gradients were certainly cleared, in order."""
-    return (e for e in run.events if isinstance(e, ZeroGrad))
+    return _sorted(run).zeros
+
+
+Happened = TypeVar("Happened", bound=Event)
+
+
+def between(events: list[Happened], first: int, last: float = math.inf) -> Iterator[Happened]:
+    """Those of some events in order that happened after one serial number and before another."""
+    start = bisect_right(events, first, key=lambda e: e.serial)
+    return (events[k] for k in range(start, bisect_left(events, last, start, key=lambda e: e.serial)))
 
 
 def first_step(run: Run, backward: Backward) -> Step | None:
     """The first step that consumes what ``backward`` accumulated."""
-    for step in steps(run):
-        if step.serial > backward.serial and any(backward in d for d in step.consumed.values()):
-            return step
-    return None
+    return next(iter(_sorted(run).takers.get(backward, ())), None)
 
 
 def owner(run: Run, backward: Backward) -> OptimizerState | None:
@@ -41,7 +81,7 @@ def owner(run: Run, backward: Backward) -> OptimizerState | None:
 
 def consumers(run: Run, backward: Backward) -> set[OptimizerState]:
     """Every optimizer that consumes some of a backward's gradients."""
-    return {s.optimizer for s in steps(run) if any(backward in d for d in s.consumed.values())}
+    return {s.optimizer for s in _sorted(run).takers.get(backward, ())}
 
 
 def same_pass(node: Node, event: Backward) -> bool:
@@ -113,20 +153,18 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
     """
     again: dict[ast.AST, tuple[Step, Backward]] = {}
     clean: set[ast.AST] = set()
+    met: set[Hashable] = set()
     for step in steps(run):
-        earlier = [
-            s
-            for s in step.optimizer.steps
-            if s.serial < step.serial and s.site is step.site and s.path[:-1] == step.path[:-1]
-        ]
-        if not earlier:
+        place = step.optimizer, step.site, step.path[:-1]
+        if place not in met:
+            met.add(place)
             continue
         stale = any(sure and before for d in step.consumed.values() for sure, before in d.values())
         fresh = [
             b
             for d in step.consumed.values()
             for b, (_, before) in d.items()
-            if not before and b.path == step.path
+            if not before and b.path[: len(step.path)] == step.path
         ]
         if step.doubtful or not stale or not fresh or not step.optimizer.groups_known:
             clean.add(step.site)

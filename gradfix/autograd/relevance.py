@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from functools import cached_property
 
 MOVES = ("backward", "manual_backward", "step", "zero_grad")
 """Calls that move gradients or parameters."""
@@ -23,6 +24,7 @@ DIFFERENTIATES = ("backward", "manual_backward", "grad")
 """Where a backward may be called; whether it is one, and not a comment, the syntax tree says."""
 CALLED = re.compile(r"\s*\(")
 ASSIGNED = re.compile(r"\s*=(?!=)")
+WORD = re.compile(r"[^\W\d]\w*")
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -37,6 +39,7 @@ class Relevance:
         self.functions: list[Definition] = []
         self.classes: dict[Definition, ast.ClassDef] = {}
         self._generators: dict[ast.AST, bool] = {}
+        self._words: dict[ast.AST, dict[str, None]] = {}
         self._collect(tree.body, None)
         self._text = text
         newline = re.compile(r"\r\n|\r|\n" if "\r" in text else "\n")
@@ -162,12 +165,13 @@ class Relevance:
         """Whether a statement holds something that cuts or keeps graphs."""
         return _within(node, self.graph)
 
-    def nests(self, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
-        """Whether a loop holds another relevant loop."""
+    def nests(self, loop: ast.For | ast.While | ast.AsyncFor, but: Container[ast.AST]) -> bool:
+        """Whether a loop holds another relevant loop, ``but`` those."""
         work: list[ast.stmt] = list(loop.body)
         while work:
             statement = work.pop()
-            if isinstance(statement, (ast.For, ast.While, ast.AsyncFor)) and self.differentiates(statement):
+            inner = isinstance(statement, (ast.For, ast.While, ast.AsyncFor)) and statement not in but
+            if inner and self.differentiates(statement):
                 return True
             for field in ("body", "orelse", "finalbody"):
                 work += getattr(statement, field, ())
@@ -201,6 +205,25 @@ class Relevance:
             if not inner and (self.touches(statement) or self.shapes(statement)):
                 return False
         return True
+
+    def words(self, node: ast.AST) -> dict[str, None]:
+        """Every name that stands in a statement, and what else looks like one, in order."""
+        known = self._words.get(node)
+        if known is None:
+            first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+            if first > 0:
+                end = self._starts[last] if last < len(self._starts) else len(self._text)
+                known = dict.fromkeys(WORD.findall(self._text, self._starts[first - 1], end))
+            else:  # in an imported module
+                known = dict.fromkeys(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+            self._words[node] = known
+        return known
+
+    @cached_property
+    def in_functions(self) -> dict[str, None]:
+        """Every name that stands in a function of this file, but those of functions."""
+        names = {function.name for function in self.functions}
+        return {w: None for function in self.functions for w in self.words(function) if w not in names}
 
     def generator(self, definition: ast.AST) -> bool:
         """Whether a function yields."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 import ast
 import contextlib
 import sys
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from gradfix.autograd import calls
-from gradfix.autograd.interpreter import OutOfFuel, Run, Scenario, carried, named
+from gradfix.autograd.interpreter import Deferred, OutOfFuel, Run, Scenario, carried, named
 from gradfix.autograd.relevance import Definition, Relevance
 from gradfix.autograd.values import (
     Class,
@@ -36,6 +37,8 @@ from gradfix.segments import Lines
 
 FUEL = 40_000
 """Statements that one run may execute; far beyond what a training script takes (a few thousand)."""
+PASSES = 8
+"""... or as many for each line of the file, where that is more."""
 FLIPS = 12
 """How many undecided conditions are tried the other way."""
 CALLS = 3
@@ -176,6 +179,10 @@ class Program:
             at = self.parent(at)
         return found
 
+    def lent(self) -> set[Span]:
+        """The calls that stand for what happens in the modules of the project which they lead into."""
+        return {Span.of(call) for entry in self.entries for run in entry.runs for call in run.lent}
+
     def function(self, node: ast.AST) -> ast.AST:
         """The function (or lambda, or the module) whose code ``node`` is.
 
@@ -213,21 +220,23 @@ def _fill(program: Program, relevance: Relevance) -> None:
     messages: list[str] = []
     entered: set[ast.AST] = set()
     if any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
-        entry = explore(
-            "<module>", tree, relevance, lambda run: run_module(run, tree, True), messages, str(program.path)
-        )
+
+        def execute(run: Run) -> None:
+            run.block(tree.body, run.globals)
+
+        entry = explore("<module>", tree, relevance, execute, messages, str(program.path), _fuel(tree))
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
-    shared: list[Frame] = []
+    surroundings = Surroundings(tree, relevance)
     for definition in entry_points(tree, relevance):
         if definition in entered:
             continue
 
         def start(run: Run, definition: Definition = definition) -> None:
-            run_entry(run, tree, definition, shared)
+            run_entry(run, surroundings, definition)
 
-        entry = explore(definition.name, definition, relevance, start, messages, str(program.path))
+        entry = explore(definition.name, definition, relevance, start, messages, str(program.path), FUEL)
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
@@ -258,20 +267,24 @@ def explore(
     start: Callable[[Run], None],
     messages: list[str],
     origin: str,
+    fuel: int,
 ) -> Entry:
     """Make the main run, and the runs that answer undecided conditions the other way."""
     entry = Entry(name, node)
 
     def make(scenario: Scenario) -> Run:
-        run = Run(relevance, scenario, FUEL)
+        run = Run(relevance, scenario, fuel)
         run.globals.origin = origin
         try:
             start(run)
         except calls.Stopped:
             pass
-        except OutOfFuel:
-            messages.append(f"analysis of {name} stopped: more than {FUEL} steps")
+        except OutOfFuel as spent:
+            (function,) = spent.args
+            where = f" in {function}" if function not in ("", name) else ""
+            messages.append(f"analysis of {name} stopped{where}: more than {fuel} steps")
             run.events.clear()
+            run.entered.clear()  # what it has called is looked at from outside instead
         except RecursionError:
             messages.append(f"analysis of {name} stopped: calls or expressions nested too deeply")
             run.events.clear()
@@ -353,38 +366,76 @@ def _base(target: ast.expr, assigned: set[str]) -> bool:
             return False
 
 
-def run_module(run: Run, tree: ast.Module, everything: bool) -> None:
-    """Execute the file from its top; without ``everything``, only what does not train."""
-    body = tree.body
-    if not everything:
-        body = [s for s in body if isinstance(s, DEFINITIONS) or not run.relevance.touches(s)]
-    run.block(body, run.globals)
+def _fuel(tree: ast.Module) -> int:
+    """The budget of a run from the top: a long file may be long for no other reason than its length."""
+    return max(FUEL, PASSES * (tree.body[-1].end_lineno or 0)) if tree.body else FUEL
 
 
-def run_entry(run: Run, tree: ast.Module, definition: Definition, shared: list[Frame]) -> None:
-    """Call a function or method of the file as somebody outside would, with unknown arguments.
+class Surroundings:
+    """What a function finds around it that is called from outside: the file, but for its training."""
 
-    ``shared`` keeps the file's own variables from one call to the next, if no tensor, network or optimizer
-    is among them: a file with hundreds of test methods is executed once.
-    """
-    if shared:
-        run.globals = shared[0]
-    else:
+    def __init__(self, tree: ast.Module, relevance: Relevance) -> None:
+        bound = Counter(name for s in tree.body for name in _binds(s))
+        self._deferred: dict[str, Value] = {}
+        self._statements: list[ast.stmt] = []
+        for statement in tree.body:
+            if not isinstance(statement, DEFINITIONS):
+                if not relevance.touches(statement):
+                    self._statements.append(statement)
+            elif bound[statement.name] == 1:
+                # Hundreds of functions are defined for each of which one is called.
+                self._deferred[statement.name] = Deferred(statement)
+            else:
+                self._statements.append(statement)
+        self._shared: Frame | None = None
+        self._stateful = False
+
+    def around(self, run: Run) -> None:
+        """Give a run the variables of the file.
+
+        They are the same for every run if no tensor, network or optimizer is among them: a file with hundreds
+        of test methods is executed once.
+        """
+        if self._shared is not None:
+            run.globals = self._shared
+            return
+        run.globals.variables.update(self._deferred)
         with contextlib.suppress(calls.Stopped):
-            run_module(run, tree, False)
-        stateful = any(isinstance(v, (Module, Optimizer, Tensor)) for v in run.globals.variables.values())
-        if not (stateful or run.nodes or run.optimizers or run.undecided):
-            shared.append(run.globals)
+            run.block(self._statements, run.globals)
+        if not self._stateful:
+            held = run.globals.variables.values()
+            stateful = any(isinstance(v, (Module, Optimizer, Tensor)) for v in held)
+            self._stateful = bool(stateful or run.nodes or run.optimizers or run.undecided)
+            self._shared = None if self._stateful else run.globals
+
+
+def _binds(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement of the module binds, as far as its own scope goes."""
+    if isinstance(statement, DEFINITIONS):
+        yield statement.name
+        return
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).split(".", 1)[0]
+        elif isinstance(node, DEFINITIONS):
+            yield node.name
+
+
+def run_entry(run: Run, surroundings: Surroundings, definition: Definition) -> None:
+    """Call a function or method of the file as somebody outside would, with unknown arguments."""
+    surroundings.around(run)
     run.inside = True
     if run.relevance.switches_mode:
         run.grad_enabled = None
     owner = run.relevance.classes.get(definition)
     if owner is None:
-        value = run.globals.variables.get(definition.name)
+        value = run.variable(definition.name)
         if isinstance(value, Function):
             _returned(run, calls.call_function(run, value, [], {}, definition))
         return
-    cls = run.globals.variables.get(owner.name)
+    cls = run.variable(owner.name)
     if not isinstance(cls, Class):
         return
     instance = calls.instantiate(run, cls, [], {}, definition)

@@ -93,13 +93,29 @@ class Opaque(Value):
 
 
 class Index(Opaque):
-    """The number of a pass of a loop of unknown length: 0, 1, 2, and so on."""
+    """A number that a loop of unknown length counts, or that is computed from one.
 
-    __slots__ = ("number",)
+    The passes that are run are the first ones, so ``number`` is what it is in this very pass. What a
+    later pass would make of it is left open: see :func:`gradfix.autograd.interpreter.now`.
+    """
 
-    def __init__(self, number: int) -> None:
+    __slots__ = ("counts", "number")
+
+    def __init__(self, number: float, counts: bool = True) -> None:
         super().__init__("index")
         self.number = number
+        self.counts = counts
+        """Whether it goes up with every pass, as against what is computed from it in another way."""
+
+
+class Condition(Opaque):
+    """A comparison of such numbers: ``holds`` in this very pass, and perhaps not in another."""
+
+    __slots__ = ("holds",)
+
+    def __init__(self, holds: bool) -> None:
+        super().__init__("condition")
+        self.holds = holds
 
 
 class Tensor(Value):
@@ -237,7 +253,7 @@ class Frame:
 class Function(Value):
     """A function or lambda of the project, with the frame it closes over."""
 
-    __slots__ = ("bound", "frame", "graph_free", "name", "node", "owner")
+    __slots__ = ("bound", "context", "frame", "graph_free", "name", "node", "owner")
 
     def __init__(
         self,
@@ -253,12 +269,25 @@ class Function(Value):
         self.name = getattr(node, "name", "<lambda>")
         self.graph_free = False
         """Decorated with ``no_grad`` or ``inference_mode``."""
+        self.context = False
+        """Decorated with ``contextlib.contextmanager``."""
 
     def bind(self, value: Value) -> Function:
         """The method of ``value`` that this function is."""
         bound = Function(self.node, self.frame, value, self.owner)
         bound.graph_free = self.graph_free
+        bound.context = self.context
         return bound
+
+
+class Suspended(Value):
+    """A call of a ``contextmanager`` of the project that waits to be entered."""
+
+    __slots__ = ("frame", "node")
+
+    def __init__(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
+        self.node = node
+        self.frame = frame
 
 
 class Class(Value):

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from gradfix.claims import Check, check, contradiction, merge, same_course, summary
+from gradfix.claims import Check, Still, check, contradiction, merge, same_course, summary
 from gradfix.codemod import Claim, Effect
 from gradfix.verify.recording import (
     Backward,
@@ -420,6 +420,40 @@ def test_feeds(calls: list[str | None], feeds: list[tuple[int, ...]], verdict: s
     )
     (found,) = [one for one in check(claim, Effect.CHANGES, after, after) if one.name == "feeds"]
     assert (found.verdict, found.detail) == (verdict, detail)
+
+
+@pytest.mark.parametrize(
+    ("shares", "takers", "verdict"),
+    [
+        # The first call is for the other optimizer, and was cut off from this one on purpose.
+        ([{(1, 0): 7.0}, {(0, 0): 3.0}], [1, 0], "holds"),
+        # The second call is for this optimizer, and has lost what the original's graph gives.
+        ([{(1, 0): 7.0}, {(0, 0): 4.0}], [1, 0], "fails"),
+        # Nobody consumes the first call: it is not excused.
+        ([{(1, 0): 7.0}, {(0, 0): 3.0}], [None, 0], "fails"),
+        # Cut off from everything: nobody consumes the second call any more, so it is this optimizer's.
+        ([{(1, 0): 7.0}, {}], [1, None], "fails"),
+    ],
+)
+def test_losses_that_a_helper_gives_one_name_are_told_apart_by_who_consumes_them(
+    shares: list[dict[tuple[int, int], float]], takers: list[int | None], verdict: str
+) -> None:
+    def run(given: list[dict[tuple[int, int], float]]) -> Recording:
+        calls = [
+            backward(number, shares={place: values(share) for place, share in one.items()})
+            for number, one in enumerate(given)
+        ]
+        consuming = [
+            step(1.0, of=taker, feeds=(number,)) for number, taker in enumerate(takers) if taker is not None
+        ]
+        return recording(*calls, *consuming)
+
+    reference = run([{(0, 0): 5.0, (1, 0): 7.0}, {(0, 0): 3.0}])
+    claim = Claim("E1", 3, feeds=((1, "loss"),))
+    before = recording(failure("E1", 3))
+    after = run(shares)
+    checks = check(claim, Effect.REPAIRS, before, after, reference, Still(reference, after))
+    assert verdicts(checks, "same-loss") == [verdict]
 
 
 def test_feeds_of_an_optimizer_that_is_never_constructed() -> None:

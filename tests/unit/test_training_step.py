@@ -1,0 +1,131 @@
+"""How a file is entered: what surrounds a function that is called from outside, and what a budget stops."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from textwrap import dedent
+
+from gradfix.autograd import analyze
+from gradfix.autograd.graph import Backward
+from gradfix.autograd.training_step import FUEL, Program
+
+NETWORK = """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+"""
+DOUBLING = "\n".join(
+    f"def double_{n}(x):\n    return double_{n + 1}(double_{n + 1}(x))"
+    if n < 30
+    else f"def double_{n}(x):\n    return x"
+    for n in range(31)
+)
+TWICE = """\
+def twice(batches):
+    for batch in batches:
+        loss = net(batch).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def program(*parts: str) -> Program:
+    text = "\n".join(map(dedent, parts)) + "\n"
+    return analyze(ast.parse(text), text, Path("script.py"))
+
+
+def failing_lines(analysed: Program) -> list[str]:
+    """The source lines of the backwards that raise in the main run of an entry."""
+    return [
+        analysed.text.splitlines()[event.site.lineno - 1].strip()  # type: ignore[attr-defined]
+        for entry in analysed.entries
+        for event in entry.runs[0].events
+        if isinstance(event, Backward) and event.failure is not None
+    ]
+
+
+def test_a_function_without_end_is_named_and_the_others_are_judged() -> None:
+    endless = """\
+    def train(batches):
+        for batch in batches:
+            double_0(net(batch)).mean().backward()
+            optimizer.step()
+    """
+    analysed = program(NETWORK, DOUBLING, endless, TWICE)
+    assert analysed.messages == (f"analysis of train stopped: more than {FUEL} steps",)
+    assert "loss.backward()" in failing_lines(analysed)
+
+
+def test_a_module_that_calls_a_function_without_end_names_it() -> None:
+    calls = """\
+    twice(torch.randn(4, 5, 3))
+    double_0(net(torch.randn(5, 3))).mean().backward()
+    """
+    analysed = program(NETWORK, DOUBLING, TWICE, calls)
+    assert analysed.messages == (f"analysis of <module> stopped in double_0: more than {FUEL} steps",)
+    assert "loss.backward()" in failing_lines(analysed)
+
+
+def test_a_long_file_is_not_stopped_for_its_length() -> None:
+    lines = "\n".join(f"    scale_{n} = {n}" for n in range(FUEL // 2))
+    loop = """\
+        loss = net(batch).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        loss.backward()
+    """
+    head = "for batch in torch.utils.data.DataLoader([]):"
+    analysed = program(NETWORK, f"{head}\n{lines}\n" + loop.replace("        ", "    "))
+    assert analysed.messages == ()
+    assert failing_lines(analysed)
+
+
+def test_a_class_is_defined_from_others_that_stand_below_or_above() -> None:
+    classes = """\
+    class Trainer(Base):
+        def fit(self, batches):
+            state = torch.zeros(5, 3)
+            for batch in batches:
+                state = self.net(batch + state)
+                self.update(state.square().mean())
+    """
+    base = """\
+    class Base:
+        def __init__(self):
+            self.net = make()
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def update(self, loss):
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+
+    def make():
+        return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
+    """
+    assert "loss.backward()" in failing_lines(program(NETWORK, base, classes))
+
+
+def test_a_name_that_is_bound_twice_means_what_it_means_at_the_end() -> None:
+    rebound = """\
+    def make_loss(batch):
+        return net(batch).square().mean()
+
+
+    def make_loss(batch):
+        return net(batch).detach().requires_grad_().mean()
+
+
+    def fit(batches):
+        for batch in batches:
+            first = make_loss(batch)
+            first.backward()
+            first.backward()
+    """
+    assert failing_lines(program(NETWORK, rebound)) == []
