@@ -123,6 +123,8 @@ class Known(NamedTuple):
     """Bytes of the storage when this was noted."""
     gaps: bool = False
     """Whether there are bytes outside of that tensor, of which nothing is known."""
+    latest: tuple[Any, str] | None = None
+    """The layout and the hash of what was written last, where that was a part."""
 
 
 class Operation:
@@ -251,13 +253,15 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
             known = self.adopt(tensor, storage, layout)
         # Memory that numpy or another process shares cannot be resized.
         shared = not _RESIZABLE(storage) or getattr(storage, SHARED, False)
-        if shared or known.value is None or known.size != storage.nbytes():
+        if shared or known.size != storage.nbytes():
             return self.content(tensor)
         return self.value_of(tensor, known) or self.content(tensor)
 
     def value_of(self, tensor: torch.Tensor, known: Known) -> str | None:
         """The hash of a tensor in memory of which this is known, if that says enough."""
         layout = layout_of(tensor)
+        if known.latest is not None and known.latest[0] == layout:
+            return known.latest[1]
         if known.layout == layout:
             return known.value
         if known.gaps or known.value is None:
@@ -578,10 +582,11 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
             value = self.value_of(tensor, value)
         old: Known | None = getattr(storage, MARK, None)
         if old is None or old.value is None or value is None or old.size != size:
-            setattr(storage, MARK, Known(None))
+            latest = None if value is None else (layout, value)
+            setattr(storage, MARK, Known(None, None, size, False, latest))
         elif tensor.numel():
             whole = digest("part", old.value, old.layout, layout, value)
-            setattr(storage, MARK, old._replace(value=whole))
+            setattr(storage, MARK, old._replace(value=whole, latest=(layout, value)))
 
     def made(self, operation: Operation, result: Any, inputs: set[int], name: Namer) -> None:
         """Note the results that have memory of their own."""
@@ -665,7 +670,7 @@ def shell(tensor: torch.Tensor) -> Any:
 
 
 def copied_alike(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy with the same strides where that can be: kernels go by them, of single elements too."""
+    """A copy with the same strides and alignment where that can be, by which kernels go."""
     if not strided(tensor):
         return tensor.detach().clone()
     reach = 1
@@ -674,8 +679,10 @@ def copied_alike(tensor: torch.Tensor) -> torch.Tensor:
             if stride < reach:
                 return tensor.detach().clone()
             reach += stride * (size - 1)
-    copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
-    return copy.copy_(tensor.detach())
+    # The alignment too: an offset of up to 64 bytes, which is what storages are aligned to.
+    shift = tensor.storage_offset() % max(1, 64 // tensor.element_size())
+    memory = torch.empty(shift + reach, dtype=tensor.dtype, device=tensor.device)
+    return memory.as_strided(tensor.shape, tensor.stride(), shift).copy_(tensor.detach())
 
 
 def covers(tensor: torch.Tensor, storage: Any) -> bool:
