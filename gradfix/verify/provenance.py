@@ -102,8 +102,9 @@ _SEEDED = torch.Tag.nondeterministic_seeded
 _NOT_REPEATABLE = getattr(torch.Tag, "nondeterministic_bitwise", None)
 
 if TYPE_CHECKING:
-    Namer = Callable[[Any, torch.Tensor], str | None]
-    """The hash of a result, given which one it is and the tensor itself; none: only its bytes tell."""
+    Namer = Callable[[Any, torch.Tensor], "str | Known | None"]
+    """The hash of a result, given which one it is and the tensor itself (or what is known of its memory,
+    where it is a copy of other memory); none: only its bytes tell."""
 
 
 def digest(*parts: object) -> str:
@@ -122,6 +123,8 @@ class Known(NamedTuple):
     """Bytes of the storage when this was noted."""
     gaps: bool = False
     """Whether there are bytes outside of that tensor, of which nothing is known."""
+    latest: tuple[Any, str] | None = None
+    """The layout and the hash of what was written last, where that was a part."""
 
 
 class Operation:
@@ -250,11 +253,20 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
             known = self.adopt(tensor, storage, layout)
         # Memory that numpy or another process shares cannot be resized.
         shared = not _RESIZABLE(storage) or getattr(storage, SHARED, False)
-        if shared or known.value is None or known.size != storage.nbytes():
+        if shared or known.size != storage.nbytes():
             return self.content(tensor)
+        return self.value_of(tensor, known) or self.content(tensor)
+
+    def value_of(self, tensor: torch.Tensor, known: Known) -> str | None:
+        """The hash of a tensor in memory of which this is known, if that says enough."""
+        layout = layout_of(tensor)
+        if known.latest is not None and known.latest[0] == layout:
+            return known.latest[1]
         if known.layout == layout:
             return known.value
-        return self.content(tensor) if known.gaps else digest("view", known.value, known.layout, layout)
+        if known.gaps or known.value is None:
+            return None
+        return digest("view", known.value, known.layout, layout)
 
     def understood(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor of this class is what its storage holds."""
@@ -406,12 +418,18 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """The same elements in other memory, perhaps as another type or repeated."""
         value = self.value(source)
         dtype, shape = source.dtype, tuple(source.shape)
+        # A copy of all the bytes in their order, though it be of a transposed view, holds what they hold.
+        bytewise = layout_of(source) if strided(source) and covers(source, _STORAGE(source)) else None
+        known: Known | None = getattr(_STORAGE(source), MARK, None) if bytewise else None
+        trusted = known is not None and known.layout is not None and self.value_of(source, known) == value
         whole = value
         if dtype.is_floating_point or dtype.is_complex:
             # What becomes of a number that another type cannot hold is the kernel's own affair.
             whole = digest(self.operand(source))
 
-        def name(which: Any, tensor: torch.Tensor) -> str:
+        def name(which: Any, tensor: torch.Tensor) -> str | Known:
+            if trusted and known is not None and layout_of(tensor) == bytewise:
+                return known
             if tensor.dtype == dtype:
                 alike = tuple(tensor.shape) == shape
                 return value if alike else digest("repeated", value, tuple(tensor.shape))
@@ -456,7 +474,7 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self.general(operation, bound)
         names = [self.general(operation, own) for own in items]
 
-        def name(which: Any, tensor: torch.Tensor) -> str | None:
+        def name(which: Any, tensor: torch.Tensor) -> str | Known | None:
             argument, item = which if isinstance(which, tuple) else (None, which)
             return names[item](argument, tensor) if item is not None else self.unique()
 
@@ -468,7 +486,7 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         before = [None if known is None else self.value(known) for known in statistics]
         name = self.general(operation, [*bound[:3], None, None, bound[5], None, *bound[7:]])
 
-        def named(which: Any, tensor: torch.Tensor) -> str | None:
+        def named(which: Any, tensor: torch.Tensor) -> str | Known | None:
             found = name(which, tensor)
             if not isinstance(which, tuple):
                 return found
@@ -550,7 +568,7 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     if isinstance(tensor, torch.Tensor):
                         self.written(tensor, name((number, item), tensor))
 
-    def written(self, tensor: torch.Tensor, value: str | None) -> None:
+    def written(self, tensor: torch.Tensor, value: str | Known | None) -> None:
         """Note that a tensor has been written to."""
         if not strided(tensor):
             self.write_sparse(tensor, value)
@@ -558,14 +576,17 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         storage = _STORAGE(tensor)
         layout, size = layout_of(tensor), storage.nbytes()
         if covers(tensor, storage):
-            setattr(storage, MARK, Known(value, layout, size))
+            setattr(storage, MARK, value if isinstance(value, Known) else Known(value, layout, size))
             return
+        if isinstance(value, Known):
+            value = self.value_of(tensor, value)
         old: Known | None = getattr(storage, MARK, None)
         if old is None or old.value is None or value is None or old.size != size:
-            setattr(storage, MARK, Known(None))
+            latest = None if value is None else (layout, value)
+            setattr(storage, MARK, Known(None, None, size, False, latest))
         elif tensor.numel():
             whole = digest("part", old.value, old.layout, layout, value)
-            setattr(storage, MARK, old._replace(value=whole))
+            setattr(storage, MARK, old._replace(value=whole, latest=(layout, value)))
 
     def made(self, operation: Operation, result: Any, inputs: set[int], name: Namer) -> None:
         """Note the results that have memory of their own."""
@@ -581,11 +602,16 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
             # Of several results in one piece of memory only the bytes tell.
             value = None if storage._cdata in fresh else name(which, tensor)
             fresh.add(storage._cdata)
-            if operation.repeatable:
+            if isinstance(value, Known) and covers(tensor, storage):
+                setattr(storage, MARK, value)
+            elif operation.repeatable:
+                value = self.value_of(tensor, value) if isinstance(value, Known) else value
                 gaps = not covers(tensor, storage)
                 setattr(storage, MARK, Known(value, layout_of(tensor), storage.nbytes(), gaps))
 
-    def write_sparse(self, tensor: torch.Tensor, value: str | None, inputs: set[int] | None = None) -> None:
+    def write_sparse(
+        self, tensor: torch.Tensor, value: str | Known | None, inputs: set[int] | None = None
+    ) -> None:
         """Note a sparse tensor's contents on its two parts; ``inputs`` keep what they have."""
         if tensor.layout is not torch.sparse_coo or not self.understood(tensor):
             return
@@ -641,6 +667,22 @@ def layout_of(tensor: torch.Tensor) -> Any:
 def shell(tensor: torch.Tensor) -> Any:
     """A tensor whose contents do not matter."""
     return tensor.dtype, tuple(tensor.shape), tensor.stride()
+
+
+def copied_alike(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy with the same strides and alignment where that can be, by which kernels go."""
+    if not strided(tensor):
+        return tensor.detach().clone()
+    reach = 1
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
+        if size > 1:
+            if stride < reach:
+                return tensor.detach().clone()
+            reach += stride * (size - 1)
+    # The alignment too: an offset of up to 64 bytes, which is what storages are aligned to.
+    shift = tensor.storage_offset() % max(1, 64 // tensor.element_size())
+    memory = torch.empty(shift + reach, dtype=tensor.dtype, device=tensor.device)
+    return memory.as_strided(tensor.shape, tensor.stride(), shift).copy_(tensor.detach())
 
 
 def covers(tensor: torch.Tensor, storage: Any) -> bool:

@@ -19,7 +19,7 @@ from torch.func import functional_call
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.checkpoint import checkpoint
 
-from gradfix.verify.provenance import Provenance
+from gradfix.verify.provenance import Provenance, copied_alike
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Job, Runner
 
@@ -156,6 +156,32 @@ def test_a_copy_into_a_part_keeps_the_rest() -> None:
 
     assert same(lambda: computed(3.0), lambda: computed(3.0))
     assert not same(lambda: computed(3.0), lambda: computed(4.0))
+
+
+def test_a_part_that_was_written_last_is_known_by_what_was_written() -> None:
+    def computed(between: Callable[[torch.Tensor], object]) -> torch.Tensor:
+        memory = torch.empty(6)
+        memory[2:4].copy_(torch.randn(2))
+        between(memory)
+        return memory[2:4].exp()
+
+    assert same(lambda: computed(lambda m: None), lambda: torch.empty(6)[2:4].copy_(torch.randn(2)).exp())
+    assert not same(lambda: computed(lambda m: None), lambda: computed(lambda m: m[1:3].fill_(1.0)))
+    assert not same(lambda: computed(lambda m: None), lambda: computed(lambda m: m.fill_(1.0)))
+    assert not same(lambda: computed(lambda m: None), lambda: computed(lambda m: m.numpy().fill(1.0)))
+
+
+@pytest.mark.parametrize(
+    "view",
+    [lambda t: t, lambda t: t.t(), lambda t: t[:, 1:], lambda t: t[1], lambda t: t[:, :1].t()],
+    ids=["whole", "transposed", "columns", "row", "one column"],
+)
+def test_a_kept_copy_serves_kernels_as_the_original(view: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    def computed(kept: bool) -> torch.Tensor:
+        tensor = view(torch.randn(5, 3))
+        return (copied_alike(tensor) if kept else tensor).exp().sum(0)
+
+    assert same(lambda: computed(True), lambda: computed(False))
 
 
 def test_memory_that_was_never_written_is_known_by_its_bytes_only() -> None:
