@@ -19,7 +19,7 @@ from learning at all. So the checks here compare what optimizers *consume*:
     is followed as long as no unlisted optimizer has consumed anything different, for from there
     on the weights differ and nothing is comparable. It binds the optimizers that the claim lists
     by line; for ``"all"``, which promises nothing beyond the crash, those that no declared
-    backward feeds. What does not bind is reported.
+    backward feeds; none for a claim that ends at the crash. What does not bind is reported.
 ``kept``
     No parameter loses its gradient: what has one in the original or the reference has one in the
     fixed program.
@@ -616,6 +616,7 @@ class _Case:
             reference.steps, reference, self.after, self.listed, patient=True, stop_at_unlisted=False
         )
         loose = self.listed & self.declared().keys() if self.claim.unchanged == "all" else frozenset()
+        loose = loose if self.claim.beyond else self.listed
         for index in loose:
             course = courses[index]
             if course.problem is not None:
