@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated, NoReturn, TextIO
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 
@@ -155,6 +155,9 @@ def apply(
             help="Run both versions of each rewrite, and leave out what that refutes.",
         ),
     ] = True,
+    require_proof: Annotated[
+        bool, typer.Option("--require-proof", help="Leave out a fix that cannot be proved.")
+    ] = False,
     python: Python = None,
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
@@ -162,7 +165,18 @@ def apply(
 ) -> None:
     """Fix what was found. Each fix is proved by running both versions; a refuted one is never written."""
     where = paths or ["."]
-    wishes = _wishes(select, ignore, codemods, unsafe_fixes, python, verify, allow_unsandboxed)
+    if require_proof and not verify:
+        _refuse("--require-proof and --no-verify exclude each other")
+    wishes = _wishes(
+        select,
+        ignore,
+        codemods,
+        unsafe_fixes=unsafe_fixes,
+        python=python,
+        verify=verify,
+        require_proof=require_proof,
+        allow_unsandboxed=allow_unsandboxed,
+    )
     options = _prepared(where, wishes)
     plan = pipeline.plan(where, options)
     if dry_run or patch is not None:
@@ -200,6 +214,10 @@ def verify(
             help="Judge PATH as a repair of OLD (two files, or two folders) that somebody else has made.",
         ),
     ] = None,
+    certificate: Annotated[
+        str | None,
+        typer.Option("--certificate", metavar="FILE", help="Run again what a certificate says was run."),
+    ] = None,
     python: Python = None,
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
@@ -207,10 +225,18 @@ def verify(
 ) -> None:
     """Run both versions of each rewrite that apply would write, and write down what that showed."""
     where = paths or ["."]
+    wishes = _wishes(
+        select,
+        ignore,
+        codemods,
+        unsafe_fixes=unsafe_fixes or before is not None,
+        python=python,
+        allow_unsandboxed=allow_unsandboxed,
+    )
     if before is not None:
-        wishes = _wishes(select, ignore, codemods, True, python, allow_unsandboxed=allow_unsandboxed)
         _judge(before, where, output_format, wishes, quiet)
-    wishes = _wishes(select, ignore, codemods, unsafe_fixes, python, allow_unsandboxed=allow_unsandboxed)
+    if certificate is not None:
+        _rerun(certificate, paths, output_format, wishes)
     plan = pipeline.plan(where, _prepared(where, wishes))
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
@@ -246,6 +272,25 @@ def _judge(before: str, after: Sequence[str], form: OutputFormat, wishes: Wishes
     raise typer.Exit(1 if 1 in codes else 2 if codes != {0} else 0)
 
 
+def _rerun(file: str, paths: Sequence[str] | None, form: OutputFormat, wishes: Wishes) -> NoReturn:
+    """Run both versions of a certificate again, say what that showed, and end."""
+    from gradfix import certificate
+
+    if paths:
+        _refuse("--certificate takes no PATH: the certificate holds both versions")
+    found = certificate.read(file)
+    if isinstance(found, Problem):
+        _refuse(str(found))
+    evidence = pipeline.rerun(found, _prepared(["."], wishes))
+    if form is OutputFormat.JSON:
+        from gradfix.report import json
+
+        _print(json.of_rerun(found, evidence))
+    else:
+        _print_all(text.Text(_colour()).rerun(found, evidence))
+    raise typer.Exit({"proved": 0, "refuted": 1}.get(evidence.outcome, 2))
+
+
 @app.command("list")
 def list_codemods(codemods: Codemods = None) -> None:
     """Name the mistakes that gradfix knows."""
@@ -272,23 +317,9 @@ def explain(
 
 
 def _wishes(
-    select: Sequence[str] | None,
-    ignore: Sequence[str] | None,
-    codemods: Sequence[str] | None,
-    unsafe_fixes: bool = False,
-    python: str | None = None,
-    verify: bool = True,
-    allow_unsandboxed: bool = False,
+    select: Sequence[str] | None, ignore: Sequence[str] | None, codemods: Sequence[str] | None, **others: Any
 ) -> Wishes:
-    return Wishes(
-        _names(select),
-        _names(ignore),
-        unsafe_fixes,
-        python,
-        verify,
-        tuple(codemods or ()),
-        allow_unsandboxed,
-    )
+    return Wishes(select=_names(select), ignore=_names(ignore), codemods=tuple(codemods or ()), **others)
 
 
 def _names(values: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -25,6 +25,8 @@ from gradfix.source import Problem, Source
 
 if TYPE_CHECKING:
     from gradfix.autograd import Program
+    from gradfix.certificate import Certificate
+    from gradfix.verify.runner import Evidence
 
 # ---------------------------------------------------------------------------- what is asked for
 
@@ -38,6 +40,7 @@ class Wishes:
     unsafe_fixes: bool = False
     python: str | None = None
     verify: bool = True
+    require_proof: bool = False
     codemods: tuple[str, ...] = ()
     """Further folders of codemods."""
     allow_unsandboxed: bool = False
@@ -54,6 +57,8 @@ class Options:
     unsafe_fixes: bool = False
     python: str | None = None
     verify: bool = True
+    require_proof: bool = False
+    """Whether a fix that cannot be proved is left out."""
     allow_unsandboxed: bool = False
     """Verify even where no sandbox is to be had."""
 
@@ -88,6 +93,7 @@ def prepare(paths: Sequence[str], wishes: Wishes) -> Options | Refusal:
         unsafe_fixes=wishes.unsafe_fixes or settings.unsafe_fixes,
         python=executable and os.path.abspath(executable),  # Verification runs in other folders.
         verify=wishes.verify,
+        require_proof=wishes.require_proof,
         allow_unsandboxed=wishes.allow_unsandboxed,
     )
 
@@ -487,10 +493,22 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
             allow_unsandboxed=options.allow_unsandboxed,
         )
     except Exception as error:
-        return replace(attempt, reason=_failure(before.source.path, "verification", error).message)
+        reason = _failure(before.source.path, "verification", error).message
+        return replace(attempt, reason=reason, withheld=options.require_proof)
     outcomes = {"proved": Outcome.PROVED, "refuted": Outcome.REFUTED}
     outcome = outcomes.get(evidence.outcome, Outcome.UNVERIFIED)
-    return replace(attempt, outcome=outcome, reason=evidence.reason, evidence=evidence)
+    withheld = options.require_proof and outcome is Outcome.UNVERIFIED
+    return replace(attempt, outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
+
+
+def rerun(certificate: Certificate, options: Options) -> Evidence:
+    """What running both versions of a certificate shows now."""
+    from gradfix.verify.runner import verify_rewrites
+
+    (evidence,) = verify_rewrites(
+        [certificate.rewrite()], python=options.python, allow_unsandboxed=options.allow_unsandboxed
+    )
+    return evidence
 
 
 # ---------------------------------------------------------------------------- repairs by others

@@ -64,11 +64,13 @@ class Attempt:
     """Why it is refuted, or could not be run; empty if it was not to be run."""
     evidence: Evidence | None = None
     """``None`` if nothing was to be run."""
+    withheld: bool = False
+    """Whether it is left out because it is not proved."""
 
     @property
     def applied(self) -> bool:
         """Whether the fix is part of the result."""
-        return self.outcome is not Outcome.REFUTED
+        return self.outcome is not Outcome.REFUTED and not self.withheld
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gradfix import __version__
+from gradfix import certificate
 from gradfix.codemod import Span
 from gradfix.results import Attempt, Judged, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, character_column, split_lines
+
+if TYPE_CHECKING:
+    from gradfix.certificate import Certificate
+    from gradfix.verify.runner import Evidence
 
 _Json = dict[str, Any]
 
@@ -76,20 +79,19 @@ def _judged(file: Judged) -> _Json:
 
 
 def certificates(plan: Plan) -> Iterator[tuple[str, bytes]]:
-    """``(name, content)`` of a file for every rewrite that was to be run: what it is, and what was seen."""
+    """``(name, content)`` of a file for every rewrite that was to be run (see :mod:`gradfix.certificate`)."""
     for file in plan.files:
         slug = re.sub(r"[^\w.]+", "-", os.path.relpath(file.path)).strip("-.")
         for number, attempt in enumerate(file.attempts, start=1):
             if attempt.evidence is None:
                 continue
-            content = {
-                "gradfix": __version__,
-                "filename": file.path,
-                **_attempt(attempt),
-                "before_sha256": hashlib.sha256(attempt.before.encode()).hexdigest(),
-                "after_sha256": hashlib.sha256(attempt.after.encode()).hexdigest(),
-            }
+            content = certificate.of(file.path, attempt)
             yield f"{slug}-{number}-{attempt.finding.code}.json", _dump(content).encode()
+
+
+def of_rerun(found: Certificate, evidence: Evidence) -> str:
+    """``verify --certificate`` as an object: what the certificate says, and what was seen ``again``."""
+    return _dump(certificate.again(found, evidence))
 
 
 def _dump(value: object) -> str:

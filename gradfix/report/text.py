@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from gradfix.codemod import Applicability, Codemod, Finding
 from gradfix.results import Attempt, Judged, Outcome, Plan, Repaired, Report, Reported
 from gradfix.source import character_column, split_lines
+
+if TYPE_CHECKING:
+    from gradfix.certificate import Certificate
+    from gradfix.verify.runner import Evidence
 
 _BOLD, _RED, _GREEN, _YELLOW, _BLUE = "1", "1;31", "1;32", "1;33", "1;34"
 
@@ -48,6 +53,20 @@ class Text:
                 yield "".join(f"{line}\n" for line in self._why(file.before, lines, finding, told))
                 yield "".join(f"      {version:<12}{what}\n" for version, what in file.judgement.runs) + "\n"
 
+    def rerun(self, found: Certificate, evidence: Evidence) -> Iterator[str]:
+        """A certificate's rewrite, and what running both versions again has shown."""
+        now = {
+            "as before": "holds the version before the fix",
+            "as after": "holds the fixed version",
+            "changed": "has been changed since; the versions of the certificate were run",
+            "missing": "is not there; the versions of the certificate were run",
+        }[found.file_now()]
+        yield f"{self._paint(found.filename, _BOLD)}: {self._paint(found.code, _RED)}: {found.message}\n"
+        yield f"{found.filename} {now}\n"
+        yield "".join(f"    {line}\n" for line in difference(found.before, found.after)) + "\n"
+        yield "".join(f"      {line}\n" for line in evidence.lines()[:-1])
+        yield f"certified as {found.outcome}; now {evidence.outcome}: {evidence.reason}\n"
+
     def _findings(self, path: str, text: str, findings: Sequence[Reported]) -> Iterator[str]:
         lines = split_lines(text) if findings else ()
         for reported in findings:
@@ -87,19 +106,31 @@ class Text:
             yield from (f"      {line}" for line in attempt.evidence.lines()[:-1])
 
     def _difference(self, attempt: Attempt) -> Iterator[str]:
-        from difflib import SequenceMatcher
-
-        before, after = split_lines(attempt.before), split_lines(attempt.after)
-        width = len(str(max(len(before), len(after))))
-        for tag, start, end, to_start, to_end in SequenceMatcher(None, before, after, False).get_opcodes():
-            if tag != "equal":
-                for number in range(start, end):
-                    yield self._paint(f"    {number + 1:>{width}} - {before[number]}".rstrip(), _RED)
-                for number in range(to_start, to_end):
-                    yield self._paint(f"    {number + 1:>{width}} + {after[number]}".rstrip(), _GREEN)
+        rows = list(_changed(attempt.before, attempt.after))
+        width = max((len(str(number)) for _, number, _ in rows), default=0)
+        for sign, number, line in rows:
+            yield self._paint(
+                f"    {number:>{width}} {sign} {line}".rstrip(), _RED if sign == "-" else _GREEN
+            )
 
     def _paint(self, text: str, colour: str) -> str:
         return f"\x1b[{colour}m{text}\x1b[0m" if self._colour and text.strip() else text
+
+
+def _changed(before: str, after: str) -> Iterator[tuple[str, int, str]]:
+    """Sign, number and text of each line that was taken away or added."""
+    from difflib import SequenceMatcher
+
+    old, new = split_lines(before), split_lines(after)
+    for tag, start, end, to_start, to_end in SequenceMatcher(None, old, new, False).get_opcodes():
+        if tag != "equal":
+            yield from (("-", number + 1, old[number]) for number in range(start, end))
+            yield from (("+", number + 1, new[number]) for number in range(to_start, to_end))
+
+
+def difference(before: str, after: str) -> list[str]:
+    """The lines that differ, numbered."""
+    return [f"{number} {sign} {line}".rstrip() for sign, number, line in _changed(before, after)]
 
 
 def codemods(known: Iterable[Codemod]) -> Iterator[str]:
@@ -138,9 +169,12 @@ def summary_of_plan(plan: Plan) -> str:
     told = ", ".join(outcome for outcome in outcomes if not outcome.startswith("0 "))
     fixed = f"{verb} {_count(len(applied), 'finding')} in {_count(len(files), 'file')} ({told})"
     parts = [fixed if applied else "Fixed nothing"]
-    refuted = len(plan.attempts) - len(applied)
+    refuted = sum(attempt.outcome is Outcome.REFUTED for attempt in plan.attempts)
     if refuted:
         parts.append(f"{refuted} refuted by running it and not applied")
+    withheld = len(plan.attempts) - len(applied) - refuted
+    if withheld:
+        parts.append(f"{withheld} not proved and not applied")
     unsafe = sum(1 for found in plan.remaining if found.fix)
     if unsafe:
         parts.append(f"{_count(unsafe, 'more finding')} need{'s' if unsafe == 1 else ''} `--unsafe-fixes`")
@@ -172,7 +206,7 @@ def _count(number: int, noun: str) -> str:
 
 def _outcome(file: Repaired, attempt: Attempt) -> tuple[str, str]:
     """What became of a fix in a few words, and their colour."""
-    done = "fixed, " if file.written and attempt.applied else ""
+    done = "fixed, " if file.written and attempt.applied else "not applied, " if attempt.withheld else ""
     # Nobody wanted it run; one that was wanted and could not be has a reason.
     word = "not verified" if attempt.outcome is Outcome.UNVERIFIED and not attempt.reason else attempt.outcome
     colours = {Outcome.PROVED: _GREEN, Outcome.UNVERIFIED: _YELLOW, Outcome.REFUTED: _RED}

@@ -13,6 +13,7 @@ be had, unless the caller allows it. What a run leaves behind is read as somethi
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import multiprocessing
 import multiprocessing.util
@@ -123,6 +124,42 @@ class Run:
     held still``, ``after, weights held still``, or one of the first three ``without data``."""
     seed: int
     summary: str
+    optimizers: tuple[RecordedOptimizer, ...] = ()
+    steps: tuple[RecordedStep, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedOptimizer:
+    """An optimizer that a run constructed."""
+
+    name: str
+    kind: str
+    shapes: tuple[tuple[int, ...], ...]
+    """Those of its parameters, as they were at its first step; none if it took none."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStep:
+    """What an optimizer consumed at one step."""
+
+    optimizer: str
+    gradients: str
+    """A digest of all its gradients: equal ones mean gradients that are equal bit for bit."""
+
+
+def _run(version: str, seed: int, summary: str, recording: Recording) -> Run:
+    optimizers = []
+    for optimizer in recording.optimizers:
+        first = next(iter(recording.steps_of(optimizer.index)), None)
+        shapes = tuple(state.value.shape for state in first.parameters) if first else ()
+        optimizers.append(RecordedOptimizer(optimizer.name, optimizer.kind, shapes))
+    steps = []
+    for step in recording.steps:
+        digest = hashlib.blake2b(digest_size=16)
+        for state in step.parameters:
+            digest.update((state.gradient.digest if state.gradient else "none").encode() + b"\n")
+        steps.append(RecordedStep(recording.optimizers[step.optimizer].name, digest.hexdigest()))
+    return Run(version, seed, summary, tuple(optimizers), tuple(steps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +186,8 @@ class Evidence:
         """The evidence as JSON data, in the order and under the names of the fields here.
 
         ``checks`` is a list of ``{"name", "verdict", "detail", "subject"}``, ``runs`` one of
-        ``{"version", "seed", "summary"}``; ``seconds`` is rounded to tenths. No path of the
-        machine is in it.
+        ``{"version", "seed", "summary", "optimizers", "steps"}``; ``seconds`` is rounded to tenths.
+        No path of the machine is in it.
         """
         return {**asdict(self), "seconds": round(self.seconds, 1)}
 
@@ -790,7 +827,7 @@ class _Trial:
         versions = self.versions(runner)[:1] if blocked else self.versions(runner)
         recordings = runner.run(job for _, job in versions)
         runs = tuple(
-            Run(name, job.seed, self.relative(claims.summary(recording)))
+            _run(name, job.seed, self.relative(claims.summary(recording)), recording)
             for (name, job), recording in zip(versions, recordings)
         )
         python, torch = recordings[0].python, recordings[0].torch

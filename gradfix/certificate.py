@@ -1,0 +1,142 @@
+"""Certificates: what was rewritten, what was promised, and what running both versions showed, as a file.
+
+A certificate holds both texts, so that whoever has it can have everything run again; the schema is in
+``docs/certificate.md``, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from gradfix import __version__
+from gradfix.codemod import Claim, Effect
+from gradfix.results import Attempt
+from gradfix.source import Problem, character_column, load, split_lines
+from gradfix.source import read as read_source
+
+if TYPE_CHECKING:
+    from gradfix.verify.runner import Evidence, Rewrite
+
+SCHEMA = 1
+"""Counts changes that a reader of an earlier schema would not understand."""
+MAX_BYTES = 64 << 20
+
+
+def of(path: str, attempt: Attempt) -> dict[str, Any]:
+    """The certificate of one rewrite of the file at ``path``."""
+    span = attempt.finding.span
+    lines = split_lines(attempt.before)
+    claim = attempt.fix.claim
+    return {
+        "schema": SCHEMA,
+        "gradfix": __version__,
+        "filename": path,
+        "code": attempt.finding.code,
+        "finding": attempt.finding.message,
+        "location": {"row": span.line, "column": character_column(lines[span.line - 1], span.column)},
+        "message": attempt.fix.message,
+        "effect": str(attempt.fix.effect),
+        "claim": {
+            "raises": claim.raises,
+            "raises_line": claim.raises_line,
+            "unchanged": claim.unchanged if claim.unchanged == "all" else list(claim.unchanged),
+            "feeds": [list(feed) for feed in claim.feeds],
+        },
+        "before": {"sha256": _digest(attempt.before), "text": attempt.before},
+        "after": {"sha256": _digest(attempt.after), "text": attempt.after},
+        "outcome": str(attempt.outcome),
+        "reason": attempt.reason,
+        "evidence": None if attempt.evidence is None else attempt.evidence.to_json(),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A certificate that was read from a file."""
+
+    filename: str
+    code: str
+    message: str
+    effect: Effect
+    claim: Claim
+    before: str
+    after: str
+    outcome: str
+
+    def rewrite(self) -> Rewrite:
+        """What has to be run to see it again."""
+        from gradfix.verify.runner import Rewrite
+
+        return Rewrite(Path(self.filename), self.before, self.after, self.claim, self.effect)
+
+    def file_now(self) -> Literal["as before", "as after", "changed", "missing"]:
+        """What the file that it is about holds now."""
+        now = read_source(self.filename)
+        if isinstance(now, Problem):
+            return "changed" if os.path.exists(self.filename) else "missing"
+        return "as before" if now.text == self.before else "as after" if now.text == self.after else "changed"
+
+
+def read(path: str) -> Certificate | Problem:
+    """The certificate in a file; a problem if it is none, or its texts are not those that it names."""
+    data = load(path)
+    if isinstance(data, Problem):
+        return data
+    if len(data) > MAX_BYTES:
+        return Problem(path, f"is no certificate: it has more than {MAX_BYTES >> 20} MB")
+    try:
+        content = json.loads(data)
+        if content["schema"] != SCHEMA:
+            return Problem(path, f"is of schema {content['schema']}; this version of gradfix reads {SCHEMA}")
+        claim = content["claim"]
+        found = Certificate(
+            filename=_text(content["filename"]),
+            code=_text(content["code"]),
+            message=_text(content["message"]),
+            effect=Effect(content["effect"]),
+            claim=Claim(
+                raises=claim["raises"],
+                raises_line=claim["raises_line"],
+                unchanged="all" if claim["unchanged"] == "all" else tuple(map(int, claim["unchanged"])),
+                feeds=tuple((int(line), _text(receiver)) for line, receiver in claim["feeds"]),
+            ),
+            before=_text(content["before"]["text"]),
+            after=_text(content["after"]["text"]),
+            outcome=_text(content["outcome"]),
+        )
+        digests = content["before"]["sha256"], content["after"]["sha256"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return Problem(path, f"is no certificate: {type(error).__name__}: {error}")
+    if digests != (_digest(found.before), _digest(found.after)):
+        return Problem(path, "has been changed: its texts do not have the digests that it names")
+    return found
+
+
+def again(found: Certificate, evidence: Evidence) -> dict[str, Any]:
+    """What running a certificate's versions again has shown, beside what it says itself."""
+    return {
+        "filename": found.filename,
+        "code": found.code,
+        "message": found.message,
+        "file": found.file_now(),
+        "outcome": found.outcome,
+        "again": evidence.to_json(),
+    }
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+__all__ = ["MAX_BYTES", "SCHEMA", "Certificate", "again", "of", "read"]

@@ -1,0 +1,169 @@
+"""Certificates: what they hold is documented, and they can be run again."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from gradfix import certificate
+from gradfix.cli import app
+from gradfix.source import Problem
+
+DOCS = Path(__file__).parents[2] / "docs" / "certificate.md"
+SCRIPT = """import torch
+from torch import nn
+
+torch.manual_seed(0)
+maker, critic = nn.Linear(3, 4), nn.Linear(4, 1)
+opt_maker = torch.optim.SGD(maker.parameters(), lr=0.1)
+opt_critic = torch.optim.SGD(critic.parameters(), lr=0.1)
+for _ in range(3):
+    made = maker(torch.randn(5, 3)).tanh()
+    opt_critic.zero_grad()
+    low = critic(made).sigmoid().mean()
+    low.backward()
+    opt_critic.step()
+    opt_maker.zero_grad()
+    high = -critic(made).sigmoid().mean()
+    high.backward()
+    opt_maker.step()
+"""
+
+
+def invoke(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, arguments)
+    return result.exit_code, result.output
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate that ``apply`` has written."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "train.py").write_text(SCRIPT)
+    code, output = invoke("apply", str(folder / "train.py"), "--evidence", str(folder / "evidence"))
+    assert code == 0, output
+    (file,) = (folder / "evidence").iterdir()
+    return file
+
+
+def content(file: Path) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(file.read_text())
+    return read
+
+
+def documented(heading: str) -> set[str]:
+    """The fields in the table that follows ``heading``."""
+    table = DOCS.read_text().split(heading, 1)[1].split("\n\n", 2)[1]
+    rows = re.findall(r"^\| (`.*?) \|", table, re.M)
+    return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+
+
+def test_every_field_is_documented(written: Path) -> None:
+    whole = content(written)
+    assert set(whole) == documented("## Schema 1")
+    assert set(whole["claim"]) == documented("\n`claim`:")
+    assert set(whole["evidence"]) == documented("\n`evidence`:")
+    assert whole["schema"] == certificate.SCHEMA
+
+
+def test_it_says_what_was_run(written: Path) -> None:
+    whole = content(written)
+    assert whole["outcome"] == "proved"
+    before, after = (
+        next(run for run in whole["evidence"]["runs"] if run["version"] == version)
+        for version in ("before", "after")
+    )
+    assert [optimizer["shapes"] for optimizer in after["optimizers"]] == [[[4, 3], [4]], [[1, 4], [1]]]
+    # The critic's step before the crash consumed the same in both versions.
+    assert before["steps"] == [after["steps"][0]]
+    assert len(after["steps"]) == 6
+
+
+def test_it_runs_again(written: Path) -> None:
+    code, output = invoke("verify", "--certificate", str(written))
+    assert code == 0
+    assert "holds the fixed version" in output
+    assert "certified as proved; now proved" in output
+
+
+def test_a_fix_that_does_not_hold_is_refuted(written: Path, tmp_path: Path) -> None:
+    whole = content(written)
+    whole["after"]["text"] = SCRIPT.replace("-critic(made)", "-critic(made.detach())").replace(
+        "critic(made).sigmoid().mean()\n    low", "critic(made.detach()).sigmoid().mean()\n    low"
+    )
+    forged = tmp_path / "forged.json"
+    forged.write_text(json.dumps(whole))
+    code, output = invoke("verify", "--certificate", str(forged))
+    assert code == 2
+    assert "does not have" in output or "do not have the digests" in output
+
+    whole["after"]["sha256"] = certificate._digest(whole["after"]["text"])
+    forged.write_text(json.dumps(whole))
+    code, output = invoke("verify", "--certificate", str(forged), "--output-format", "json")
+    assert code == 1
+    assert json.loads(output)["again"]["outcome"] == "refuted"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no certificate"),
+        ("[]", "no certificate"),
+        ('{"schema": 99}', "schema 99"),
+        ('{"schema": 1}', "no certificate"),
+        ("[" * 100_000, "no certificate"),
+        ('{"schema": 1, "claim": 3, "filename": 1}', "no certificate"),
+    ],
+)
+def test_what_is_no_certificate(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "it.json"
+    file.write_text(text)
+    problem = certificate.read(str(file))
+    assert isinstance(problem, Problem)
+    assert said in str(problem)
+    code, output = invoke("verify", "--certificate", str(file))
+    assert code == 2
+    assert str(file) in output
+
+
+def test_the_file_may_have_changed_since(written: Path) -> None:
+    found = certificate.read(str(written))
+    assert not isinstance(found, Problem)
+    path = Path(found.filename)
+    fixed = path.read_text()
+    assert found.file_now() == "as after"
+    path.write_text(found.before)
+    assert found.file_now() == "as before"
+    path.write_text(fixed + "\n")
+    assert found.file_now() == "changed"
+    path.unlink()
+    assert found.file_now() == "missing"
+    path.write_text(fixed)
+
+
+def test_only_what_is_proved_is_applied_if_that_is_asked_for(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import no_such_module_here\nno_such_module_here.start()\n" + SCRIPT)
+    before = script.read_bytes()
+    arguments = ["apply", str(script), "--evidence", str(tmp_path / "evidence")]
+    code, output = invoke(*arguments, "--require-proof")
+    assert code == 1
+    assert script.read_bytes() == before
+    assert "not proved and not applied" in output
+    assert "not applied, unverified" in output
+
+    code, output = invoke(*arguments)
+    assert code == 0
+    assert "unverified" in output
+    assert script.read_bytes() != before
+
+
+def test_proof_cannot_be_required_and_forbidden() -> None:
+    code, output = invoke("apply", "--require-proof", "--no-verify")
+    assert code == 2
+    assert "exclude each other" in output
