@@ -1745,6 +1745,10 @@ def _optimizer_method(
         result: Value = NONE
         if isinstance(closure, (Function, Partial)):
             result = call(run, closure, [], {}, node)
+            if _evaluates_again(base):
+                for leaf in base.state.owned():
+                    run.change(Tensor.of_leaf(leaf), node, "step")
+                call(run, closure, [], {}, node)
         step(run, base, node)
         return result
     if name == "add_param_group" and args:
@@ -1756,6 +1760,14 @@ def _optimizer_method(
         # A hook may do anything to the gradients.
         base.state.groups_known = False
     return Opaque(name)
+
+
+def _evaluates_again(optimizer: Optimizer) -> bool:
+    """Whether a step moves the weights and calls its closure again: LBFGS, unless it is told not to."""
+    made = optimizer.state.created
+    limits = [k.value for k in made.keywords if k.arg == "max_iter"] if isinstance(made, ast.Call) else []
+    once = bool(limits) and isinstance(limits[0], ast.Constant) and limits[0].value == 1
+    return optimizer.state.label == "LBFGS" and not once
 
 
 def _each_method(

@@ -6,6 +6,8 @@ import ast
 from pathlib import Path
 from textwrap import dedent
 
+import pytest
+
 from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.training_step import FUEL, Program
@@ -129,3 +131,24 @@ def test_a_name_that_is_bound_twice_means_what_it_means_at_the_end() -> None:
             first.backward()
     """
     assert failing_lines(program(NETWORK, rebound)) == []
+
+
+@pytest.mark.parametrize(("limit", "failing"), [("max_iter=3", ["loss.backward()"]), ("max_iter=1", [])])
+def test_lbfgs_evaluates_its_closure_again(limit: str, failing: list[str]) -> None:
+    outside = f"""\
+    lbfgs = torch.optim.LBFGS(net.parameters(), {limit})
+
+
+    def fit(batches):
+        for batch in batches:
+            answers = net(batch)
+
+            def closure():
+                lbfgs.zero_grad()
+                loss = answers.square().mean()
+                loss.backward()
+                return loss
+
+            lbfgs.step(closure)
+    """
+    assert failing_lines(program(NETWORK, outside))[:1] == failing
