@@ -83,7 +83,12 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
             for leaf, d in z.dropped.items()
             if leaf in step.empty
             for b, c in d.items()
-            if c.certain and not c.consumed and b.serial > previous and b.path == step.path == z.path
+            if c.certain
+            and not c.consumed
+            and b.serial > previous
+            and b.path == step.path == z.path
+            # A loss for another optimizer leaves gradients here that are rightly cleared.
+            and owner(run, b) in (None, optimizer)
         ]
         if lost:
             zero = lost[-1][0]

@@ -313,6 +313,7 @@ def _worth(site: ast.AST, relevance: Relevance) -> bool:
 def run_module(run: Run, tree: ast.Module, everything: bool) -> None:
     """Execute the file from its top; without ``everything``, only what does not train."""
     body = tree.body
+    run.tree = tree if everything else None
     if not everything:
         body = [s for s in body if isinstance(s, DEFINITIONS) or not run.relevance.touches(s)]
     run.block(body, run.globals)

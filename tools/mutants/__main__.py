@@ -1,6 +1,6 @@
 """Scores gradfix on mutants of real training code. See docs/mutants.md.
 
-    python tools/mutants CHECKOUT [CHECKOUT...] [--per-operator N] [--json FILE] [--python EXE] [--no-run]
+python tools/mutants CHECKOUT [CHECKOUT...] [--per-operator N] [--json FILE] [--python EXE] [--no-run]
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def main() -> None:
     for checkout in options.checkouts:
         score.score(checkout.resolve(), options, results)
         print(f"{checkout.name}: {len(results.rows)} mutants so far", file=sys.stderr, flush=True)
-    if options.json:
-        options.json.write_text(results.lines(), encoding="utf-8")
+        if options.json:
+            options.json.write_text(results.lines(), encoding="utf-8")
     print(results.table())
 
 

@@ -358,9 +358,7 @@ def zero_between(code: Code) -> Iterator[Plan]:
                 continue
             assert isinstance(zero, ast.Expr)
             step = next((s for s in block[number:] if is_call(s, "step") and _fits(code, zero, s)), None)
-            if step is not None and any(
-                holds(s, "backward") for s in block[number : block.index(step)]
-            ):
+            if step is not None and any(holds(s, "backward") for s in block[number : block.index(step)]):
                 edit = MoveStatement(Span.of(zero), Span.of(step), "before")
                 yield Plan(zero, (edit,), (zero, step))
 
@@ -506,7 +504,7 @@ EXPECTED: dict[str, frozenset[str]] = {
     "state-detach-dropped": GRAPH,
     "forward-reused": GRAPH,
     "step-early": GRAPH,
-    "swapped": GRAPH | ZERO,
+    "swapped": GRAPH | ZERO | {"step-before-backward"},
     "zero-between": ZERO,
     "zero-after-other-step": ZERO,
     "zero-out-of-loop": ZERO,

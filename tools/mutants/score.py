@@ -62,7 +62,9 @@ class Results:
 
     def table(self) -> str:
         """The score, an operator a line."""
-        heads = "| planted | mutants | equivalent | faults | found | restored | undecided | found | restored |"
+        heads = (
+            "| planted | mutants | equivalent | faults | found | restored | undecided | found | restored |"
+        )
         out = [heads, "|---" * 9 + "|"]
         for operator in [*faults.OPERATORS, "all"]:
             rows = [row for row in self.rows if operator in (row.operator, "all")]
@@ -90,9 +92,16 @@ def order(path: Path) -> str:
 
 def training_files(checkout: Path) -> Iterator[tuple[Path, str]]:
     """The files in which something can be planted, in an order that has nothing to do with what they hold."""
-    names = [checkout] if checkout.is_file() else sorted(checkout.rglob("*.py"), key=lambda p: order(p.relative_to(checkout)))
+    names = (
+        [checkout]
+        if checkout.is_file()
+        else sorted(checkout.rglob("*.py"), key=lambda p: order(p.relative_to(checkout)))
+    )
     for path in names:
-        if any(part.startswith(".") or part in ("tests", "test") for part in path.relative_to(checkout).parts[:-1]):
+        if any(
+            part.startswith(".") or part in ("tests", "test")
+            for part in path.relative_to(checkout).parts[:-1]
+        ):
             continue
         try:
             text = path.read_bytes().decode()
@@ -121,12 +130,13 @@ def score(checkout: Path, options: argparse.Namespace, results: Results) -> None
         before = findings(path, text, wishes)
         results.files += 1
         results.originals += [f"{checkout.name}/{name}:{f.span.line}: {f.code}: {f.message}" for f in before]
+        wanted = [text, repaired(path, text, wishes)] if before else [text]
         mutants = list(faults.plant(text, options.per_operator, f"{checkout.name}/{name}"))
         rows = [Row(checkout.name, name, m.operator, m.line, text=m.text) for m in mutants]
         for row, mutant in zip(rows, mutants):
-            look(row, mutant, path, text, before, wishes)
+            look(row, mutant, path, wanted, before, wishes)
         if not options.no_run:
-            decide(rows, mutants, path, root, text, options.python)
+            decide(rows, mutants, path, root, wanted, options.python)
         for row in rows:
             if row.verdict == "undecided" and row.operator == "retain-added":
                 # The original does without.
@@ -144,14 +154,33 @@ def findings(path: Path, text: str, options: pipeline.Options) -> list[Finding]:
     return list(pipeline._reported(analysis, options))
 
 
+def repaired(path: Path, text: str, options: pipeline.Options) -> str:
+    """What ``apply`` makes of a file."""
+    parsed = source.parse(str(path), text.encode(), SIZE)
+    assert isinstance(parsed, source.Source)
+    return pipeline.repair(parsed, options).after.decode()
+
+
 def look(
-    row: Row, mutant: Mutant, path: Path, text: str, before: list[Finding], options: pipeline.Options
+    row: Row,
+    mutant: Mutant,
+    path: Path,
+    wanted: list[str],
+    before: list[Finding],
+    options: pipeline.Options,
 ) -> None:
-    """What gradfix finds in a mutant and what it makes of it."""
+    """What gradfix finds in a mutant and what it makes of it.
+
+    ``wanted`` are the original, and the original repaired if it has findings of its own: what is written for
+    the mutant has to be one of them.
+    """
+    text = wanted[0]
     known = {(f.code, text.splitlines()[f.span.line - 1].strip()) for f in before}
     lines = mutant.text.splitlines()
     new = [
-        f for f in findings(path, mutant.text, options) if (f.code, lines[f.span.line - 1].strip()) not in known
+        f
+        for f in findings(path, mutant.text, options)
+        if (f.code, lines[f.span.line - 1].strip()) not in known
     ]
     for finding in new:
         spots = {finding.span.line, *(n.span.line for n in finding.notes)}
@@ -160,17 +189,15 @@ def look(
             row.found = row.found or label
         else:
             row.other = row.other or label
-    parsed = source.parse(str(path), mutant.text.encode(), SIZE)
-    if not new or not isinstance(parsed, source.Source):
+    if not new:
         row.restored = "nothing written"
         return
-    repaired = pipeline.repair(parsed, options)
-    row.after = repaired.after.decode()
+    row.after = repaired(path, mutant.text, options)
     if row.after == mutant.text:
         row.restored = "nothing written"
-    elif ast.dump(ast.parse(row.after)) == ast.dump(ast.parse(text)):
+    elif ast.dump(ast.parse(row.after)) in [ast.dump(ast.parse(one)) for one in wanted]:
         row.restored = "tree"
-    elif settled(row.after) == settled(text):
+    elif settled(row.after) in [settled(one) for one in wanted]:
         row.restored = "order"
     else:
         row.restored = "?"
@@ -201,7 +228,8 @@ def touches(statement: ast.AST, minds: set[str]) -> bool:
     """Whether a statement may look at or change a gradient, or leaves the block."""
     for node in ast.walk(statement):
         if isinstance(node, ast.Attribute) and (
-            node.attr in {"backward", "step", "zero_grad", "grad", "parameters", "scale"} or node.attr in minds
+            node.attr in {"backward", "step", "zero_grad", "grad", "parameters", "scale"}
+            or node.attr in minds
         ):
             return True
         if isinstance(node, ast.Name) and node.id in minds:
@@ -228,8 +256,11 @@ def sink(block: list[ast.stmt], minds: set[str]) -> list[ast.stmt]:
 # ---------------------------------------------------------------------------- running
 
 
-def decide(rows: list[Row], mutants: list[Mutant], path: Path, root: Path, text: str, python: str | None) -> None:
+def decide(
+    rows: list[Row], mutants: list[Mutant], path: Path, root: Path, wanted: list[str], python: str | None
+) -> None:
     """Say of each mutant by running it whether it is a fault, and of each repair whether it is one."""
+    text = wanted[0]
     watched = {line for m in mutants for line in m.watched}
     entries = ["", *sorted({m.function for m in mutants} - {""})]
     originals = dict(
@@ -249,11 +280,10 @@ def decide(rows: list[Row], mutants: list[Mutant], path: Path, root: Path, text:
             reasons.append(reason)
         row.why = "; ".join(reasons) if number not in chosen else ""
     numbers = list(chosen)
-    runs = judge.run(
-        [judge.job(path, root, mutants[n].text, chosen[n][0], ()) for n in numbers], python
-    )
+    runs = judge.run([judge.job(path, root, mutants[n].text, chosen[n][0], ()) for n in numbers], python)
     repairs = [n for n in numbers if rows[n].after and rows[n].after != mutants[n].text]
-    repaired = judge.run([judge.job(path, root, rows[n].after, chosen[n][0], ()) for n in repairs], python)
+    written = judge.run([judge.job(path, root, rows[n].after, chosen[n][0], ()) for n in repairs], python)
+    goals = judge.run([judge.job(path, root, wanted[-1], chosen[n][0], ()) for n in repairs], python)
     for number, recording in zip(numbers, runs):
         verdict = judge.compare(chosen[number][1], recording)
         row = rows[number]
@@ -262,8 +292,10 @@ def decide(rows: list[Row], mutants: list[Mutant], path: Path, root: Path, text:
             row.verdict = "fault"  # It keeps for nothing what the original does without.
         elif verdict.kind != "undecided":
             row.verdict = "equivalent" if verdict.kind == "same" else "fault"
-    for number, recording in zip(repairs, repaired):
+    for number, recording, goal in zip(repairs, written, goals):
         verdict = judge.compare(chosen[number][1], recording)
+        if verdict.kind != "same" and judge.usable(goal) is None:
+            verdict = judge.compare(goal, recording)
         if rows[number].restored == "?" and verdict.kind == "same":
             rows[number].restored = "gradients"
         elif rows[number].restored in ("tree", "order") and verdict.kind not in ("same", "undecided"):

@@ -26,6 +26,7 @@ import json
 import math
 import os
 import pickle
+import random
 import re
 import subprocess
 import sys
@@ -34,11 +35,15 @@ import types
 from typing import Any
 
 import torch
+import torch.distributed
+import torch.nn.parallel
 import torch.utils.data
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
 BATCHES = 3
+SIZE = 4
+"""Every dimension of every tensor, as far as the code can see."""
 fill = torch.full
 
 # ---------------------------------------------------------------------------- stand-ins
@@ -66,16 +71,16 @@ class Flexible(list):  # type: ignore[type-arg]
 
 
 class Dimensions(tuple):  # type: ignore[type-arg]
-    """The shape of a tensor: 2 in every direction, of which there are as many as are asked for."""
+    """The shape of a tensor: as large in every direction, of which there are as many as are asked for."""
 
     def __iter__(self) -> Any:
-        return iter([2] * wanted(sys._getframe(1), 4))
+        return iter([SIZE] * wanted(sys._getframe(1), 4))
 
     def __getitem__(self, index: Any) -> Any:
-        return Dimensions((2,) * 4) if isinstance(index, slice) else 2
+        return Dimensions((SIZE,) * 4) if isinstance(index, slice) else SIZE
 
     def numel(self) -> int:
-        return 2
+        return SIZE
 
 
 class Anything(torch.Tensor):
@@ -91,6 +96,8 @@ class Anything(torch.Tensor):
         return made
 
     def child(self, key: Any) -> "Anything":
+        if self.requires_grad:
+            return plain_sum([self]).as_subclass(Anything)  # type: ignore[no-any-return]
         children = self.__dict__.setdefault("children_", {})
         if key not in children:
             shift = (sum(map(ord, str(key))) % 17 + 1) / 40
@@ -118,7 +125,7 @@ class Anything(torch.Tensor):
             return self.child(name)
         owner = self.__dict__.get("_parameter")
         if any(t.requires_grad for t in found) or (found and owner is not None):
-            return Keep.apply(*found, *([owner] if owner is not None else []))
+            return Keep.apply(*found, *([owner] if owner is not None else [])).as_subclass(Anything)
         return self.child(name + "()")
 
     def parameter_(self) -> Any:
@@ -196,6 +203,7 @@ class Missing(types.ModuleType):
     """A module that is not installed."""
 
     __path__: "list[str]" = []
+    __version__ = "1.0.0"
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -349,25 +357,36 @@ class World(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        caller = sys._getframe(1).f_code.co_filename
+        frame = sys._getframe(1)
+        while frame.f_code.co_filename == "<stage>" and frame.f_back is not None:
+            frame = frame.f_back
+        caller = frame.f_code.co_filename
         if caller.endswith(self.probe):
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         if name in ("__get__", "__set__", "__delete__"):
             if name == "__get__" and getattr(func.__self__, "__name__", "") == "shape":
                 if caller.startswith(self.root):
-                    return Dimensions((2,) * 4)
+                    return Dimensions((SIZE,) * 4)
             return func(*args, **kwargs)
         if caller.startswith(self.root):
             if name == "size":
-                return 2 if len(args) > 1 or kwargs else Dimensions((2,) * 4)
+                return SIZE if len(args) > 1 or kwargs else Dimensions((SIZE,) * 4)
             if name in ("dim", "ndimension"):
                 return 4
             if name in ("numel", "nelement"):
-                return 2
+                return SIZE
             if name == "__len__":
                 return BATCHES
-        if name in ("backward", "grad", "requires_grad_", "detach", "detach_", "register_hook", "retain_grad"):
+        if name in (
+            "backward",
+            "grad",
+            "requires_grad_",
+            "detach",
+            "detach_",
+            "register_hook",
+            "retain_grad",
+        ):
             return self.differentiate(func, name, args, kwargs)
         if name in SAME:
             return args[0]
@@ -395,7 +414,8 @@ class World(TorchFunctionMode):
                     raise
             else:
                 if all(
-                    not t.is_floating_point() or bool(torch.isfinite(t.detach()).all()) for t in flat([result])
+                    not t.is_floating_point() or bool(torch.isfinite(t.detach()).all())
+                    for t in flat([result])
                 ):
                     return small(result)
         return self.replaced(name, args, kwargs)
@@ -436,6 +456,8 @@ class World(TorchFunctionMode):
             return small(found[0]) if found else Anything.of(0.4, name)
         if name in ("to", "type", "type_as", "long", "int", "bool"):
             return args[0]
+        if name in ("__index__", "__int__"):
+            return 2
         if name in ("item", "tolist", "__float__"):
             return float(tensors[0].detach().reshape(-1)[0])
         if name in ("numpy", "__array__"):
@@ -465,7 +487,19 @@ def parameter() -> Any:
     return nn.Parameter(fill((1,), 0.5 + 0.2 * math.sin(made[0])))
 
 
-WEIGHTED = ("Linear", "Conv", "Norm", "Embedding", "RNN", "GRU", "LSTM", "PReLU", "Bilinear", "Transformer", "Attention")
+WEIGHTED = (
+    "Linear",
+    "Conv",
+    "Norm",
+    "Embedding",
+    "RNN",
+    "GRU",
+    "LSTM",
+    "PReLU",
+    "Bilinear",
+    "Transformer",
+    "Attention",
+)
 WITHOUT = ("InstanceNorm", "LocalResponseNorm", "CrossMapLRN", "Loss")
 STAYS = (
     nn.Sequential,
@@ -628,19 +662,37 @@ def replace_surroundings() -> None:
     for module in (nn.utils, nn.utils.rnn, torch.nn.utils.parametrizations):
         for name in ("spectral_norm", "weight_norm", "clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"):
             if hasattr(module, name):
-                setattr(module, name, first_argument if "norm" in name and "clip" not in name else lambda *a, **k: fill((1,), 1.0))
+                setattr(
+                    module,
+                    name,
+                    first_argument
+                    if "norm" in name and "clip" not in name
+                    else lambda *a, **k: fill((1,), 1.0),
+                )
         if hasattr(module, "pack_padded_sequence"):
             module.pack_padded_sequence = first_argument
             module.pad_packed_sequence = lambda x, *a, **k: (x, Anything.of(1.0, "lengths"))
             module.pad_sequence = lambda x, *a, **k: plain_sum(flat([x]))
-    for dtype in ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"):
+    for dtype in (
+        "FloatTensor",
+        "DoubleTensor",
+        "HalfTensor",
+        "LongTensor",
+        "IntTensor",
+        "ByteTensor",
+        "BoolTensor",
+    ):
         kind = torch.long if dtype in ("LongTensor", "IntTensor", "ByteTensor") else torch.float32
         maker = lambda *a, kind=kind, **k: fill((1,), 1 if kind is torch.long else 0.45, dtype=kind)  # noqa: E731
         setattr(torch, dtype, maker)
         setattr(torch.cuda, dtype, maker)
     for name in list(dir(torch.optim)):
         real = getattr(torch.optim, name)
-        if isinstance(real, type) and issubclass(real, torch.optim.Optimizer) and real is not torch.optim.Optimizer:
+        if (
+            isinstance(real, type)
+            and issubclass(real, torch.optim.Optimizer)
+            and real is not torch.optim.Optimizer
+        ):
             replace_optimizer(real)
     for name in dir(torch.optim.lr_scheduler):
         if isinstance(getattr(torch.optim.lr_scheduler, name), type):
@@ -655,14 +707,28 @@ def replace_surroundings() -> None:
     torch.cuda.set_device = nothing  # type: ignore[assignment]
     torch.set_default_tensor_type = nothing  # type: ignore[assignment]
     torch.Tensor.__format__ = lambda self, how: "0"  # type: ignore[assignment,method-assign]
-    torch.Tensor.__iter__ = lambda self: iter([self.reshape(-1)[:1].view(1) for _ in range(wanted(sys._getframe(1), 2))])  # type: ignore[assignment,method-assign]
+    torch.Tensor.__iter__ = lambda self: iter(
+        [self.reshape(-1)[:1].view(1) for _ in range(wanted(sys._getframe(1), 2))]
+    )  # type: ignore[assignment,method-assign]
     wrap_torch()
     for module in (json, pickle):
         for name in ("load", "loads"):
             setattr(module, name, loading(getattr(module, name)))
     for name in ("run", "call", "check_call", "check_output", "Popen"):
         setattr(subprocess, name, lambda *a, **k: Anything.of(0.3, "process"))
+    for name in ("init_process_group", "barrier", "all_reduce", "broadcast", "destroy_process_group"):
+        setattr(torch.distributed, name, nothing)
+    torch.distributed.get_rank = lambda *a: 0  # type: ignore[assignment]
+    torch.distributed.get_world_size = lambda *a: 1  # type: ignore[assignment]
+    torch.nn.parallel.DistributedDataParallel = first_argument  # type: ignore[assignment,misc]
+    draw_from(random, "sample", lambda population, count, **k: [list(population or [0])[0]] * int(count))
+    draw_from(random, "randrange", lambda *a: 0)
+    draw_from(random, "randint", lambda *a: 0)
+    draw_from(random, "choice", lambda *a: Anything.of(0.3, "choice"))
     if "numpy" in sys.modules:
+        numpy = sys.modules["numpy"]
+        draw_from(numpy.random, "choice", lambda a, size=None, **k: numpy.zeros(SIZE, dtype=int))
+        draw_from(numpy.random, "randint", lambda *a, **k: 0)
         for name in ("load", "loadtxt", "genfromtxt"):
             setattr(sys.modules["numpy"], name, lambda *a, **k: Anything.of(0.3, "loaded"))
     sys.modules["torch.utils.cpp_extension"] = Missing("torch.utils.cpp_extension")
@@ -720,6 +786,19 @@ def replace_surroundings() -> None:
 
     argparse.ArgumentParser.add_argument = add_argument  # type: ignore[assignment,method-assign]
     nn.Parameter.__new__ = staticmethod(small_parameter(nn.Parameter.__new__))  # type: ignore[assignment]
+
+
+def draw_from(owner: Any, name: str, otherwise: Any) -> None:
+    """Let a random draw that is impossible in a small world be a constant."""
+    real = getattr(owner, name)
+
+    def draw(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return real(*args, **kwargs)
+        except Exception:
+            return otherwise(*args, **kwargs)
+
+    setattr(owner, name, draw)
 
 
 def wrap_torch() -> None:
@@ -806,18 +885,53 @@ def forgiving(tree: ast.Module, watched: "frozenset[int]") -> ast.Module:
             if any(isinstance(n, ast.Attribute) and n.attr in important for n in ast.walk(call)):
                 return node
             name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-            if name not in ("print", "save_image", "add_scalar", "add_image", "imshow", "write", "savefig", "format", "log", "info", "append", "set_description", "set_postfix", "update", "makedirs", "show", "plot", "add_scalars", "image", "images", "line", "save"):
+            if name not in (
+                "print",
+                "save_image",
+                "add_scalar",
+                "add_image",
+                "imshow",
+                "write",
+                "savefig",
+                "format",
+                "log",
+                "info",
+                "append",
+                "set_description",
+                "set_postfix",
+                "update",
+                "makedirs",
+                "show",
+                "plot",
+                "add_scalars",
+                "image",
+                "images",
+                "line",
+                "save",
+            ):
                 return node
             guarded = ast.Try(
                 body=[node],
                 handlers=[
-                    ast.ExceptHandler(
-                        type=ast.Name("Exception", ast.Load()), name=None, body=[ast.Pass()]
-                    )
+                    ast.ExceptHandler(type=ast.Name("Exception", ast.Load()), name=None, body=[ast.Pass()])
                 ],
                 orelse=[],
                 finalbody=[],
             )
+            return ast.fix_missing_locations(ast.copy_location(guarded, node))
+
+        def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+            if node.module == "__future__" or any(alias.name == "*" for alias in node.names):
+                return node
+            absent = [
+                ast.Assign(
+                    targets=[ast.Name(alias.asname or alias.name, ast.Store())],
+                    value=ast.Call(ast.Name("stand_in_", ast.Load()), [ast.Constant(alias.name)], []),
+                )
+                for alias in node.names
+            ]
+            handler = ast.ExceptHandler(ast.Name("ImportError", ast.Load()), None, [*absent])
+            guarded = ast.Try(body=[node], handlers=[handler], orelse=[], finalbody=[])
             return ast.fix_missing_locations(ast.copy_location(guarded, node))
 
         def visit_Assert(self, node: ast.Assert) -> Any:
@@ -835,15 +949,20 @@ def watch(path: str, watched: "frozenset[int]") -> None:
             left.discard(frame.f_lineno)
             sys.stderr.write("ran %d\n" % frame.f_lineno)
             sys.stderr.flush()
+            if not left:
+                sys.settrace(None)
         return local
 
     def trace(frame: Any, event: str, argument: Any) -> Any:
         return local if frame.f_code.co_filename == path and left else None
 
-    sys.settrace(trace)
+    if left:
+        sys.settrace(trace)
 
 
-NETWORK = re.compile(r"net|model|gen|dis|critic|actor|policy|coder|rnn|lstm|classif|^[GDEF]$|^[a-z]?[GD](_|$)")
+NETWORK = re.compile(
+    r"net|model|gen|dis|critic|actor|policy|coder|rnn|lstm|classif|^[GDEF]$|^[a-z]?[GD](_|$)"
+)
 OPTIMIZER = re.compile(r"opti?m|_opt|opt_|^opt$|solver", re.IGNORECASE)
 
 
@@ -879,8 +998,9 @@ def enter(space: "dict[str, Any]", name: str) -> None:
     try:
         one.__init__(*arguments(cls.__init__, 1))
     except Exception:
-        if not isinstance(one, nn.Module):
-            cls.__getattr__ = Base.__getattr__  # What was not set up is a stand-in.
+        pass
+    if not isinstance(one, nn.Module):
+        cls.__getattr__ = Base.__getattr__  # What was not set up is a stand-in.
     if method == "__init__":
         return
     function = getattr(one, method)
@@ -901,6 +1021,9 @@ def enter(space: "dict[str, Any]", name: str) -> None:
 def perform(path: str, root: str, text: str, entry: str, watched: "list[int]") -> None:
     """Run the training code ``text`` of ``path``: as a script, or one function of it."""
     main = sys.modules["__main__"].__dict__
+    inside = os.path.relpath(os.path.dirname(path), root)
+    main["__package__"] = "" if inside == "." else inside.replace(os.sep, ".")
+    builtins.stand_in_ = lambda name: Anything.of(0.5, name)  # type: ignore[attr-defined]
     for folder in (root, os.path.dirname(os.path.dirname(path)), os.path.dirname(path)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
