@@ -96,9 +96,10 @@ def _before(run: Run, event: Backward) -> Early | None:
 
 
 def _lost(run: Run, event: Backward) -> bool:
-    """Whether all that a backward computed is certainly cleared."""
+    """Whether all that a backward computed for optimizers is certainly cleared."""
     dropped = {leaf for z in zeros(run) for leaf, held in z.dropped.items() if event in held}
-    return {leaf for leaf, sure in event.reached.items() if sure} <= dropped
+    owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
+    return {leaf for leaf, sure in event.reached.items() if sure and leaf in owned} <= dropped
 
 
 def _followed(run: Run, event: Backward) -> bool:

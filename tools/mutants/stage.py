@@ -135,7 +135,7 @@ class Anything(torch.Tensor):
 
     def __iter__(self) -> Any:
         count = wanted(sys._getframe(1), BATCHES)
-        return iter([self.child(i) for i in range(count)])
+        return Batches([self.child(i) for i in range(count)])
 
     def __getitem__(self, key: Any) -> Any:
         return self.child(str(key))
@@ -172,6 +172,12 @@ class Anything(torch.Tensor):
 
     def __ne__(self, other: Any) -> Any:
         return other is None if isinstance(other, str) or other is None else torch.ne(self, other)
+
+    def __add__(self, other: Any) -> Any:
+        return str(self) + other if isinstance(other, str) else torch.add(self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return other + str(self) if isinstance(other, str) else torch.add(self, other)
 
     __hash__ = object.__hash__
 
@@ -515,7 +521,8 @@ STAYS = (
 
 NUMBERS = named(
     """in_channels out_channels in_features out_features num_features kernel_size stride padding dilation
-    groups hidden_size num_layers num_embeddings embedding_dim input_size batch_first eps momentum"""
+    groups hidden_size num_layers num_embeddings embedding_dim input_size batch_first eps momentum padding_idx max_norm
+    norm_type scale_grad_by_freq sparse num_heads embed_dim upscale_factor p inplace normalized_shape"""
 )
 
 
@@ -606,8 +613,8 @@ def first_argument(*args: Any, **kwargs: Any) -> Any:
 class Batches:
     """The iterator of a loader."""
 
-    def __init__(self) -> None:
-        self.left = [Anything.of(0.2 + 0.13 * k, "batch") for k in range(BATCHES)]
+    def __init__(self, items: "list[Any]") -> None:
+        self.left = items
 
     def __iter__(self) -> Any:
         return self
@@ -632,7 +639,7 @@ class Loader:
         self.batch_size = 2
 
     def __iter__(self) -> Any:
-        return Batches()
+        return Batches([Anything.of(0.2 + 0.13 * k, "batch") for k in range(BATCHES)])
 
     def __len__(self) -> int:
         return BATCHES
@@ -987,10 +994,12 @@ def enter(space: "dict[str, Any]", name: str) -> None:
             if OPTIMIZER.search(name):
                 own = [n for n in networks if letters(n)[:1] == letters(name)[:1]] or networks
                 given[name] = torch.optim.SGD([given[n].parameter_() for n in own] or [parameter()])
+            elif "scaler" in name.lower():
+                given[name] = torch.cuda.amp.GradScaler(enabled=False)
         return list(given.values())
 
     if "." not in name:
-        space[name](*arguments(space[name], 0))
+        repeatedly(space[name], arguments)
         return
     owner, method = name.split(".")[:2]
     cls = space[owner]
@@ -1003,19 +1012,20 @@ def enter(space: "dict[str, Any]", name: str) -> None:
         cls.__getattr__ = Base.__getattr__  # What was not set up is a stand-in.
     if method == "__init__":
         return
-    function = getattr(one, method)
+    repeatedly(getattr(one, method), arguments)
+
+
+def repeatedly(function: Any, arguments: Any) -> None:
+    """Call a function for a few batches: with the same networks and optimizers, and other data."""
+    first = arguments(function, 0)
     for number in range(BATCHES):
-        given = arguments(function, 0)
-        if number == 0:
-            first = given
-        function(
-            *[
-                Anything.of(0.3 + 0.05 * n + 0.11 * number, g.__dict__["label"])
-                if isinstance(g, Anything) and "_parameter" not in g.__dict__
-                else first[n]
-                for n, g in enumerate(given)
-            ]
-        )
+        fresh = [
+            Anything.of(0.3 + 0.05 * n + 0.11 * number, one.__dict__["label"])
+            if isinstance(one, Anything) and "_parameter" not in one.__dict__
+            else one
+            for n, one in enumerate(first)
+        ]
+        function(*fresh)
 
 
 def perform(path: str, root: str, text: str, entry: str, watched: "list[int]") -> None:
