@@ -22,6 +22,7 @@ Effect: repairs where no step of the optimizer consumes anything, changes where 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
@@ -121,7 +122,8 @@ def _finding(program: Program, early: Early, step: ast.stmt, backward: ast.stmt)
         note(early.step.site, what),
         note(early.backward.site, "these gradients are cleared before the next step"),
     )
-    fix = Fix("step after the backward", early.effect, (move(step, backward, "after"),), Claim(unchanged=()))
+    anchor = _last_word(program, backward)
+    fix = Fix("step after the backward", early.effect, (move(step, anchor, "after"),), Claim(unchanged=()))
     return Finding(
         "step-before-backward",
         f"`{name}.step()` comes before the backward of `{loss}`, whose gradients nobody uses",
@@ -129,3 +131,14 @@ def _finding(program: Program, early: Early, step: ast.stmt, backward: ast.stmt)
         notes,
         offered([fix]),
     )
+
+
+def _last_word(program: Program, backward: ast.stmt) -> ast.stmt:
+    """The last of the statements directly after a backward that clip or unscale its gradients."""
+    block = program.block(backward)
+    last = backward
+    for statement in block[block.index(backward) + 1 :]:
+        if not re.search(r"\bclip_grad|\bunscale_\b|\.grad\b", program.segment(statement)):
+            break
+        last = statement
+    return last

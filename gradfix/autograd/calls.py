@@ -1089,8 +1089,8 @@ def _poison_owners(run: Run, args: list[Argument], keywords: Keywords, node: ast
 
 
 LOGGING = frozenset(
-    """log log_metric log_metrics log_scalar add_scalar add_scalars add_histogram add_image add_images add_text
-    scalar_summary set_postfix set_description print write debug info warning""".split()
+    """log log_metric log_metrics log_scalar add_scalar add_scalars add_histogram add_image add_images
+    add_text scalar_summary set_postfix set_description print write debug info warning""".split()
 )
 """What loggers of all makes are called with: a name and a number. They run no backward."""
 

@@ -380,8 +380,8 @@ def carried_attributes(instance: Module | Instance) -> dict[str, Value]:
 def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
     """Between two calls somebody outside may clear gradients, or reset what another method resets.
 
-    The gradients of an optimizer that the class makes for itself, and for known networks, are its own business,
-    unless something else in the file clears gradients.
+    The gradients of an optimizer that the class makes for itself, and for known networks, are its own
+    business, unless something else in the file clears gradients.
     """
     private = _clearing(run.relevance.tree) <= run.entered
     for optimizer in run.optimizers:
@@ -402,7 +402,10 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
 
 
 def _asked_for(created: ast.AST | None) -> bool:
-    return isinstance(created, ast.Call) and getattr(created.func, "attr", "") in ("parameters", "named_parameters")
+    return isinstance(created, ast.Call) and getattr(created.func, "attr", "") in (
+        "parameters",
+        "named_parameters",
+    )
 
 
 @lru_cache(maxsize=16)
