@@ -8,6 +8,7 @@ a second detach changes nothing. See :mod:`judge`.
 from __future__ import annotations
 
 import ast
+import itertools
 import random
 import re
 import textwrap
@@ -22,6 +23,9 @@ from gradfix.segments import Lines
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.While, ast.AsyncFor)
 NOT_OPTIMIZERS = re.compile(r"sched|lr_|env|writer|scaler|progress|bar\b|timer", re.IGNORECASE)
+NO_TENSORS = re.compile(
+    r"(^|\.)(opts?|options?|args?|config|cfg|conf|hparams|params|flags|utils|torch)$", re.IGNORECASE
+)
 DETACHING = re.compile(r"\.detach_?\(\)|\.data\b|\brepackage\w*\(")
 
 
@@ -160,6 +164,8 @@ def detach_dropped(code: Code) -> Iterator[Plan]:
             continue
         plain = isinstance(node, ast.Call) and method_of(node) == "detach" and not node.args
         data = isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Load)
+        if data and NO_TENSORS.search(ast.unparse(node.value)):  # type: ignore[attr-defined]
+            continue
         if not (plain or data):
             continue
         inner = node.func.value if isinstance(node, ast.Call) else node.value  # type: ignore[attr-defined]
@@ -173,9 +179,9 @@ def detach_dropped(code: Code) -> Iterator[Plan]:
             and ast.unparse(outer.targets[0]) != ast.unparse(inner)
             and not _carried(code, outer)
         )
-        if argument and not _hands_over_state(code, statement) or renamed:
+        if (argument and not _hands_over_state(code, statement)) or renamed:
             uses = (
-                [u for u in _loads(code, outer.targets[0].id, code.function(node))]  # type: ignore[attr-defined]
+                list(_loads(code, outer.targets[0].id, code.function(node)))  # type: ignore[attr-defined]
                 if renamed
                 else []
             )
@@ -425,7 +431,7 @@ def step_early(code: Code) -> Iterator[Plan]:
     """``a.backward(); b.backward(); A.step(); B.step()`` => ``a.backward(); A.step(); b.backward(); ...``."""
     for block in code.blocks():
         backwards = [s for s in block if is_call(s, "backward")]
-        for first, second in zip(backwards, backwards[1:]):
+        for first, second in itertools.pairwise(backwards):
             after = block[block.index(second) + 1 :]
             steps = [s for s in after if is_call(s, "step") and _optimizes(s)]
             between = block[block.index(first) : block.index(second)]

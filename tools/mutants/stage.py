@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import ast
 import builtins
+import contextlib
 import dis
 import importlib.abc
 import importlib.machinery
@@ -89,13 +90,13 @@ class Anything(torch.Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @staticmethod
-    def of(value: float, name: str = "") -> "Anything":
+    def of(value: float, name: str = "") -> Anything:
         made = fill((1,), value).as_subclass(Anything)
         made.__dict__["label"] = name
         made.__dict__["number"] = value
         return made
 
-    def child(self, key: Any) -> "Anything":
+    def child(self, key: Any) -> Anything:
         if self.requires_grad:
             return plain_sum([self]).as_subclass(Anything)  # type: ignore[no-any-return]
         children = self.__dict__.setdefault("children_", {})
@@ -208,7 +209,7 @@ class Base:
 class Missing(types.ModuleType):
     """A module that is not installed."""
 
-    __path__: "list[str]" = []
+    __path__ = ()
     __version__ = "1.0.0"
 
     def __getattr__(self, name: str) -> Any:
@@ -284,8 +285,8 @@ def plain_sum(operands: Any) -> Any:
     return total
 
 
-def flat(values: Any) -> "list[Any]":
-    found: "list[Any]" = []
+def flat(values: Any) -> list[Any]:
+    found: list[Any] = []
     for value in values:
         if isinstance(value, torch.Tensor):
             found.append(value)
@@ -315,7 +316,7 @@ def small(value: Any) -> Any:
     return value
 
 
-def named(text: str) -> "frozenset[str]":
+def named(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
@@ -416,7 +417,7 @@ class World(TorchFunctionMode):
             try:
                 result = func(*args, **kwargs)
             except Exception as error:
-                if "leaf Variable" in str(error) or "view" in str(error) and "in-place" in str(error):
+                if "leaf Variable" in str(error) or ("view" in str(error) and "in-place" in str(error)):
                     raise
             else:
                 if all(
@@ -473,7 +474,9 @@ class World(TorchFunctionMode):
         if name in SPLIT:
             count = args[1] if len(args) > 1 and name.endswith("chunk") and isinstance(args[1], int) else 3
             return Flexible([plain_sum([tensors[0]]) for _ in range(max(1, min(count, 16)))])
-        if name in PAIRS and (len(args) > 1 and isinstance(args[1], int) or "dim" in kwargs or "k" in kwargs):
+        if name in PAIRS and (
+            (len(args) > 1 and isinstance(args[1], int)) or "dim" in kwargs or "k" in kwargs
+        ):
             return Keep.apply(tensors[0]), fill((1,), 0, dtype=torch.long)
         if name in ("mean", "sum"):
             return Shrink.apply(tensors[0])
@@ -521,8 +524,8 @@ STAYS = (
 
 NUMBERS = named(
     """in_channels out_channels in_features out_features num_features kernel_size stride padding dilation
-    groups hidden_size num_layers num_embeddings embedding_dim input_size batch_first eps momentum padding_idx max_norm
-    norm_type scale_grad_by_freq sparse num_heads embed_dim upscale_factor p inplace normalized_shape"""
+    groups hidden_size num_layers num_embeddings embedding_dim input_size batch_first eps momentum padding_idx
+    max_norm norm_type scale_grad_by_freq sparse num_heads embed_dim upscale_factor p inplace normalized_shape"""
 )
 
 
@@ -613,7 +616,7 @@ def first_argument(*args: Any, **kwargs: Any) -> Any:
 class Batches:
     """The iterator of a loader."""
 
-    def __init__(self, items: "list[Any]") -> None:
+    def __init__(self, items: list[Any]) -> None:
         self.left = items
 
     def __iter__(self) -> Any:
@@ -662,9 +665,14 @@ def replace_surroundings() -> None:
     torch.utils.data.dataset.Dataset = Dataset  # type: ignore[misc,assignment]
     torch.utils.data.random_split = lambda d, *a, **k: Flexible([d, d])  # type: ignore[assignment]
     for name in dir(nn.init):
-        if name.endswith("_") and not name.startswith("_"):
-            setattr(nn.init, name, first_argument)
-        elif name in ("xavier_normal", "xavier_uniform", "kaiming_normal", "orthogonal", "normal", "uniform"):
+        if (name.endswith("_") and not name.startswith("_")) or name in (
+            "xavier_normal",
+            "xavier_uniform",
+            "kaiming_normal",
+            "orthogonal",
+            "normal",
+            "uniform",
+        ):
             setattr(nn.init, name, first_argument)
     for module in (nn.utils, nn.utils.rnn, torch.nn.utils.parametrizations):
         for name in ("spectral_norm", "weight_norm", "clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"):
@@ -728,7 +736,7 @@ def replace_surroundings() -> None:
     torch.distributed.get_rank = lambda *a: 0  # type: ignore[assignment]
     torch.distributed.get_world_size = lambda *a: 1  # type: ignore[assignment]
     torch.nn.parallel.DistributedDataParallel = first_argument  # type: ignore[assignment,misc]
-    draw_from(random, "sample", lambda population, count, **k: [list(population or [0])[0]] * int(count))
+    draw_from(random, "sample", lambda population, count, **k: [next(iter(population or [0]))] * int(count))
     draw_from(random, "randrange", lambda *a: 0)
     draw_from(random, "randint", lambda *a: 0)
     draw_from(random, "choice", lambda *a: Anything.of(0.3, "choice"))
@@ -880,7 +888,7 @@ def replace_optimizer(real: Any) -> None:
 # ---------------------------------------------------------------------------- running
 
 
-def forgiving(tree: ast.Module, watched: "frozenset[int]") -> ast.Module:
+def forgiving(tree: ast.Module, watched: frozenset[int]) -> ast.Module:
     """The program with statements that bind nothing passed over where they fail, and its lines watched."""
     important = ("backward", "step", "zero_grad", "reset_grad", "train")
 
@@ -947,14 +955,14 @@ def forgiving(tree: ast.Module, watched: "frozenset[int]") -> ast.Module:
     return ast.fix_missing_locations(Forgive().visit(tree))
 
 
-def watch(path: str, watched: "frozenset[int]") -> None:
+def watch(path: str, watched: frozenset[int]) -> None:
     """Say on standard error which of the watched lines run."""
     left = set(watched)
 
     def local(frame: Any, event: str, argument: Any) -> Any:
         if event == "line" and frame.f_lineno in left:
             left.discard(frame.f_lineno)
-            sys.stderr.write("ran %d\n" % frame.f_lineno)
+            sys.stderr.write(f"ran {frame.f_lineno}\n")
             sys.stderr.flush()
             if not left:
                 sys.settrace(None)
@@ -978,11 +986,11 @@ def letters(name: str) -> str:
     return re.sub(r"optimi[sz]er|optim|opt|solver|net|model|_", "", name, flags=re.IGNORECASE).lower()
 
 
-def enter(space: "dict[str, Any]", name: str) -> None:
+def enter(space: dict[str, Any], name: str) -> None:
     """Call a function or method of the file with arguments that stand in for anything."""
     import inspect
 
-    def arguments(function: Any, skip: int) -> "list[Any]":
+    def arguments(function: Any, skip: int) -> list[Any]:
         wanted = [
             p.name
             for p in list(inspect.signature(function).parameters.values())[skip:]
@@ -1004,10 +1012,8 @@ def enter(space: "dict[str, Any]", name: str) -> None:
     owner, method = name.split(".")[:2]
     cls = space[owner]
     one = cls.__new__(cls)
-    try:
+    with contextlib.suppress(Exception):
         one.__init__(*arguments(cls.__init__, 1))
-    except Exception:
-        pass
     if not isinstance(one, nn.Module):
         cls.__getattr__ = Base.__getattr__  # What was not set up is a stand-in.
     if method == "__init__":
@@ -1028,7 +1034,7 @@ def repeatedly(function: Any, arguments: Any) -> None:
         function(*fresh)
 
 
-def perform(path: str, root: str, text: str, entry: str, watched: "list[int]") -> None:
+def perform(path: str, root: str, text: str, entry: str, watched: list[int]) -> None:
     """Run the training code ``text`` of ``path``: as a script, or one function of it."""
     main = sys.modules["__main__"].__dict__
     inside = os.path.relpath(os.path.dirname(path), root)
