@@ -1507,13 +1507,13 @@ def _opaque_method(
     discarded: bool,
 ) -> Value:
     receiver = _receiver(node)
+    held = base.attributes.get(name)
+    if held is not None and not (isinstance(held, Opaque) and held.label == name):
+        return call(run, held, args, keywords, node, discarded)
     if base.harmless:
         told = Opaque(name)
         told.harmless = True
         return told
-    held = base.attributes.get(name)
-    if held is not None and not (isinstance(held, Opaque) and held.label == name):
-        return call(run, held, args, keywords, node, discarded)
     if name in LOGGING and base.node is None and base.leaf is None and _told(args, keywords):
         return Opaque(name)
     if name in ("backward", "manual_backward"):
