@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from gradfix.autograd.graph import Backward, Leaf, Step, ZeroGrad
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
+    backwards,
     calls_in,
     consuming_again,
     first_step,
@@ -75,6 +76,9 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
         if step.doubtful or not optimizer.groups_known or step.consumed or not step.empty:
             refuted.add(step.site)
             continue
+        if _backward_comes_later(run, step):
+            refuted.add(step.site)  # what is misplaced is the step: see step-before-backward
+            continue
         previous = max((s.serial for s in optimizer.steps if s.serial < step.serial), default=0)
         cleared = [z for z in zeros(run) if previous < z.serial < step.serial]
         lost = [
@@ -92,6 +96,18 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
         else:
             refuted.add(step.site)
     return {key: one for key, one in found.items() if key not in refuted}
+
+
+def _backward_comes_later(run: Run, step: Step) -> bool:
+    """Whether a backward that nobody consumes follows in the pass: the step should have waited for it."""
+    mine = set(step.optimizer.owned())
+    return any(
+        later.serial > step.serial
+        and later.path == step.path
+        and mine & set(later.reached)
+        and owner(run, later) is None
+        for later in backwards(run)
+    )
 
 
 def dirtied(run: Run) -> dict[Hashable, Misplaced]:

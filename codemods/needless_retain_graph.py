@@ -26,7 +26,7 @@ from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, reach
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import backwards
+from gradfix.autograd.questions import backwards, first_step
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Effect, Finding, Fix, Span
 from gradfix.edits import drop_retain, note, receiver, retain_argument
@@ -56,19 +56,37 @@ def needless(run: Run) -> dict[Hashable, Backward]:
         if event.retain is not True or event.creates or retain_argument(event.site) is None:
             continue
         kept = {node for node in event.visited if node.saves is not False}
+        spent = _spent(run, event)
+        vague = not all(event.visited.values()) or (
+            bool(event.path) and any(node.opaque for node in event.visited)
+        )
         needed = (
             not event.certain
             or not event.roots
             or event.failure is not None
-            or not all(event.visited.values())
             or any(node.maybe_freed for node in event.visited)
-            or (bool(event.path) and any(node.opaque for node in event.visited))
+            or (vague and not spent)
             or any(node in kept for later in every[number + 1 :] for node in later.visited)
             or any(not later.roots for later in every[number + 1 :])
             or bool(kept & run.escaped_after(event.serial))
-            or any(node in kept for node in reach([(n, True) for n in run.returned]))
+            or (not spent and any(node in kept for node in reach([(n, True) for n in run.returned])))
         )
         if needed:
             refuted.add(event.site)
         found.setdefault(event.site, event)
     return {site: event for site, event in found.items() if site not in refuted}
+
+
+def _spent(run: Run, event: Backward) -> bool:
+    """Whether the optimizer's step that follows makes the whole graph useless: it moves all that was reached.
+
+    What nobody sees may hold on to the graph: a network that keeps a state, a caller. A traversal of it after
+    the step raises "modified by an inplace operation", with the flag as without it. What counts is that no
+    other backward comes before the step, and that the step moves every parameter of the graph.
+    """
+    step = first_step(run, event)
+    if step is None or step.path != event.path or step.doubtful or step.optimizer.fused:
+        return False
+    if any(b is not event and event.serial < b.serial < step.serial for b in backwards(run)):
+        return False
+    return all(leaf in step.consumed for leaf in event.reached)

@@ -21,7 +21,9 @@ What is repaired how:
 * the second loss trains nothing through it (a critic's value that weighs an actor's loss): it is
   detached where it enters;
 * only the second loss uses it (the policy's loss in SAC, computed up front): its statements move to
-  directly after the step.
+  directly after the step;
+* the second loss is for the very optimizer that has stepped, and would be cleared unused: the step moves
+  to after its backward.
 
 Preconditions: the step certainly moved weights that the prediction saved; the statement that is repeated or
 moved reads nothing that is rebound in between, and means the same where it goes.
@@ -38,7 +40,16 @@ from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, ModuleCall, Node, Step, reach
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import backwards, between, calls_in, carrying, detached_code, owner, steps
+from gradfix.autograd.questions import (
+    awaited,
+    backwards,
+    between,
+    calls_in,
+    carrying,
+    detached_code,
+    owner,
+    steps,
+)
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
@@ -283,6 +294,7 @@ def _finding(program: Program, one: Stale) -> Finding:
 def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
     if not all(o.state.groups_known for o in one.run.optimizers):
         return  # a step of unknown reach may have made more stale than is seen
+    yield from _step_later(program, one)
     plan = _plan(program, one)
     if plan is None:
         return
@@ -304,6 +316,22 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
                 + (", drop retain_graph=True" if dropped else "")
             )
             yield Fix(message, one.effect, (*edits, *detached, *dropped), claim)
+
+
+def _step_later(program: Program, one: Stale) -> Iterator[Fix]:
+    """Where nobody steps on the failing loss but the optimizer that has stepped before it: the step waits."""
+    event, step = one.event, one.step
+    if event.failure is None or event.failure.kind != "E2" or step.path != event.path:
+        return
+    if awaited(one.run, event) or any(event in c for s in steps(one.run) for c in s.consumed.values()):
+        return
+    mine = set(step.optimizer.owned())
+    once = sum(s.path == event.path for s in step.optimizer.steps) == 1
+    moved, after = program.statement(step.site), program.statement(event.site)
+    block = program.block(moved)
+    if once and after in block and set(event.reached) <= mine and block.index(moved) < block.index(after):
+        claim = Claim("E2", line(event.site), ())
+        yield Fix("step after the backward", Effect.REPAIRS, (move(moved, after, "after"),), claim)
 
 
 def _plan(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | None:

@@ -155,7 +155,14 @@ def wasted(run: Run) -> dict[Hashable, Leak]:
             if backward in z.dropped.get(leaf, ())
         }
         consumed = any(backward in d for s in steps(run) for leaf, d in s.consumed.items() if leaf in fed[1])
-        if consumed or any(leaf.unknown_grad for leaf in fed[1]):
+        # A step that finds nothing there was to consume them: what is misplaced is the clearing.
+        starved = any(
+            leaf in s.empty
+            for s in steps(run)
+            if s.serial > backward.serial and s.path == backward.path
+            for leaf in fed[1]
+        )
+        if consumed or starved or any(leaf.unknown_grad for leaf in fed[1]):
             used.add(backward.site)
         elif set(dropped) == fed[1]:
             leak = _leak(run, backward, Effect.PRESERVES)

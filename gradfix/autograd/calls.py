@@ -12,7 +12,7 @@ import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradfix.autograd import frameworks, imports, operators
+from gradfix.autograd import frameworks, imports, operators, unbound
 from gradfix.autograd.engine import backward, poison, step, zero_grad
 from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Tri
 from gradfix.autograd.operators import OUT, Operator
@@ -924,6 +924,8 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
             return Tensor.of_leaf(value.leaf)
         if name == "training":
             return Opaque("training")
+    if run.scenario.other and unbound.missing_attribute(value, name):
+        raise Stopped
     fresh = Opaque(name)
     if isinstance(value, Module):
         fresh.owner = value
@@ -1121,6 +1123,12 @@ def _poison_owners(run: Run, args: list[Argument], keywords: Keywords, node: ast
     if any(isinstance(v, Optimizer) for v in given):
         poison(run, given, node)
 
+
+LOGGING = frozenset(
+    """log log_metric log_metrics log_scalar add_scalar add_scalars add_histogram add_image add_images
+    add_text scalar_summary set_postfix set_description print write debug info warning""".split()
+)
+"""What loggers of all makes are called with: a name and a number. They run no backward."""
 
 SUSPICIOUS = ("backward", "step", "optim", "update", "train", "fit", "grad", "freeze", "scal")
 
@@ -1537,13 +1545,15 @@ def _opaque_method(
     discarded: bool,
 ) -> Value:
     receiver = _receiver(node)
+    held = base.attributes.get(name)
+    if held is not None and not (isinstance(held, Opaque) and held.label == name):
+        return call(run, held, args, keywords, node, discarded)
     if base.harmless:
         told = Opaque(name)
         told.harmless = True
         return told
-    held = base.attributes.get(name)
-    if held is not None and not (isinstance(held, Opaque) and held.label == name):
-        return call(run, held, args, keywords, node, discarded)
+    if name in LOGGING and base.node is None and base.leaf is None and _told(args, keywords):
+        return Opaque(name)
     if name in ("backward", "manual_backward"):
         tensors: list[Argument] = [
             (v, e) for v, e in args[:1] if isinstance(v, Tensor) or (isinstance(v, Opaque) and v.node)
@@ -1627,6 +1637,18 @@ def _opaque_method(
     if function.owner is None and base.owner is not None:
         function.owner = base.owner
     return call_opaque(run, function, args, keywords, node, discarded)
+
+
+def _told(args: list[Argument], keywords: Keywords) -> bool:
+    """Whether a call says something under a name: ``log("loss", loss, step)``, ``set_postfix(loss=loss)``."""
+    if any(isinstance(v, (Module, Optimizer, Function)) for v, _ in [*args, *keywords.values()]):
+        return False
+    if not args:
+        return bool(keywords)
+    value, expression = args[0]
+    return isinstance(expression, ast.JoinedStr) or (
+        isinstance(value, Const) and isinstance(value.value, str)
+    )
 
 
 def _unknown_zero(run: Run, base: Opaque, node: ast.AST) -> None:

@@ -14,7 +14,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from gradfix.autograd import calls, imports
+from gradfix.autograd import calls, imports, unbound
 from gradfix.autograd.graph import Change, Event, Leaf, ModuleCall, Node, Path, Stack, Tri, reach
 from gradfix.autograd.values import (
     FALSE,
@@ -127,6 +127,11 @@ class Scenario:
         self.main = main
         self.flipped = flipped
 
+    @property
+    def other(self) -> bool:
+        """Whether some condition is answered the other way than in the main run."""
+        return self.flipped is not None or not self.main
+
 
 class Run:
     """One symbolic execution, with the events and calls it met."""
@@ -196,6 +201,8 @@ class Run:
         """Modules from outside of which everything was imported."""
         self.modules: dict[str, Frame] = {}
         """The modules of the project that were imported, by their files."""
+        self.tree: ast.Module | None = None
+        """The file, where all of it is run from the top."""
         self.globals = Frame(None, None)
         self.globals.variables["__name__"] = Const("__main__")
         self.assigned_from: dict[int, ast.stmt] = {}
@@ -1003,6 +1010,8 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
     if value is None:
         value = External(f"builtins.{name}") if name in calls.BUILTINS else Opaque(name)
     if isinstance(value, Opaque):
+        if run.scenario.other and unbound.missing_variable(run.tree, frame, name):
+            raise calls.Stopped
         # The same unknown name is the same unknown value wherever it is read.
         run.globals.variables[name] = value
     return value

@@ -579,6 +579,18 @@ def _first(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) ->
     return args[0][0] if args else NONE
 
 
+def _data_parallel(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``torch.nn.parallel.data_parallel(module, inputs, ...)``: the module, called on the inputs."""
+    given = [*args, *(keywords[name] for name in ("module", "inputs") if name in keywords)]
+    if len(given) < 2:
+        return unknown(run, args, keywords, node, "data_parallel")
+    (module, _), (inputs, expression), *_ = given
+    if isinstance(inputs, Sequence) and inputs.kind == "tuple" and not inputs.open:
+        parts = expression.elts if isinstance(expression, ast.Tuple) else [expression] * len(inputs.items)
+        return call(run, module, list(zip(inputs.items, parts)), {}, node)
+    return call(run, module, [(inputs, expression)], {}, node)
+
+
 def _checkpoint(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     """Activation checkpointing recomputes with the weights of the moment: nothing certain is said of it."""
     return unknown(run, args[1:], keywords, node, "checkpoint", certain=False)
@@ -639,6 +651,8 @@ HANDLERS: dict[str, Handler] = {
     "torch.cuda.amp.GradScaler": _grad_scaler,
     "torch.amp.GradScaler": _grad_scaler,
     "torch.cuda.amp.grad_scaler.GradScaler": _grad_scaler,
+    "torch.nn.parallel.data_parallel": _data_parallel,
+    "torch.nn.parallel.data_parallel.data_parallel": _data_parallel,
     "functools.partial": _partial,
     "itertools.chain": _chain,
     "itertools.chain.from_iterable": _chain_from_iterable,

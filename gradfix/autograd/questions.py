@@ -79,6 +79,13 @@ def owner(run: Run, backward: Backward) -> OptimizerState | None:
     return step.optimizer if step is not None else None
 
 
+def awaited(run: Run, backward: Backward) -> bool:
+    """Whether a step follows in the same pass before any other backward: the loss is meant for that one."""
+    later = [s.serial for s in steps(run) if s.serial > backward.serial and s.path == backward.path]
+    other = [b.serial for b in backwards(run) if b.serial > backward.serial and b.accumulates]
+    return bool(later) and (not other or min(later) < min(other))
+
+
 def consumers(run: Run, backward: Backward) -> set[OptimizerState]:
     """Every optimizer that consumes some of a backward's gradients."""
     return {s.optimizer for s in _sorted(run).takers.get(backward, ())}

@@ -34,6 +34,7 @@ class Relevance:
 
     def __init__(self, tree: ast.Module, text: str, offset: int = 0) -> None:
         """``offset`` is what has been added to the tree's line numbers."""
+        self.tree = tree
         self._offset = offset
         self._joined: set[str] = set()
         self.functions: list[Definition] = []

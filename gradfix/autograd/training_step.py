@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -222,6 +223,7 @@ def _fill(program: Program, relevance: Relevance) -> None:
     if any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
 
         def execute(run: Run) -> None:
+            run.tree = tree
             run.block(tree.body, run.globals)
 
         entry = explore("<module>", tree, relevance, execute, messages, str(program.path), _fuel(tree))
@@ -470,9 +472,19 @@ def carried_attributes(instance: Module | Instance) -> dict[str, Value]:
 
 
 def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
-    """Between two calls somebody outside may clear gradients, or reset what another method resets."""
+    """Between two calls somebody outside may clear gradients, or reset what another method resets.
+
+    The gradients of an optimizer that the class makes for itself, and for known networks, are its own
+    business, unless something else in the file clears gradients.
+    """
+    private = _clearing(run.relevance.tree) <= run.entered
     for optimizer in run.optimizers:
-        for leaf in optimizer.state.owned():
+        state = optimizer.state
+        # An unknown network has a block that was made where its parameters were asked for.
+        own = state.groups_known and not any(_asked_for(leaf.created) for leaf in state.owned())
+        if private and own and any(node is state.created for c in cls.order() for node in ast.walk(c.node)):
+            continue
+        for leaf in state.owned():
             leaf.unknown_grad = True
     for name in carried_attributes(instance):
         top = name.split(".", 1)[0]
@@ -481,6 +493,30 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
                 continue
             if _assigns(function.node, top):
                 instance.attributes[top] = Opaque(top)
+
+
+def _asked_for(created: ast.AST | None) -> bool:
+    return isinstance(created, ast.Call) and getattr(created.func, "attr", "") in (
+        "parameters",
+        "named_parameters",
+    )
+
+
+@lru_cache(maxsize=16)
+def _clearing(tree: ast.Module) -> frozenset[ast.AST]:
+    """The functions of a file, and the file itself, that clear gradients, by any writing."""
+    found: set[ast.AST] = set()
+
+    def visit(node: ast.AST, home: ast.AST) -> None:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            home = node
+        if isinstance(node, ast.Attribute) and node.attr in ("zero_grad", "grad", "zero_grads"):
+            found.add(home)
+        for inner in ast.iter_child_nodes(node):
+            visit(inner, home)
+
+    visit(tree, tree)
+    return frozenset(found)
 
 
 def _assigns(node: ast.AST, attribute: str) -> bool:

@@ -1,0 +1,144 @@
+"""An optimizer steps before the backward whose gradients it is meant to use.
+
+    optimizer.zero_grad()          optimizer.zero_grad()
+    loss = loss_fn(model(x), y)    loss = loss_fn(model(x), y)
+    optimizer.step()          =>   loss.backward()
+    loss.backward()                optimizer.step()
+
+The gradients are cleared before the next step comes: that backward teaches nobody. Nothing raises, and the
+network learns nothing, or only from the losses that are backpropagated before the step.
+
+Preconditions:
+
+* no step in the run ever consumes a gradient of that backward, and nobody looks at one;
+* wherever another pass follows, all of them are certainly cleared in it;
+* the last step before it in the pass is the only one of an optimizer that owns what it reaches; if other
+  optimizers own some of it too, that optimizer never has anything to consume;
+* no other step follows, before another backward, that the loss could be for.
+
+Effect: repairs where no step of the optimizer consumes anything, changes where it consumes other losses.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+from gradfix.autograd.graph import Backward, Step
+from gradfix.autograd.interpreter import Run
+from gradfix.autograd.questions import awaited, backwards, steps, zeros
+from gradfix.autograd.training_step import Program
+from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
+from gradfix.edits import move, note, offered, receiver, stepped
+
+
+@dataclass(eq=False)
+class Early:
+    """A step, and the backward that should have come before it."""
+
+    step: Step
+    backward: Backward
+    effect: Effect
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each step that comes before its backward."""
+    for entry in program.entries:
+        for early in entry.certain(too_early, lambda e: e.backward.site, raises=False):
+            step, backward = program.statement(early.step.site), program.statement(early.backward.site)
+            block = program.block(step)
+            if backward not in block or block.index(step) > block.index(backward):
+                continue
+            yield _finding(program, early, step, backward)
+
+
+def too_early(run: Run) -> dict[Hashable, Early]:
+    """Backwards that nobody consumes, each with the step of their optimizer that came just before."""
+    found: dict[Hashable, Early] = {}
+    refuted: set[Hashable] = set()
+    for event in backwards(run):
+        early = _before(run, event)
+        if early is None:
+            refuted.add(event.site)
+        elif _lost(run, event):
+            found.setdefault(event.site, early)
+        elif _followed(run, event):
+            refuted.add(event.site)
+    return {site: early for site, early in found.items() if site not in refuted}
+
+
+def _before(run: Run, event: Backward) -> Early | None:
+    """The step that should have waited for ``event``, if nothing else consumes what it computes."""
+    if not (event.certain and event.accumulates and event.failure is None and event.path):
+        return None
+    if any(event in consumed for step in steps(run) for consumed in step.consumed.values()):
+        return None
+    if awaited(run, event) or run.grad_read_between(event.serial, run.serial + 1):
+        return None
+    reached = {leaf for leaf, sure in event.reached.items() if sure}
+    if not all(o.state.groups_known for o in run.optimizers) or any(leaf.unknown_grad for leaf in reached):
+        return None
+    before = [step for step in steps(run) if step.path == event.path and step.serial < event.serial]
+    owners = [o.state for o in run.optimizers if reached & set(o.state.owned())]
+    step = max(before, key=lambda s: s.serial, default=None)
+    if step is None or step.doubtful or step.optimizer not in owners:
+        return None
+    if sum(s.path == event.path for s in step.optimizer.steps) != 1:
+        return None
+    if any(step.serial < b.serial < event.serial for b in backwards(run) if b.accumulates):
+        return None
+    idle = not any(s.consumed for s in step.optimizer.steps)
+    # A loss that runs through several networks is not told to be for one whose step has other losses.
+    if len(owners) > 1 and not idle:
+        return None
+    return Early(step, event, Effect.REPAIRS if idle else Effect.CHANGES)
+
+
+def _lost(run: Run, event: Backward) -> bool:
+    """Whether all that a backward computed for optimizers is certainly cleared."""
+    dropped = {leaf for z in zeros(run) for leaf, held in z.dropped.items() if event in held}
+    owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
+    return {leaf for leaf, sure in event.reached.items() if sure and leaf in owned} <= dropped
+
+
+def _followed(run: Run, event: Backward) -> bool:
+    """Whether another pass of the innermost loop follows that of ``event``."""
+    return any(
+        other.site is event.site and other.serial > event.serial and other.path[:-1] == event.path[:-1]
+        for other in backwards(run)
+    )
+
+
+def _finding(program: Program, early: Early, step: ast.stmt, backward: ast.stmt) -> Finding:
+    name, loss = stepped(program, early.step.optimizer) or "the optimizer", receiver(program, early.backward)
+    assert isinstance(early.step.site, ast.Call)
+    if early.effect is Effect.REPAIRS:
+        what = "this step finds no gradient and trains nothing"
+    else:
+        what = "this step does without it"
+    notes: tuple[Note, ...] = (
+        note(early.step.site, what),
+        note(early.backward.site, "these gradients are cleared before the next step"),
+    )
+    anchor = _last_word(program, backward)
+    fix = Fix("step after the backward", early.effect, (move(step, anchor, "after"),), Claim(unchanged=()))
+    return Finding(
+        "step-before-backward",
+        f"`{name}.step()` comes before the backward of `{loss}`, whose gradients nobody uses",
+        Span.of(early.step.site),
+        notes,
+        offered([fix]),
+    )
+
+
+def _last_word(program: Program, backward: ast.stmt) -> ast.stmt:
+    """The last of the statements directly after a backward that clip or unscale its gradients."""
+    block = program.block(backward)
+    last = backward
+    for statement in block[block.index(backward) + 1 :]:
+        if not re.search(r"\bclip_grad|\bunscale_\b|\.grad\b", program.segment(statement)):
+            break
+        last = statement
+    return last

@@ -1,0 +1,108 @@
+"""What a program binds in branches only: a run that takes none of them cannot read it.
+
+A further run answers a condition the other way. Where that leaves out every branch that binds a variable or
+an attribute (``if args.model == "a": net = A()``, ``elif args.model == "b": net = B()``) and the program
+reads it afterwards, Python raises NameError or AttributeError. Such a run never gets to training, and is no
+witness for or against anything.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from gradfix.autograd.values import Class, Frame, Instance, Module
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
+
+
+def missing_variable(tree: ast.Module | None, frame: Frame, name: str) -> bool:
+    """Whether ``name``, which is not bound, is a variable that only branches bind.
+
+    It may be one of the function that runs, or one of the file, ``tree``, if that is run from its top.
+    """
+    function = frame.function.node if frame.function is not None else None
+    if isinstance(function, FUNCTIONS) and name in _variables(function):
+        return True
+    return tree is not None and name in _variables(tree)
+
+
+def missing_attribute(value: Module | Instance, name: str) -> bool:
+    """Whether ``name``, which an instance does not have, is set only in branches of its class's methods."""
+    cls = value.cls
+    if cls is None or cls.unknown_bases() or cls.lookup("__getattr__") is not None:
+        return False
+    bound = [_attributes(c) for c in cls.order()]
+    elsewhere = any(name in always or "setattr" in always for _, always in bound)
+    return any(name in inside for inside, _ in bound) and not elsewhere
+
+
+@lru_cache(maxsize=256)
+def _variables(scope: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> frozenset[str]:
+    inside: set[str] = set()
+    always: set[str] = set()
+    for target, branch in _targets(scope.body, False):
+        if isinstance(target, ast.Name):
+            (inside if branch else always).add(target.id)
+    return frozenset(inside - always - _otherwise_bound(scope))
+
+
+def _otherwise_bound(scope: ast.AST) -> set[str]:
+    """Names that are bound by anything but an assignment."""
+    found: set[str] = set()
+    for node in ast.walk(scope):
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).split(".")[0])
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            found.update(node.names)
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            found |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            found |= {n.id for n in ast.walk(node.optional_vars) if isinstance(n, ast.Name)}
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            found.add(node.name)
+        elif isinstance(node, (ast.NamedExpr, ast.Match, ast.AugAssign)):
+            found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return found
+
+
+@lru_cache(maxsize=256)
+def _attributes(cls: Class) -> tuple[frozenset[str], frozenset[str]]:
+    """The attributes of ``self`` that methods of a class set: in branches, and otherwise."""
+    inside: set[str] = set()
+    always: set[str] = {s.id for s in ast.walk(cls.node) if isinstance(s, ast.Name) and s.id == "setattr"}
+    for method in cls.node.body:
+        if not isinstance(method, FUNCTIONS):
+            always |= {n.id for n in ast.walk(method) if isinstance(n, ast.Name)}
+            continue
+        always.add(method.name)
+        for target, branch in _targets(method.body, False):
+            if isinstance(target, ast.Attribute):
+                # In another method than the constructor it may be set before, from outside.
+                (inside if branch and method.name == "__init__" else always).add(target.attr)
+    return frozenset(inside), frozenset(always)
+
+
+def _targets(block: list[ast.stmt], branch: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """What assignments bind, each with whether it is in a branch of a condition."""
+    for statement in block:
+        if isinstance(statement, SCOPES):
+            continue
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
+                for node in ast.walk(target):
+                    if isinstance(node, (ast.Name, ast.Attribute)):
+                        yield node, branch
+        for name in ("body", "orelse", "finalbody"):
+            inner = getattr(statement, name, None)
+            if isinstance(inner, list):
+                yield from _targets(inner, branch or isinstance(statement, ast.If))
+        for handler in getattr(statement, "handlers", ()):
+            yield from _targets(handler.body, branch)

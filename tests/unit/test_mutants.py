@@ -1,0 +1,117 @@
+"""The tool that plants faults: what its operators write, and what its judge says of our own programs."""
+
+import ast
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+TOOL = Path(__file__).parents[2] / "tools" / "mutants"
+
+GAN = """\
+import argparse
+import torch
+from torch import nn
+from a_library_that_nobody_has import Pictures
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--data", required=True)
+options = parser.parse_args()
+
+
+class Generator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(100, 256), nn.ReLU(), nn.Linear(256, 784))
+
+    def forward(self, z):
+        return self.layers(z).view(z.size(0), 1, 28, 28)
+
+
+G, D = Generator(), nn.Sequential(nn.Conv2d(1, 8, 4), nn.Flatten(), nn.Linear(800, 1))
+opt_G, opt_D = torch.optim.Adam(G.parameters()), torch.optim.Adam(D.parameters())
+bce = nn.BCEWithLogitsLoss()
+loader = torch.utils.data.DataLoader(Pictures(options.data), batch_size=64)
+for epoch in range(3):
+    for pictures, labels in loader:
+        pictures = pictures.cuda()
+        fake = G(torch.randn(pictures.size(0), 100, device="cuda"))
+        opt_D.zero_grad()
+        verdict = D(fake.detach())
+        d_loss = bce(D(pictures), torch.ones_like(verdict)) + bce(verdict, torch.zeros_like(verdict))
+        d_loss.backward()
+        opt_D.step()
+        opt_G.zero_grad()
+        verdict = D(fake)
+        g_loss = bce(verdict, torch.ones_like(verdict))
+        g_loss.backward()
+        opt_G.step()
+        print(f"{d_loss:.3f}")
+"""
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    """The tool's modules, imported as the tool imports them."""
+    sys.path.insert(0, str(TOOL))
+    try:
+        import faults
+        import judge
+        import score
+    finally:
+        sys.path.remove(str(TOOL))
+    together = ModuleType("mutants")
+    together.faults, together.judge, together.score = faults, judge, score  # type: ignore[attr-defined]
+    return together
+
+
+def planted(tool: ModuleType, operator: str) -> list[str]:
+    """All mutants of one operator, as text."""
+    return [m.text for m in tool.faults.plant(GAN, 99, "seed") if m.operator == operator]
+
+
+def test_every_mutant_is_another_program_and_says_where_it_was_planted(tool: ModuleType) -> None:
+    mutants = list(tool.faults.plant(GAN, 99, "seed"))
+    assert {m.operator for m in mutants} >= {"detach-dropped", "forward-reused", "swapped", "retain-added"}
+    for mutant in mutants:
+        assert ast.dump(ast.parse(mutant.text)) != ast.dump(ast.parse(GAN))
+        assert mutant.places and mutant.watched
+
+
+def test_an_operator_changes_one_thing(tool: ModuleType) -> None:
+    assert planted(tool, "detach-dropped") == [GAN.replace("fake.detach()", "fake")]
+    assert planted(tool, "forward-reused") == [
+        GAN.replace("fake.detach()", "fake").replace(
+            "        verdict = D(fake)\n        g_loss", "        g_loss"
+        )
+    ]
+    assert GAN.replace("        opt_D.zero_grad()\n", "") in planted(tool, "zero-removed")
+
+
+def test_zero_grad_may_stand_anywhere_before_what_minds(tool: ModuleType) -> None:
+    line = "        opt_G.zero_grad()\n"
+    moved = GAN.replace(line, "").replace("        g_loss.backward()\n", f"{line}        g_loss.backward()\n")
+    after = GAN.replace(line, "").replace("        opt_G.step()\n", f"{line}        opt_G.step()\n")
+    assert tool.score.settled(moved) == tool.score.settled(GAN)
+    assert tool.score.settled(after) != tool.score.settled(GAN)
+
+
+def test_the_judge_runs_code_without_its_data_and_tells_faults_from_changes(
+    tool: ModuleType, tmp_path: Path
+) -> None:
+    doubled = GAN.replace(
+        "        opt_D.zero_grad()\n", "        opt_D.zero_grad()\n        opt_D.zero_grad()\n"
+    )
+    leaking = GAN.replace("fake.detach()", "fake")
+    without = GAN.replace("        opt_D.zero_grad()\n", "")
+    jobs = [
+        tool.judge.job(tmp_path / "gan.py", tmp_path, text, "", [30])
+        for text in (GAN, doubled, leaking, without)
+    ]
+    original, *others = tool.judge.run(jobs, None)
+    assert tool.judge.usable(original) is None
+    assert tool.judge.ran(original) == {30}
+    verdicts = [tool.judge.compare(original, other) for other in others]
+    assert [v.kind for v in verdicts] == ["same", "raises", "differs"]
+    assert verdicts[1].why == f"E1@{GAN.splitlines().index('        g_loss.backward()') + 1}"

@@ -1,0 +1,302 @@
+"""Plants faults in checkouts of training code and scores what gradfix makes of them."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import faults
+import judge
+from faults import Code, Mutant
+
+from gradfix import pipeline, source
+from gradfix.codemod import Finding
+from gradfix.pipeline import Wishes
+from gradfix.verify.recording import Recording
+
+SIZE = 1 << 20
+"""Larger files are passed over."""
+
+
+@dataclass
+class Row:
+    """One mutant, and what became of it."""
+
+    checkout: str
+    file: str
+    operator: str
+    line: int
+    verdict: str = "undecided"
+    """``fault``, ``equivalent`` or ``undecided``."""
+    why: str = ""
+    found: str = ""
+    """The finding that names it, as ``code:line``."""
+    other: str = ""
+    """Findings that the original does not have, but that do not name it."""
+    restored: str = ""
+    """How what ``apply`` writes is the original: ``tree``, ``order`` (but for where ``zero_grad`` stands
+    among statements that it commutes with), ``gradients``; or why not."""
+    text: str = field(default="", repr=False)
+    after: str = field(default="", repr=False)
+
+
+@dataclass
+class Results:
+    """All rows, and what was found in the originals."""
+
+    rows: list[Row] = field(default_factory=list)
+    originals: list[str] = field(default_factory=list)
+    files: int = 0
+    checkouts: set[str] = field(default_factory=set)
+
+    def lines(self) -> str:
+        kept = ("text", "after")
+        return "".join(
+            json.dumps({k: v for k, v in asdict(row).items() if k not in kept}) + "\n" for row in self.rows
+        )
+
+    def table(self) -> str:
+        """The score, an operator a line."""
+        heads = (
+            "| planted | mutants | equivalent | faults | found | restored | undecided | found | restored |"
+        )
+        out = [heads, "|---" * 9 + "|"]
+        for operator in [*faults.OPERATORS, "all"]:
+            rows = [row for row in self.rows if operator in (row.operator, "all")]
+            if not rows:
+                continue
+            cells = [operator, len(rows), sum(r.verdict == "equivalent" for r in rows)]
+            for verdict in ("fault", "undecided"):
+                some = [r for r in rows if r.verdict == verdict]
+                restored = sum(r.restored in RESTORED for r in some)
+                cells += [len(some), sum(bool(r.found) for r in some), restored]
+            out.append("| " + " | ".join(map(str, cells)) + " |")
+        out.append("")
+        out.append(f"{len(self.checkouts)} checkouts, {self.files} files.")
+        out.append(f"Findings in the originals: {len(self.originals)}")
+        return "\n".join([*out, *self.originals])
+
+
+RESTORED = ("tree", "order", "gradients")
+
+
+def order(path: Path) -> str:
+    """A key that sorts files the same way everywhere and for no reason of their own."""
+    return hashlib.sha256(str(path).encode()).hexdigest()
+
+
+def training_files(checkout: Path) -> Iterator[tuple[Path, str]]:
+    """The files in which something can be planted, in an order that has nothing to do with what they hold."""
+    names = (
+        [checkout]
+        if checkout.is_file()
+        else sorted(checkout.rglob("*.py"), key=lambda p: order(p.relative_to(checkout)))
+    )
+    for path in names:
+        if any(
+            part.startswith(".") or part in ("tests", "test")
+            for part in path.relative_to(checkout).parts[:-1]
+        ):
+            continue
+        try:
+            text = path.read_bytes().decode()
+        except (OSError, UnicodeDecodeError):
+            continue
+        if len(text) > SIZE or "backward" not in text:
+            continue
+        try:
+            code = Code(text)
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        if any(code.calls("backward")) and any(code.calls("step")):
+            yield path, text
+
+
+def score(checkout: Path, options: argparse.Namespace, results: Results) -> None:
+    """Plant, look, repair and run."""
+    wishes = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    assert isinstance(wishes, pipeline.Options)
+    root = checkout if checkout.is_dir() else checkout.parent
+    results.checkouts.add(checkout.name)
+    for number, (path, text) in enumerate(training_files(checkout)):
+        if number >= options.files:
+            break
+        name = str(path.relative_to(root))
+        before = findings(path, text, wishes)
+        results.files += 1
+        results.originals += [f"{checkout.name}/{name}:{f.span.line}: {f.code}: {f.message}" for f in before]
+        wanted = [text, repaired(path, text, wishes)] if before else [text]
+        mutants = list(faults.plant(text, options.per_operator, f"{checkout.name}/{name}"))
+        rows = [Row(checkout.name, name, m.operator, m.line, text=m.text) for m in mutants]
+        for row, mutant in zip(rows, mutants):
+            look(row, mutant, path, wanted, before, wishes)
+        if not options.no_run:
+            decide(rows, mutants, path, root, wanted, options.python)
+        for row in rows:
+            if row.verdict == "undecided" and row.operator == "retain-added":
+                # The original does without.
+                row.verdict, row.why = "fault", "by definition"
+            if row.restored == "?":
+                row.restored = "another"
+        results.rows += rows
+
+
+def findings(path: Path, text: str, options: pipeline.Options) -> list[Finding]:
+    parsed = source.parse(str(path), text.encode(), SIZE)
+    if not isinstance(parsed, source.Source):
+        return []
+    analysis = pipeline._analyse(parsed, options)
+    return list(pipeline._reported(analysis, options))
+
+
+def repaired(path: Path, text: str, options: pipeline.Options) -> str:
+    """What ``apply`` makes of a file."""
+    parsed = source.parse(str(path), text.encode(), SIZE)
+    assert isinstance(parsed, source.Source)
+    return pipeline.repair(parsed, options).after.decode()
+
+
+def look(
+    row: Row,
+    mutant: Mutant,
+    path: Path,
+    wanted: list[str],
+    before: list[Finding],
+    options: pipeline.Options,
+) -> None:
+    """What gradfix finds in a mutant and what it makes of it.
+
+    ``wanted`` are the original, and the original repaired if it has findings of its own: what is written for
+    the mutant has to be one of them.
+    """
+    text = wanted[0]
+    known = {(f.code, text.splitlines()[f.span.line - 1].strip()) for f in before}
+    lines = mutant.text.splitlines()
+    new = [
+        f
+        for f in findings(path, mutant.text, options)
+        if (f.code, lines[f.span.line - 1].strip()) not in known
+    ]
+    for finding in new:
+        spots = {finding.span.line, *(n.span.line for n in finding.notes)}
+        label = f"{finding.code}:{finding.span.line}"
+        if finding.code in faults.EXPECTED[mutant.operator] and spots & mutant.places:
+            row.found = row.found or label
+        else:
+            row.other = row.other or label
+    if not new:
+        row.restored = "nothing written"
+        return
+    row.after = repaired(path, mutant.text, options)
+    if row.after == mutant.text:
+        row.restored = "nothing written"
+    elif ast.dump(ast.parse(row.after)) in [ast.dump(ast.parse(one)) for one in wanted]:
+        row.restored = "tree"
+    elif settled(row.after) in [settled(one) for one in wanted]:
+        row.restored = "order"
+    else:
+        row.restored = "?"
+
+
+def settled(text: str) -> str:
+    """The program with every ``zero_grad`` as late as it may be: right before something that minds."""
+    code = Code(text)
+    minds = busy(code)
+    for node in ast.walk(code.tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+                setattr(node, name, sink(block, minds))
+    return ast.dump(code.tree)
+
+
+def busy(code: Code) -> set[str]:
+    """Names that may touch gradients when they are called: those of the file's own training functions."""
+    return {
+        f.name
+        for f in ast.walk(code.tree)
+        if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) and touches(f, set())
+    }
+
+
+def touches(statement: ast.AST, minds: set[str]) -> bool:
+    """Whether a statement may look at or change a gradient, or leaves the block."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Attribute) and (
+            node.attr in {"backward", "step", "zero_grad", "grad", "parameters", "scale"}
+            or node.attr in minds
+        ):
+            return True
+        if isinstance(node, ast.Name) and node.id in minds:
+            return True
+        if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield)):
+            return True
+    return False
+
+
+def sink(block: list[ast.stmt], minds: set[str]) -> list[ast.stmt]:
+    out: list[ast.stmt] = []
+    waiting: list[ast.stmt] = []
+    for statement in block:
+        if faults.is_call(statement, "zero_grad"):
+            waiting.append(statement)
+            continue
+        if waiting and touches(statement, minds):
+            out += sorted(waiting, key=ast.dump)
+            waiting = []
+        out.append(statement)
+    return out + sorted(waiting, key=ast.dump)
+
+
+# ---------------------------------------------------------------------------- running
+
+
+def decide(
+    rows: list[Row], mutants: list[Mutant], path: Path, root: Path, wanted: list[str], python: str | None
+) -> None:
+    """Say of each mutant by running it whether it is a fault, and of each repair whether it is one."""
+    text = wanted[0]
+    watched = {line for m in mutants for line in m.watched}
+    entries = ["", *sorted({m.function for m in mutants} - {""})]
+    originals = dict(
+        zip(entries, judge.run([judge.job(path, root, text, e, watched) for e in entries], python))
+    )
+    chosen: dict[int, tuple[str, Recording]] = {}
+    for number, (row, mutant) in enumerate(zip(rows, mutants)):
+        reasons = []
+        for entry in ("", mutant.function) if mutant.function else ("",):
+            recording = originals[entry]
+            reason = judge.usable(recording)
+            if reason is None and not mutant.watched <= judge.ran(recording):
+                reason = "the planted line is not run"
+            if reason is None:
+                chosen[number] = (entry, recording)
+                break
+            reasons.append(reason)
+        row.why = "; ".join(reasons) if number not in chosen else ""
+    numbers = list(chosen)
+    runs = judge.run([judge.job(path, root, mutants[n].text, chosen[n][0], ()) for n in numbers], python)
+    repairs = [n for n in numbers if rows[n].after and rows[n].after != mutants[n].text]
+    written = judge.run([judge.job(path, root, rows[n].after, chosen[n][0], ()) for n in repairs], python)
+    goals = judge.run([judge.job(path, root, wanted[-1], chosen[n][0], ()) for n in repairs], python)
+    for number, recording in zip(numbers, runs):
+        verdict = judge.compare(chosen[number][1], recording)
+        row = rows[number]
+        row.why = f"run: {verdict.why}"
+        if row.operator == "retain-added" and verdict.kind == "same":
+            row.verdict = "fault"  # It keeps for nothing what the original does without.
+        elif verdict.kind != "undecided":
+            row.verdict = "equivalent" if verdict.kind == "same" else "fault"
+    for number, recording, goal in zip(repairs, written, goals):
+        verdict = judge.compare(chosen[number][1], recording)
+        if verdict.kind != "same" and judge.usable(goal) is None:
+            verdict = judge.compare(goal, recording)
+        if rows[number].restored == "?" and verdict.kind == "same":
+            rows[number].restored = "gradients"
+        elif rows[number].restored in ("tree", "order") and verdict.kind not in ("same", "undecided"):
+            rows[number].why += f" (the repaired program: {verdict.why})"
