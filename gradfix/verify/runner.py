@@ -41,6 +41,12 @@ SANDBOX = (
 
 Outcome = Literal["proved", "refuted", "not run"]
 
+Manner = Literal["as it is", "small", "full"]
+"""How a script is run: with nothing but what it has; with stand-ins for what is missing and with small
+batches; with stand-ins and batches as the script has them."""
+MANNERS: tuple[Manner, ...] = ("as it is", "small", "full")
+"""In the order in which they are tried."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -75,6 +81,7 @@ class Job:
     still: bool = False
     """Put the weights back after every step."""
     limits: Limits = Limits()
+    manner: Manner = "as it is"
 
     def payload(self, folder: Path) -> dict[str, Any]:
         """The job as the probe reads it."""
@@ -89,6 +96,7 @@ class Job:
             "keep": self.keep,
             "still": self.still,
             "limits": asdict(self.limits),
+            "manner": self.manner,
         }
 
 
@@ -132,6 +140,8 @@ class Evidence:
     seconds: float = 0.0
     """Wall clock of the call that verified it, which may have verified others too."""
     sandbox: str = SANDBOX
+    standins: tuple[str, ...] = ()
+    """What was replaced in all runs alike, and by what."""
 
     def to_json(self) -> dict[str, Any]:
         """The evidence as JSON data, in the order and under the names of the fields here.
@@ -150,6 +160,7 @@ class Evidence:
             for run in self.runs
             if run.seed == first and run.version in ("before", "after")
         ]
+        shown += [f"{'replaced':<12}{one}" for one in self.standins]
         shown += [f"{check.verdict:<12}{check.detail}" for check in self.checks]
         return [*shown, f"{self.outcome:<12}{self.reason}"]
 
@@ -635,14 +646,28 @@ def why_not(before: Recording, claim: Claim) -> str | None:
     error = before.uncaught
     if error is not None and (claim.raises is not None or not before.backwards):
         return _obstacle(error, before)
+    stopped = obstacle(before)
+    if stopped is not None:
+        return stopped
+    if claim.raises is not None and before.ending != "finished":
+        return f"{claim.raises} was not raised within the budget (the original {before.ran()})"
+    return None
+
+
+def obstacle(before: Recording) -> str | None:
+    """One sentence on why a run did not get to a gradient, if so."""
+    if before.ending == "trouble":
+        return f"gradfix's recorder failed: {before.detail.strip().splitlines()[-1]}"
+    if before.crash is not None:
+        return None
+    if not before.backwards and before.uncaught is not None:
+        return _obstacle(before.uncaught, before)
     if not before.backwards:
         if before.ending == "finished":
             return "no backward call happened"
         if before.ending in ("seconds", "killed"):
             return "the time was spent before the first backward call"
         return f"it stopped before the first backward call: {before.detail or before.ending}"
-    if claim.raises is not None and before.ending != "finished":
-        return f"{claim.raises} was not raised within the budget (the original {before.ran()})"
     return None
 
 
@@ -650,6 +675,8 @@ def _obstacle(error: Failure, before: Recording) -> str:
     """What a script needed and did not have."""
     where = str(error.place)
     message = error.message.splitlines()[0] if error.message else ""
+    if error.type == "NeedsValues":
+        return f"{message} at {where}"
     if error.type == "ModuleNotFoundError":
         return f"{where} imports {error.missing or message}, which the interpreter does not have"
     if error.type == "FileNotFoundError":

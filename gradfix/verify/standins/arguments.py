@@ -1,0 +1,124 @@
+"""Command lines: what a script requires and was not given.
+
+A value is derived from the argument's choices, its type, what the code compares it with, or its
+name; a folder of data is a folder in the run's own temporary folder, which does not exist (see
+``files``). A file of settings is one of the project's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import re
+from typing import Any
+
+from . import context, sizes
+
+PATH = re.compile(r"dir|path|root|folder|file|ckpt|checkpoint|data|save|out|log|list|csv|corpus|src|tgt", re.I)
+DATA = re.compile(r"^(data|dataset|train|img|image|img_)_?(root|dir|path|folder|file)s?$|^data$|^dataroot$|^root$", re.I)
+SETTINGS = re.compile(r"config|cfg|yaml|yml|hparams|^opt$|params_file", re.I)
+
+
+def install(run: context.Run) -> None:
+    """Fill in what argument parsers would refuse to go without."""
+
+    def parse(self: Any, args: Any = None, namespace: Any = None) -> Any:
+        given = {} if args else supply(run, self)
+        found, rest = original(self, args, namespace)
+        for name, value in given.items():
+            if getattr(found, name, None) is None:
+                setattr(found, name, value)
+                run.used("argument " + name, repr(value))
+        if run.small:
+            for name, value in vars(found).items():
+                setattr(found, name, sizes.reduced(run, "argument " + name, name, value))
+        return found, rest
+
+    original = context.replace(argparse.ArgumentParser, "parse_known_args", parse)
+
+
+def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
+    """Values for what is required or obviously needed; nothing of it is required any more."""
+    given: dict[str, Any] = {}
+    groups = getattr(parser, "_mutually_exclusive_groups", [])
+    for group in groups:
+        group.required = False
+    for action in parser._actions:
+        wanted = action.required or (action.default is None and DATA.match(action.dest) and takes_one(action))
+        if not wanted or isinstance(action, argparse._HelpAction):
+            continue
+        if isinstance(action, argparse._SubParsersAction):
+            continue
+        if not action.option_strings and action.nargs in ("?", "*"):
+            continue
+        given[action.dest] = value_of(run, action)
+        action.required = False
+        if not action.option_strings:
+            action.nargs = "?"
+    return given
+
+
+def takes_one(action: argparse.Action) -> bool:
+    """Whether an option takes one string."""
+    return isinstance(action, argparse._StoreAction) and action.type in (None, str) and action.nargs is None
+
+
+def value_of(run: context.Run, action: argparse.Action) -> Any:
+    """A value that an argument accepts."""
+    if isinstance(action, (argparse._StoreTrueAction, argparse._StoreFalseAction)):
+        return action.default
+    text = text_for(run, action.dest, action.choices, action.type)
+    value: Any = text
+    if callable(action.type):
+        try:
+            value = action.type(text)
+        except (TypeError, ValueError, argparse.ArgumentTypeError, OSError):
+            value = text
+    count = action.nargs if isinstance(action.nargs, int) else None
+    if count is not None:
+        return [value] * count
+    return [value] if action.nargs in ("+", "*") else value
+
+
+def text_for(run: context.Run, name: str, choices: Any = None, kind: Any = None) -> str:
+    """What a person might have typed for the argument ``name``."""
+    if choices:
+        return str(next(iter(choices)))
+    if kind in (int, float):
+        return "0" if re.search(r"seed|rank|gpu|device|verbose|debug|start|resume", name, re.I) else "2"
+    compared = compared_with(run, name)
+    if compared is not None:
+        return compared
+    if SETTINGS.search(name):
+        found = settings(run)
+        if found is not None:
+            return found
+    if PATH.search(name):
+        return os.path.join(run.cwd, "given", name)
+    return name
+
+
+def compared_with(run: context.Run, name: str) -> str | None:
+    """The first text that the script compares ``args.name`` with."""
+    for node in ast.walk(run.tree(run.script)):
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == name:
+            for other in ast.walk(node.comparators[0]):
+                if isinstance(other, ast.Constant) and isinstance(other.value, str) and other.value:
+                    return other.value
+    return None
+
+
+def settings(run: context.Run) -> str | None:
+    """A file of settings in the project: near the script, and called a default if one is."""
+    found: list[tuple[int, int, str]] = []
+    for distance, folder in enumerate(run.folders()):
+        for above, inner, names in os.walk(folder):
+            inner[:] = sorted(one for one in inner if one[0] != ".")[:50]
+            for name in names:
+                if name.endswith((".yaml", ".yml", ".json")) and not name.startswith((".", "package")):
+                    usual = not re.search(r"default|base|train|config", name, re.I)
+                    found.append((distance, usual, os.path.join(above, name)))
+            if len(found) > 200:
+                break
+    return min(found)[2] if found else None
