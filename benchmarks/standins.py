@@ -79,7 +79,7 @@ def main() -> None:
 def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
     """Run one script in the manners that verification tries."""
     started = time.monotonic()
-    source = path.read_text(encoding="utf-8", errors="replace")
+    source = path.read_text(encoding="utf-8-sig", errors="replace")
     recording: Recording | None = None
     manner = ""
     why: str | None = ""

@@ -516,12 +516,24 @@ def verify_rewrites(
     return [found[number] for number in range(len(rewrites))]
 
 
-def _verify(trials: Sequence[_Trial], interpreter: Interpreter, total: float) -> list[Evidence]:
+def _verify(given: Sequence[_Trial], interpreter: Interpreter, total: float) -> list[Evidence]:
+    """Verify each trial in the first manner in which its original runs, else as it is."""
+    trials = list(given)
     started = time.monotonic()
     try:
         with Runner(interpreter.executable, total=total) as runner:
             # The originals first: for one that cannot be run, nothing else needs to be.
-            runner.run(trial.before(trial.seeds[0]) for trial in trials)
+            for manner in MANNERS:
+                waiting = [
+                    number
+                    for number, trial in enumerate(trials)
+                    if manner == "as it is" or trial.obstacle(runner, exact=False)
+                ]
+                attempts = {number: replace(trials[number], manner=manner) for number in waiting}
+                runner.run(attempt.before(attempt.seeds[0]) for attempt in attempts.values())
+                for number, attempt in attempts.items():
+                    if manner == "as it is" or not attempt.obstacle(runner, exact=False):
+                        trials[number] = attempt
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
             runner.run(job for trial in runnable for _, job in trial.versions())
             found = [trial.evidence(runner) for trial in trials]
@@ -539,12 +551,17 @@ class _Trial:
     args: tuple[str, ...]
     seeds: tuple[int, ...]
     limits: Limits
+    manner: Manner = "as it is"
 
     def before(self, seed: int, **how: bool) -> Job:
-        return Job(self.rewrite.path, self.rewrite.before, self.args, seed, limits=self.limits, **how)
+        return self.job(self.rewrite.before, seed, **how)
 
     def after(self, seed: int, **how: bool) -> Job:
-        return Job(self.rewrite.path, self.rewrite.after, self.args, seed, limits=self.limits, **how)
+        return self.job(self.rewrite.after, seed, **how)
+
+    def job(self, source: str, seed: int, keep: bool = False, still: bool = False) -> Job:
+        """A run of one of the texts, in the manner of this trial."""
+        return Job(self.rewrite.path, source, self.args, seed, keep, still, self.limits, self.manner)
 
     def reference(self, seed: int) -> Job:
         return self.before(seed, keep=True)
@@ -568,10 +585,16 @@ class _Trial:
             versions += zip(("reference, weights held still", "after, weights held still"), self.still())
         return versions
 
-    def obstacle(self, runner: Runner) -> str | None:
-        """Why the original could not be run far enough, if so."""
+    def obstacle(self, runner: Runner, exact: bool = True) -> str | None:
+        """Why the original could not be run far enough, if so.
+
+        Without ``exact`` it is enough that it gets to a gradient and to no error but autograd's: a
+        claim that it then does not bear out is no reason to try it in another manner.
+        """
         (recording,) = runner.run([self.before(self.seeds[0])])
         found = why_not(recording, self.rewrite.claim)
+        if not exact and found is not None and obstacle(recording) is None and recording.uncaught is None:
+            return None
         return None if found is None else self.relative(found)
 
     def relative(self, text: str) -> str:
@@ -589,9 +612,10 @@ class _Trial:
         python, torch = recordings[0].python, recordings[0].torch
         if blocked:
             return Evidence("not run", blocked, (), runs, python, "", torch, self.seeds)
+        standins = recordings[0].standins
         checks = tuple(replace(one, detail=self.relative(one.detail)) for one in self.checks(runner))
         outcome, reason = self.judge(runner, checks)
-        return Evidence(outcome, reason, checks, runs, python, "", torch, self.seeds)
+        return Evidence(outcome, reason, checks, runs, python, "", torch, self.seeds, standins=standins)
 
     def checks(self, runner: Runner) -> list[Check]:
         """The checks of all seeds, merged."""

@@ -53,5 +53,6 @@ def install(recorder: Any, job: dict[str, Any], main: types.ModuleType) -> Stand
     weights.install(run)
     if run.small:
         sizes.install(run)
+    sys.meta_path.insert(0, finder.Inner())
     sys.meta_path.append(finder.Finder(run))
     return Standins(run, main)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import os
 import re
 from typing import Any
@@ -45,7 +46,7 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
     for group in groups:
         group.required = False
     for action in parser._actions:
-        wanted = action.required or (action.default is None and DATA.match(action.dest) and takes_one(action))
+        wanted = action.required or (takes_one(action) and action.default is None and needed(run, action))
         if not wanted or isinstance(action, argparse._HelpAction):
             continue
         if isinstance(action, argparse._SubParsersAction):
@@ -60,8 +61,46 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
 
 
 def takes_one(action: argparse.Action) -> bool:
-    """Whether an option takes one string."""
-    return isinstance(action, argparse._StoreAction) and action.type in (None, str) and action.nargs is None
+    """Whether an option takes one value."""
+    return isinstance(action, argparse._StoreAction) and action.nargs is None
+
+
+def needed(run: context.Run, action: argparse.Action) -> bool:
+    """Whether an option that has no value is used as if it always had one."""
+    if action.type in (None, str) and DATA.match(action.dest):
+        return True
+    return action.dest in used_without_question(run.tree(run.script))
+
+
+@functools.lru_cache(maxsize=None)
+def used_without_question(tree: ast.Module) -> frozenset[str]:
+    """The attributes of settings that a script reads and never compares with nothing.
+
+    An attribute counts as questioned where it is a condition, or part of one that asks for ``None``.
+    """
+    read: set[str] = set()
+    asked: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            read.add(node.attr)
+        tests: list[ast.expr] = []
+        if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)):
+            tests = [node.test]
+        elif isinstance(node, ast.BoolOp):
+            tests = node.values
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            tests = [node.operand]
+        elif isinstance(node, ast.Compare) and any(
+            isinstance(other, ast.Constant) and other.value is None for other in node.comparators
+        ):
+            tests = [node.left]
+        elif isinstance(node, (ast.Call, ast.keyword)):
+            # What is handed on may well be nothing.
+            tests = [*node.args] if isinstance(node, ast.Call) else [node.value]
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("open", "join", "load", "listdir")):
+                tests = []
+        asked.update(test.attr for test in tests if isinstance(test, ast.Attribute))
+    return frozenset(read - asked)
 
 
 def value_of(run: context.Run, action: argparse.Action) -> Any:

@@ -32,6 +32,8 @@ class Run:
         self.source: str = job["source"]
         self.cwd: str = os.path.join(os.path.realpath(job["folder"]), "cwd")
         self.folder = os.path.realpath(job["folder"])
+        self.modern_gym = False
+        """Whether environments answer as gymnasium's do: a reset gives two values, a step five."""
         self._told: set[str] = set()
 
     def used(self, what: str, gave: str) -> None:
@@ -116,6 +118,14 @@ def parse(text: str) -> ast.Module:
         return ast.Module([], [])
 
 
+def caller_of_standins(run: Run) -> types.FrameType | None:
+    """The frame that called into the stand-ins, if it is the user's code."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(HERE):
+        frame = frame.f_back
+    return frame if frame is not None and run.owns(frame) else None
+
+
 def following(frame: types.FrameType, offset: int = 1) -> dis.Instruction | None:
     """The instruction that comes ``offset`` after the one that a frame executes."""
     found = [i for i in dis.get_instructions(frame.f_code) if i.opname not in ("CACHE", "EXTENDED_ARG", "NOP")]
@@ -153,9 +163,8 @@ def unpacking(frame: types.FrameType) -> int | None:
 def replace(owner: Any, name: str, wrapper: Any) -> Any:
     """Put ``wrapper`` in the place of ``owner.name`` and return what was there."""
     original = getattr(owner, name)
-    try:
-        functools.update_wrapper(wrapper, original)
-    except (AttributeError, TypeError):
-        pass
+    functools.update_wrapper(wrapper, original)
+    # Whoever asks for the source of a function would otherwise find something built in.
+    del wrapper.__wrapped__
     setattr(owner, name, wrapper)
     return original

@@ -9,9 +9,11 @@ pictures, sounds, text. What is in a table or an array nobody can know: opening 
 from __future__ import annotations
 
 import builtins
+import gzip
 import io
 import os
 import shutil
+import types
 from collections.abc import Iterable
 from typing import Any
 
@@ -129,7 +131,7 @@ def opening(run: context.Run, overlay: Overlay) -> None:
         if path is None:
             return real(file, mode, *args, **kwargs)
         if any(letter in mode for letter in "wax+"):
-            return real(overlay.writing(path), mode, *args, **kwargs)
+            return real(room_for(run, overlay, path), mode, *args, **kwargs)
         place = overlay.reading(path)
         if not overlay.exists(place) and asked_by_user(run):
             made = make_file(run, overlay, path)
@@ -145,9 +147,19 @@ def opening(run: context.Run, overlay: Overlay) -> None:
 
     def save(value: Any, f: Any, *args: Any, **kwargs: Any) -> None:
         path = plain(f)
-        real_save(value, f if path is None else overlay.writing(path), *args, **kwargs)
+        real_save(value, f if path is None else room_for(run, overlay, path), *args, **kwargs)
 
     context.replace(torch, "save", save)
+
+
+def room_for(run: context.Run, overlay: Overlay, path: str) -> str:
+    """The place to write a file to, with the folder that it goes into."""
+    place = overlay.writing(path)
+    folder = os.path.dirname(os.path.abspath(place))
+    if not overlay.exists(folder):
+        run.used("folder " + shown(run, os.path.dirname(path)), "an empty one to write to")
+        overlay._make(folder)
+    return place
 
 
 def looking(run: context.Run, overlay: Overlay) -> None:
@@ -239,7 +251,9 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
     lower = path.lower()
     place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
     kind = os.path.splitext(lower)[1]
-    if kind in TEXT:
+    if kind == ".gz" and os.path.splitext(lower[:-3])[1] in TEXT:
+        data = gzip.compress(media.text(run, os.path.basename(path)).encode())
+    elif kind in TEXT:
         data = media.text(run, os.path.basename(path)).encode()
     elif kind in media.PICTURES:
         data = media.picture_file(run, os.path.basename(path))
@@ -263,13 +277,27 @@ def make_folder(run: context.Run, overlay: Overlay, path: str) -> str | None:
     if kind is None:
         return None
     place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
-    overlay._make(place)
-    for index in range(media.FILES):
-        name = f"{index:03d}{kind}"
-        with real_open(os.path.join(place, name), "wb") as file:
-            file.write(media.file_of(run, kind, name))
-    run.used("folder " + shown(run, path), f"{media.FILES} files *{kind}")
+    folders = [place]
+    if wants_folders(run):
+        folders = [os.path.join(place, "class_" + format(index, "02d")) for index in range(media.FOLDERS)]
+    contents = [media.file_of(run, kind, str(index)) for index in range(4)]
+    for folder in folders:
+        overlay._make(folder)
+        for index in range(media.FILES):
+            with real_open(os.path.join(folder, format(index, "03d") + kind), "wb") as file:
+                file.write(contents[index % 4])
+    inner = f"{len(folders)} folders of " if len(folders) > 1 else ""
+    run.used("folder " + shown(run, path), f"{inner}{media.FILES} files *{kind}")
     return place
+
+
+def wants_folders(run: context.Run) -> bool:
+    """Whether the code that lists a folder looks for folders in it."""
+    frame = run.caller()
+    # A comprehension has a frame of its own.
+    codes = [one.f_code for one in (frame, frame.f_back if frame else None) if one is not None]
+    inner = [constant for code in codes for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return any("isdir" in code.co_names for code in [*codes, *inner])
 
 
 def spoken_of(run: context.Run) -> str | None:

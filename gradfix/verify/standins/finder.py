@@ -47,10 +47,6 @@ class Finder(importlib.abc.MetaPathFinder):
         """
         top = fullname.split(".")[0]
         parent = sys.modules.get(fullname.rpartition(".")[0])
-        if isinstance(parent, inert.InertModule):
-            return self.spec(fullname, Inert(parent._lenient))
-        if getattr(parent, "__name__", "").startswith("_gradfix_standins.modules."):
-            return self.spec(fullname, Specific() if has(fullname) else Inert(False))
         frame = importing(self.run)
         if frame is None or self.guarded(frame):
             return None
@@ -60,15 +56,12 @@ class Finder(importlib.abc.MetaPathFinder):
         if found is not None:
             return found
         if has(top):
+            self.run.modern_gym |= top == "gymnasium"
             self.run.used(top, "a stand-in with the same shapes")
-            return self.spec(fullname, Specific())
+            return package(fullname, Specific())
         lenient = top in LENIENT
         self.run.used(top, "nothing: it only logs or shows" if lenient else "objects without values")
-        return self.spec(fullname, Inert(lenient))
-
-    def spec(self, fullname: str, loader: importlib.abc.Loader) -> importlib.machinery.ModuleSpec:
-        """A package, so that its submodules are asked for here as well."""
-        return importlib.machinery.ModuleSpec(fullname, loader, is_package=True)
+        return package(fullname, Inert(lenient))
 
     def beside(self, fullname: str, parent: types.ModuleType) -> importlib.machinery.ModuleSpec | None:
         """A submodule that an installed package no longer has (``scipy.misc`` and the like)."""
@@ -76,7 +69,7 @@ class Finder(importlib.abc.MetaPathFinder):
         if self.run.recorder.in_project(name) or not hasattr(parent, "__path__"):
             return None
         self.run.used(fullname, "objects without values")
-        return self.spec(fullname, Inert(False))
+        return package(fullname, Inert(False))
 
     def elsewhere(self, fullname: str) -> importlib.machinery.ModuleSpec | None:
         """A module of the project, found from another folder than the script's."""
@@ -104,6 +97,27 @@ class Finder(importlib.abc.MetaPathFinder):
                     if catches_imports(handler.type):
                         return not gives_up(handler)
         return False
+
+
+class Inner(importlib.abc.MetaPathFinder):
+    """The first finder: asked for what belongs to a stand-in, whose folder is not the script's to look in."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The place of a submodule of a stand-in."""
+        parent = sys.modules.get(fullname.rpartition(".")[0])
+        if isinstance(parent, inert.InertModule):
+            return package(fullname, Inert(parent._lenient))
+        ours = getattr(parent, "__name__", "").startswith("_gradfix_standins.modules.")
+        if ours and not fullname.startswith("_gradfix_standins."):
+            return package(fullname, Specific() if has(fullname) else Inert(False))
+        return None
+
+
+def package(fullname: str, loader: importlib.abc.Loader) -> importlib.machinery.ModuleSpec:
+    """A package, so that its submodules are asked for here as well."""
+    return importlib.machinery.ModuleSpec(fullname, loader, is_package=True)
 
 
 def covers(node: ast.stmt, line: int) -> bool:
@@ -148,9 +162,19 @@ def importing(run: context.Run) -> types.FrameType | None:
     return frame if frame is not None and run.owns(frame) else None
 
 
+ALIASES = {"gymnasium": "gym", "gym3": "gym", "roboschool": "gym"}
+"""Modules whose stand-in is that of another."""
+
+
+def standin(fullname: str) -> str:
+    """The name under which the stand-in of ``fullname`` is found in ``modules``."""
+    top, dot, rest = fullname.partition(".")
+    return ALIASES.get(top, top) + dot + rest
+
+
 def has(fullname: str) -> bool:
     """Whether there is a stand-in of this name."""
-    path = os.path.join(MODULES, *fullname.split("."))
+    path = os.path.join(MODULES, *standin(fullname).split("."))
     return os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))
 
 
@@ -158,7 +182,7 @@ class Specific(importlib.abc.Loader):
     """Loads a stand-in of ``modules``; the script's name for it is another name of the same module."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        return importlib.import_module("_gradfix_standins.modules." + spec.name)
+        return importlib.import_module("_gradfix_standins.modules." + standin(spec.name))
 
     def exec_module(self, module: types.ModuleType) -> None:
         pass

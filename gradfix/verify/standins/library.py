@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import collections
 import collections.abc
+import fractions
+import importlib.util
 import itertools
+import math
 import sys
+import time
 import types
 from typing import Any
 
 import torch
 
-from . import context
+from . import context, inert
 
 NUMPY = {"float": float, "int": int, "bool": bool, "object": object, "str": str, "complex": complex, "long": int}
 
@@ -37,8 +41,8 @@ def names(run: context.Run, builtins: Any) -> None:
             setattr(collections, name, getattr(collections.abc, name))
     if not hasattr(itertools, "izip"):
         itertools.izip = zip  # type: ignore[attr-defined]
-    import time
-
+    if not hasattr(fractions, "gcd"):
+        fractions.gcd = math.gcd  # type: ignore[attr-defined]
     if not hasattr(time, "clock"):
         time.clock = time.perf_counter  # type: ignore[attr-defined]
     time.sleep = lambda seconds: None
@@ -68,7 +72,10 @@ def loaders(run: context.Run) -> None:
 
 
 def plotting(run: context.Run) -> None:
-    """Nothing is shown, and nothing waits for somebody to close a window."""
+    """``torch.utils.tensorboard`` without tensorboard."""
+    if importlib.util.find_spec("tensorboard") is None:
+        name = "torch.utils.tensorboard"
+        sys.modules[name] = inert.InertModule(name, lenient=True)
 
 
 def arrays(run: context.Run, numpy: Any) -> None:

@@ -11,8 +11,10 @@ import torch
 
 from . import context
 
-FILES = 16
+FILES = 32
 """Files in a folder that is made up."""
+FOLDERS = 24
+"""Folders in one that holds folders."""
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm")
 KINDS = {kind: "a picture of 256 x 256" for kind in PICTURES}
 KINDS[".wav"] = "one second of sound at 22,050 Hz"

@@ -23,6 +23,8 @@ _NAMES = {
     "batchsizetrain batchsizetest batchsizeval batch bs batchnum trainbatch testbatch minibatch nbatch "
     "batchsizeperreplica batchesize batchsizes perdevicetrainbatchsize microbatchsize",
     0: "workers numworkers nworkers ncpu numcpu loadernumworkers nthreads dataloaderworkers worker",
+    1: "cpu cpus nproc nprocs numprocs nprocess gradaccum gradaccumulationsteps gradientaccumulationsteps "
+    "accumulationsteps accumgrad gradientaccumulateevery gradientaccumulation accumiter",
     WARM_UP: "learningstarts starttimesteps startsteps learnstart replaystart replaystartsize updateafter "
     "initialmemory initialexploration learningstart minreplaysize minmemory warmupsteps startlearning "
     "minmemorysize startupdate randomsteps initialcollectsteps initreplaysize seedepisodes observe "
