@@ -18,6 +18,8 @@ from . import context, sizes
 
 PATH = re.compile(r"dir|path|root|folder|file|ckpt|checkpoint|data|save|out|log|list|csv|corpus|src|tgt", re.I)
 DATA = re.compile(r"^(data|dataset|train|img|image|img_)_?(root|dir|path|folder|file)s?$|^data$|^dataroot$|^root$", re.I)
+TRAINING = re.compile(r"^(do_|is_|run_)?train(ing)?$", re.I)
+"""Switches without which a script only does something else."""
 SETTINGS = re.compile(r"config|cfg|yaml|yml|hparams|^opt$|params_file", re.I)
 
 
@@ -28,7 +30,7 @@ def install(run: context.Run) -> None:
         given = {} if args else supply(run, self)
         found, rest = original(self, args, namespace)
         for name, value in given.items():
-            if getattr(found, name, None) is None:
+            if getattr(found, name, None) in (None, "", False):
                 setattr(found, name, value)
                 run.used("argument " + name, repr(value))
         if run.small:
@@ -46,7 +48,9 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
     for group in groups:
         group.required = False
     for action in parser._actions:
-        wanted = action.required or (takes_one(action) and action.default is None and needed(run, action))
+        if isinstance(action, argparse._StoreTrueAction) and TRAINING.match(action.dest):
+            given[action.dest] = True
+        wanted = action.required or (takes_one(action) and action.default in (None, "") and needed(run, action))
         if not wanted or isinstance(action, argparse._HelpAction):
             continue
         if isinstance(action, argparse._SubParsersAction):
@@ -67,40 +71,43 @@ def takes_one(action: argparse.Action) -> bool:
 
 def needed(run: context.Run, action: argparse.Action) -> bool:
     """Whether an option that has no value is used as if it always had one."""
-    if action.type in (None, str) and DATA.match(action.dest):
+    if action.type in (None, str) and action.default is None and DATA.match(action.dest):
         return True
     return action.dest in used_without_question(run.tree(run.script))
 
 
 @functools.lru_cache(maxsize=None)
 def used_without_question(tree: ast.Module) -> frozenset[str]:
-    """The attributes of settings that a script reads and never compares with nothing.
+    """The attributes of settings that a script computes with, and never asks whether they are there.
 
-    An attribute counts as questioned where it is a condition, or part of one that asks for ``None``.
+    To compute with one is to add or join it, to open it, or to compare it with a text; to ask is to use
+    it as a condition or to compare it with ``None``.
     """
-    read: set[str] = set()
+    used: set[str] = set()
     asked: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            read.add(node.attr)
         tests: list[ast.expr] = []
+        uses: list[ast.expr] = []
         if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)):
             tests = [node.test]
         elif isinstance(node, ast.BoolOp):
             tests = node.values
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             tests = [node.operand]
-        elif isinstance(node, ast.Compare) and any(
-            isinstance(other, ast.Constant) and other.value is None for other in node.comparators
-        ):
-            tests = [node.left]
-        elif isinstance(node, (ast.Call, ast.keyword)):
-            # What is handed on may well be nothing.
-            tests = [*node.args] if isinstance(node, ast.Call) else [node.value]
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("open", "join", "load", "listdir")):
-                tests = []
+        elif isinstance(node, ast.Compare):
+            literals = [other.value for other in node.comparators if isinstance(other, ast.Constant)]
+            if None in literals:
+                tests = [node.left]
+            elif literals:
+                uses = [node.left]
+        elif isinstance(node, ast.BinOp):
+            uses = [node.left, node.right]
+        elif isinstance(node, ast.Call):
+            if ast.unparse(node.func).rpartition(".")[2] in ("open", "join", "listdir", "int", "float", "range"):
+                uses = node.args
         asked.update(test.attr for test in tests if isinstance(test, ast.Attribute))
-    return frozenset(read - asked)
+        used.update(use.attr for use in uses if isinstance(use, ast.Attribute))
+    return frozenset(used - asked)
 
 
 def value_of(run: context.Run, action: argparse.Action) -> Any:

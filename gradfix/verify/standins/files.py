@@ -255,6 +255,8 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
         data = gzip.compress(media.text(run, os.path.basename(path)).encode())
     elif kind in TEXT:
         data = media.text(run, os.path.basename(path)).encode()
+    elif kind == ".bin":
+        data = media.small_numbers(run, os.path.basename(path))
     elif kind in media.PICTURES:
         data = media.picture_file(run, os.path.basename(path))
     elif kind == ".wav":

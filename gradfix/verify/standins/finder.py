@@ -86,7 +86,24 @@ class Finder(importlib.abc.MetaPathFinder):
                 self.run.used("import of " + fullname, "the project's own, from folder " + shown)
                 sys.path.append(folder)
                 return found
+        found = self.deeper(fullname, root)
+        if found is not None:
+            sys.path.append(os.path.dirname(found))
+            self.run.used("import of " + fullname, "the project's own, from folder " + os.path.relpath(os.path.dirname(found), root))
+            return importlib.machinery.PathFinder.find_spec(fullname, [os.path.dirname(found)])
         return None
+
+    def deeper(self, name: str, root: str) -> str | None:
+        """The file or package called ``name`` that is nearest to the script, anywhere in the project."""
+        places = []
+        for count, (folder, inner, files) in enumerate(os.walk(root)):
+            inner[:] = sorted(one for one in inner if one[0] != "." and one != "site-packages")
+            if name + ".py" in files or name in inner:
+                shared = os.path.commonpath([folder, os.path.dirname(self.run.script)])
+                places.append((-len(shared), len(folder), os.path.join(folder, name)))
+            if count > 2000:
+                break
+        return min(places)[2] if places else None
 
     def guarded(self, frame: types.FrameType) -> bool:
         """Whether the import stands in a ``try`` that has another way ready."""

@@ -17,6 +17,7 @@ FOLDERS = 24
 """Folders in one that holds folders."""
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm")
 KINDS = {kind: "a picture of 256 x 256" for kind in PICTURES}
+KINDS[".bin"] = "whole numbers below 60, two bytes each"
 KINDS[".wav"] = "one second of sound at 22,050 Hz"
 
 WORDS = (
@@ -73,6 +74,12 @@ def text(run: context.Run, name: str, lines: int = 200) -> str:
         picked = torch.randint(0, len(WORDS), (count,), generator=generator).tolist()
         rows.append(" ".join(WORDS[index] for index in picked) + " .")
     return "\n".join(rows) + "\n"
+
+
+def small_numbers(run: context.Run, name: str, count: int = 1 << 18) -> bytes:
+    """Numbers below 60 of two bytes each, as tokens of a text are kept."""
+    values = torch.randint(0, 60, (count,), generator=run.generator("numbers", name), dtype=torch.int16)
+    return bytes(values.view(torch.uint8).tolist())
 
 
 def file_of(run: context.Run, kind: str, name: str) -> bytes:
