@@ -22,7 +22,7 @@ import types
 from collections.abc import MutableMapping
 from typing import Any
 
-from . import arguments, calls, context, cuda, files, finder, library, processes, sizes, weights
+from . import arguments, calls, context, cuda, files, finder, installed, library, processes, sizes, weights
 
 
 class Standins:
@@ -51,8 +51,8 @@ def install(recorder: Any, job: dict[str, Any], main: types.ModuleType) -> Stand
     processes.install(run)
     library.install(run, builtins)
     weights.install(run)
-    if run.small:
-        sizes.install(run)
+    sizes.install(run)
+    installed.install()
     sys.meta_path.insert(0, finder.Inner())
     sys.meta_path.append(finder.Finder(run))
     return Standins(run, main)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import itertools
 import re
-import sys
 from typing import Any
 
 import torch
@@ -522,6 +521,8 @@ class VectorEnv(Env):
         self.is_vector_env = True
         self.spec = getattr(self.envs[0], "spec", None)
         self._actions: Any = None
+        self.named_infos = context.run().modern_gym
+        """Whether the infos of all environments come in one dictionary."""
 
     def batched(self, space: Any) -> Any:
         """The space of several values."""
@@ -569,16 +570,19 @@ class VectorEnv(Env):
             ends.append(ended)
             cuts.append(cut)
             infos.append(info)
-        together: Any = infos
-        if context.run().modern_gym or sys.modules.get("gymnasium") is not None:
-            together = self.gathered(infos)
+        together: Any = self.gathered(infos) if self.named_infos else infos
         dones = module.array(ends, dtype=bool)
         return self.stacked(observations), module.array(rewards), dones, module.array(cuts, dtype=bool), together
 
     def gathered(self, infos: list[Any]) -> dict[str, Any]:
         """The infos of all environments in one, as gymnasium has them."""
         module = numpy()
-        found: dict[str, Any] = {}
+        shared = set.intersection(*(set(info) for info in infos))
+        found: dict[str, Any] = {
+            name: module.array([info[name] for info in infos])
+            for name in shared
+            if isinstance(infos[0][name], (int, float))
+        }
         over = [info if "terminal_observation" in info else None for info in infos]
         if any(over):
             held = module.empty(len(infos), dtype=object)

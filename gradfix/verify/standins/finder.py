@@ -52,7 +52,7 @@ class Finder(importlib.abc.MetaPathFinder):
             return None
         if parent is not None:
             return self.beside(fullname, parent)
-        found = self.elsewhere(fullname)
+        found = self.elsewhere(fullname, known=has(top) or top in LENIENT)
         if found is not None:
             return found
         if has(top):
@@ -71,8 +71,11 @@ class Finder(importlib.abc.MetaPathFinder):
         self.run.used(fullname, "objects without values")
         return package(fullname, Inert(False))
 
-    def elsewhere(self, fullname: str) -> importlib.machinery.ModuleSpec | None:
-        """A module of the project, found from another folder than the script's."""
+    def elsewhere(self, fullname: str, known: bool) -> importlib.machinery.ModuleSpec | None:
+        """A module of the project, found from another folder than the script's.
+
+        One that is ``known`` to be a library has to be a module or a package, not only a folder.
+        """
         folders = self.run.folders()
         root = folders[-1]
         try:
@@ -81,12 +84,12 @@ class Finder(importlib.abc.MetaPathFinder):
             inner = []
         for folder in [*folders, *inner]:
             found = importlib.machinery.PathFinder.find_spec(fullname, [folder])
-            if found is not None and (found.origin or holds_code(found)):
+            if found is not None and (found.origin or (not known and holds_code(found))):
                 shown = os.path.relpath(folder, root)
                 self.run.used("import of " + fullname, "the project's own, from folder " + shown)
                 sys.path.append(folder)
                 return found
-        found = self.deeper(fullname, root)
+        found = None if known else self.deeper(fullname, root)
         if found is not None:
             sys.path.append(os.path.dirname(found))
             self.run.used("import of " + fullname, "the project's own, from folder " + os.path.relpath(os.path.dirname(found), root))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import struct
 import wave
@@ -36,10 +37,16 @@ def pixels(run: context.Run, name: str, height: int, width: int, channels: int =
     return ((smooth * 0.9 + noise) * 255).to(torch.uint8)[0].permute(1, 2, 0).contiguous()
 
 
+def raw(values: torch.Tensor) -> bytes:
+    """The bytes of a tensor in memory."""
+    values = values.contiguous()
+    return ctypes.string_at(values.data_ptr(), values.numel() * values.element_size())
+
+
 def picture_file(run: context.Run, name: str, size: int = 256) -> bytes:
     """A PNG file (also under another ending: readers look at the content)."""
     data = pixels(run, name, size, size)
-    rows = b"".join(b"\0" + bytes(row.flatten().tolist()) for row in data)
+    rows = raw(torch.nn.functional.pad(data.reshape(size, -1), (1, 0)))
 
     def chunk(kind: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
@@ -79,7 +86,7 @@ def text(run: context.Run, name: str, lines: int = 200) -> str:
 def small_numbers(run: context.Run, name: str, count: int = 1 << 18) -> bytes:
     """Numbers below 60 of two bytes each, as tokens of a text are kept."""
     values = torch.randint(0, 60, (count,), generator=run.generator("numbers", name), dtype=torch.int16)
-    return bytes(values.view(torch.uint8).tolist())
+    return raw(values)
 
 
 def file_of(run: context.Run, kind: str, name: str) -> bytes:

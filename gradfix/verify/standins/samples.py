@@ -99,7 +99,7 @@ def pil() -> Any:
 def image(pixels: torch.Tensor) -> Any:
     """Bytes, height x width (x 3), as a picture of PIL."""
     mode = "L" if pixels.dim() == 2 or pixels.shape[-1] == 1 else "RGB"
-    data = bytes(pixels.contiguous().flatten().tolist())
+    data = media.raw(pixels)
     return pil().frombytes(mode, (pixels.shape[1], pixels.shape[0]), data)
 
 

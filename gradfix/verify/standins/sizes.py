@@ -25,6 +25,7 @@ _NAMES = {
     0: "workers numworkers nworkers ncpu numcpu loadernumworkers nthreads dataloaderworkers worker",
     1: "cpu cpus nproc nprocs numprocs nprocess gradaccum gradaccumulationsteps gradientaccumulationsteps "
     "accumulationsteps accumgrad gradientaccumulateevery gradientaccumulation accumiter",
+    2: "numenvs nenvs numprocesses envnum parallelenvs numenv nenv",
     WARM_UP: "learningstarts starttimesteps startsteps learnstart replaystart replaystartsize updateafter "
     "initialmemory initialexploration learningstart minreplaysize minmemory warmupsteps startlearning "
     "minmemorysize startupdate randomsteps initialcollectsteps initreplaysize seedepisodes observe "

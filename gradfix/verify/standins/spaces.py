@@ -72,14 +72,16 @@ class Box(Space):
         wide = module.full(shape, low, dtype=self.dtype) if module and not getattr(low, "shape", ()) else low
         tall = module.full(shape, high, dtype=self.dtype) if module and not getattr(high, "shape", ()) else high
         self.low, self.high = wide, tall
+        whole = "int" in str(self.dtype) and self.shape
+        self.top = int(torch.as_tensor(self.high).max()) if whole else 255
         self.bounded_below = self.bounded_above = True
 
     def draw(self, generator: torch.Generator) -> Any:
         """An array: uniform in the bounds, or between -1 and 1 where there are none."""
         shape = self.shape or ()
         if "int" in str(self.dtype):
-            top = int(torch.as_tensor(self.high).max()) if self.shape else 255
-            return array(torch.randint(0, max(1, top), shape, generator=generator), self.dtype)
+            kind = torch.uint8 if "uint8" in str(self.dtype) else torch.int64
+            return array(torch.randint(0, max(1, self.top), shape, generator=generator, dtype=kind), self.dtype)
         low = torch.as_tensor(self.low, dtype=torch.float64).clamp(-10, 10)
         high = torch.as_tensor(self.high, dtype=torch.float64).clamp(-10, 10)
         values = torch.rand(shape, generator=generator, dtype=torch.float64) * (high - low) + low

@@ -10,6 +10,10 @@ from typing import Any
 
 import torch
 
+from ...context import run
+from ...media import pixels as made_up
+from ...media import raw
+
 NEAREST, LANCZOS, BILINEAR, BICUBIC, BOX, HAMMING = 0, 1, 2, 3, 4, 5
 ANTIALIAS = LANCZOS
 FLIP_LEFT_RIGHT, FLIP_TOP_BOTTOM, ROTATE_90, ROTATE_180, ROTATE_270 = 0, 1, 2, 3, 4
@@ -158,7 +162,7 @@ class Image:
 
     def tobytes(self, *args: Any) -> bytes:
         """All values."""
-        return bytes(self.pixels.flatten().tolist())
+        return raw(self.pixels)
 
     def save(self, target: Any, *args: Any, **kwargs: Any) -> None:
         """Nothing is kept."""
@@ -235,11 +239,8 @@ def open(source: Any, *args: Any, **kwargs: Any) -> Image:
         found = _png(data)
         if found is not None:
             return found
-    from ...media import pixels  # noqa: PLC0415
-    from ...context import run  # noqa: PLC0415
-
     run().used("reading of pictures without PIL", "made-up pictures of 256 x 256")
-    return Image(pixels(run(), name or str(len(data)), 256, 256), "RGB")
+    return Image(made_up(run(), name or str(len(data)), 256, 256), "RGB")
 
 
 def _png(data: bytes) -> Image | None:
@@ -254,7 +255,7 @@ def _png(data: bytes) -> Image | None:
     channels = {0: 1, 2: 3, 6: 4}.get(colour)
     if depth != 8 or interlaced or channels is None:
         return None
-    raw = torch.frombuffer(bytearray(zlib.decompress(packed)), dtype=torch.uint8).reshape(height, -1)
-    if raw[:, 0].any():
+    rows = torch.frombuffer(bytearray(zlib.decompress(packed)), dtype=torch.uint8).reshape(height, -1)
+    if rows[:, 0].any():
         return None
-    return Image(raw[:, 1:].reshape(height, width, channels).clone(), {1: "L", 3: "RGB", 4: "RGBA"}[channels])
+    return Image(rows[:, 1:].reshape(height, width, channels).clone(), {1: "L", 3: "RGB", 4: "RGBA"}[channels])
