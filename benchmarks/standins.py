@@ -25,7 +25,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from gradfix.verify.recording import Recording
-from gradfix.verify.runner import MANNERS, CannotRun, Interpreter, Job, Limits, Runner, choose_interpreter, obstacle
+from gradfix.verify.runner import (
+    MANNERS,
+    CannotRun,
+    Interpreter,
+    Job,
+    Limits,
+    Runner,
+    choose_interpreter,
+    obstacle,
+)
 
 
 @dataclass(frozen=True)
@@ -68,7 +77,8 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps([asdict(one) for one in found], indent=1))
     reached = [one for one in found if one.steps >= 2]
-    print(f"{len(reached)} of {len(found)} reached two optimizer steps ({len(reached) / max(1, len(found)):.0%})")
+    share = len(reached) / max(1, len(found))
+    print(f"{len(reached)} of {len(found)} reached two optimizer steps ({share:.0%})")
     print(f"{sum(one.backwards > 0 for one in found)} reached a backward call")
     if found:
         print(f"median of all {statistics.median(one.seconds for one in found):.1f} s")

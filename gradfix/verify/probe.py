@@ -370,7 +370,6 @@ class Recorder:
             kind=kind_of(error),
             type=type(error).__name__,
             message=str(error)[:2000],
-            trace=traceback.format_exception(type(error), error, error.__traceback__)[-6:],
             missing=str(getattr(error, "filename", None) or getattr(error, "name", None) or ""),
             during=during,
             at=at,

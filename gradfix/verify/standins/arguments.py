@@ -16,8 +16,12 @@ from typing import Any
 
 from . import context, sizes
 
-PATH = re.compile(r"dir|path|root|folder|file|ckpt|checkpoint|data|save|out|log|list|csv|corpus|src|tgt", re.I)
-DATA = re.compile(r"^(data|dataset|train|img|image|img_)_?(root|dir|path|folder|file)s?$|^data$|^dataroot$|^root$", re.I)
+PATH = re.compile(
+    r"dir|path|root|folder|file|ckpt|checkpoint|data|save|out|log|list|csv|corpus|src|tgt", re.I
+)
+DATA = re.compile(
+    r"^(data|dataset|train|img|image|img_)_?(root|dir|path|folder|file)s?$|^data$|^dataroot$|^root$", re.I
+)
 TRAINING = re.compile(r"^(do_|is_|run_)?train(ing)?$", re.I)
 """Switches without which a script only does something else."""
 SETTINGS = re.compile(r"config|cfg|yaml|yml|hparams|^opt$|params_file", re.I)
@@ -50,7 +54,9 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
     for action in parser._actions:
         if isinstance(action, argparse._StoreTrueAction) and TRAINING.match(action.dest):
             given[action.dest] = True
-        wanted = action.required or (takes_one(action) and action.default in (None, "") and needed(run, action))
+        wanted = action.required or (
+            takes_one(action) and action.default in (None, "") and needed(run, action)
+        )
         if not wanted or isinstance(action, argparse._HelpAction):
             continue
         if isinstance(action, argparse._SubParsersAction):
@@ -76,7 +82,7 @@ def needed(run: context.Run, action: argparse.Action) -> bool:
     return action.dest in used_without_question(run.tree(run.script))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def used_without_question(tree: ast.Module) -> frozenset[str]:
     """The attributes of settings that a script computes with, and never asks whether they are there.
 
@@ -103,7 +109,14 @@ def used_without_question(tree: ast.Module) -> frozenset[str]:
         elif isinstance(node, ast.BinOp):
             uses = [node.left, node.right]
         elif isinstance(node, ast.Call):
-            if ast.unparse(node.func).rpartition(".")[2] in ("open", "join", "listdir", "int", "float", "range"):
+            if ast.unparse(node.func).rpartition(".")[2] in (
+                "open",
+                "join",
+                "listdir",
+                "int",
+                "float",
+                "range",
+            ):
                 uses = node.args
         asked.update(test.attr for test in tests if isinstance(test, ast.Attribute))
         used.update(use.attr for use in uses if isinstance(use, ast.Attribute))

@@ -55,7 +55,9 @@ def call_what_nobody_called(run: context.Run, main: types.ModuleType) -> None:
     tree = run.tree(run.script)
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     named = {
-        node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        node.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     for node in functions:
         text = ast.unparse(node)

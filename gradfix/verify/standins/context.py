@@ -99,7 +99,7 @@ def run() -> Run:
     return current
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def read(filename: str) -> str:
     """The text of a source file, empty if it cannot be read."""
     try:
@@ -109,7 +109,7 @@ def read(filename: str) -> str:
         return ""
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def parse(text: str) -> ast.Module:
     """The tree of a source text, empty if it does not parse."""
     try:
@@ -128,7 +128,9 @@ def caller_of_standins(run: Run) -> types.FrameType | None:
 
 def following(frame: types.FrameType, offset: int = 1) -> dis.Instruction | None:
     """The instruction that comes ``offset`` after the one that a frame executes."""
-    found = [i for i in dis.get_instructions(frame.f_code) if i.opname not in ("CACHE", "EXTENDED_ARG", "NOP")]
+    found = [
+        i for i in dis.get_instructions(frame.f_code) if i.opname not in ("CACHE", "EXTENDED_ARG", "NOP")
+    ]
     for index, instruction in enumerate(found):
         if instruction.offset >= frame.f_lasti:
             return found[index + offset] if index + offset < len(found) else None

@@ -102,7 +102,16 @@ def factories(run: context.Run) -> None:
             context.replace(torch, name, here(getattr(torch, name)))
     for name in METHODS:
         context.replace(torch.Tensor, name, here(getattr(torch.Tensor, name)))
-    for name in ("FloatTensor", "DoubleTensor", "LongTensor", "IntTensor", "ByteTensor", "HalfTensor", "BoolTensor", "ShortTensor"):
+    for name in (
+        "FloatTensor",
+        "DoubleTensor",
+        "LongTensor",
+        "IntTensor",
+        "ByteTensor",
+        "HalfTensor",
+        "BoolTensor",
+        "ShortTensor",
+    ):
         setattr(torch.cuda, name, getattr(torch, name))
     real_default = torch.set_default_tensor_type
 
@@ -154,7 +163,14 @@ def queries(run: context.Run) -> None:
     """Functions of ``torch.cuda`` that raise on a machine without it."""
     nothing: Any = lambda *args, **kwargs: None  # noqa: E731
     zero: Any = lambda *args, **kwargs: 0  # noqa: E731
-    for name in ("set_device", "synchronize", "empty_cache", "reset_peak_memory_stats", "init", "ipc_collect"):
+    for name in (
+        "set_device",
+        "synchronize",
+        "empty_cache",
+        "reset_peak_memory_stats",
+        "init",
+        "ipc_collect",
+    ):
         context.replace(torch.cuda, name, nothing)
     for name in ("current_device", "memory_allocated", "max_memory_allocated", "memory_reserved"):
         context.replace(torch.cuda, name, zero)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -58,7 +58,13 @@ CONTROL: dict[str, tuple[int, Any]] = {
     "RoboschoolWalker2d": (22, (6, 1.0)),
     "CarRacingBullet": (8, (2, 1.0)),
 }
-TABLES = {"FrozenLake": (16, 4), "FrozenLake8x8": (64, 4), "Taxi": (500, 6), "CliffWalking": (48, 4), "NChain": (5, 2)}
+TABLES = {
+    "FrozenLake": (16, 4),
+    "FrozenLake8x8": (64, 4),
+    "Taxi": (500, 6),
+    "CliffWalking": (48, 4),
+    "NChain": (5, 2),
+}
 ATARI = {
     "Pong": 6, "Breakout": 4, "SpaceInvaders": 6, "Qbert": 6, "BeamRider": 9, "Enduro": 9, "Freeway": 3,
     "Assault": 7, "Asterix": 9, "Atlantis": 4, "BattleZone": 18, "Boxing": 18, "MsPacman": 9, "Seaquest": 18,
@@ -67,8 +73,8 @@ ATARI = {
     "Jamesbond": 18, "Kangaroo": 18, "Krull": 18, "KungFuMaster": 14, "Phoenix": 8, "Pitfall": 18,
     "PrivateEye": 18, "Riverraid": 18, "RoadRunner": 18, "Robotank": 18, "Skiing": 3, "Solaris": 18,
     "StarGunner": 18, "Tennis": 18, "TimePilot": 10, "Tutankham": 8, "UpNDown": 6, "Venture": 18,
-    "VideoPinball": 9, "WizardOfWor": 10, "YarsRevenge": 18, "Zaxxon": 18, "DoubleDunk": 18, "ChopperCommand": 18,
-    "CrazyClimber": 9, "NameThisGame": 6, "FishingDerby": 18,
+    "VideoPinball": 9, "WizardOfWor": 10, "YarsRevenge": 18, "Zaxxon": 18, "DoubleDunk": 18,
+    "ChopperCommand": 18,     "CrazyClimber": 9, "NameThisGame": 6, "FishingDerby": 18,
 }  # fmt: skip
 MEANINGS = (
     "NOOP FIRE UP RIGHT LEFT DOWN UPRIGHT UPLEFT DOWNRIGHT DOWNLEFT UPFIRE RIGHTFIRE LEFTFIRE DOWNFIRE "
@@ -111,7 +117,7 @@ def stepped(observation: Any, reward: Any, ended: Any, cut: Any, info: Any) -> A
 class Env:
     """The base of environments, of the user's own too."""
 
-    metadata: dict[str, Any] = {"render.modes": [], "render_modes": [], "render_fps": 30}
+    metadata: ClassVar[dict[str, Any]] = {"render.modes": [], "render_modes": [], "render_fps": 30}
     reward_range = (-INF, INF)
     spec: Any = None
     action_space: Any = None
@@ -247,7 +253,9 @@ def of_name(name: str, short: str, settings: dict[str, Any]) -> Made | None:
     if short in ("CarRacing",):
         return Made(name, Box(0, 255, (96, 96, 3), "uint8"), box((3, 1.0)))
     if short.startswith(("Fetch", "HandReach", "HandManipulate")):
-        size, goal, action = (61, 7, 20) if short.startswith("Hand") else (10 if "Reach" in short else 25, 3, 4)
+        size, goal, action = (
+            (61, 7, 20) if short.startswith("Hand") else (10 if "Reach" in short else 25, 3, 4)
+        )
         inner = {"observation": size, "achieved_goal": goal, "desired_goal": goal}
         spaces = {key: Box(-INF, INF, (count,), "float64") for key, count in inner.items()}
         return Made(name, Dict(spaces), box((action, 1.0)))
@@ -357,7 +365,9 @@ def inner_step(env: Any, action: Any) -> Any:
 def overrides(env: Any, method: str) -> bool:
     """Whether the user's own class says how this is done."""
     function = getattr(type(env), method, None)
-    return not hasattr(env, "_" + method) or not getattr(function, "__module__", "").startswith("_gradfix_standins")
+    return not hasattr(env, "_" + method) or not getattr(function, "__module__", "").startswith(
+        "_gradfix_standins"
+    )
 
 
 class ObservationWrapper(Wrapper):
@@ -458,7 +468,9 @@ def shaped(env: Any, observation: Any) -> Any:
     values = values[..., None] if values.dim() == 2 else values
     if len(shape) == 2 or shape[-1] == 1:
         values = values.mean(-1, keepdim=True)
-    scaled = torch.nn.functional.interpolate(values.permute(2, 0, 1)[None], tuple(shape[:2]))[0].permute(1, 2, 0)
+    scaled = torch.nn.functional.interpolate(values.permute(2, 0, 1)[None], tuple(shape[:2]))[0].permute(
+        1, 2, 0
+    )
     return array(scaled.reshape(shape).to(torch.uint8))
 
 
@@ -478,7 +490,9 @@ class GrayScaleObservation(ObservationWrapper):
 class AtariPreprocessing(ObservationWrapper):
     """Grey pictures of 84 x 84."""
 
-    def __init__(self, env: Any, *args: Any, screen_size: int = 84, grayscale_obs: bool = True, **kwargs: Any) -> None:
+    def __init__(
+        self, env: Any, *args: Any, screen_size: int = 84, grayscale_obs: bool = True, **kwargs: Any
+    ) -> None:
         super().__init__(env)
         shape = (screen_size, screen_size) if grayscale_obs else (screen_size, screen_size, 3)
         self.observation_space = Box(0, 255, shape, "uint8")
@@ -504,7 +518,7 @@ class FrameStack(ObservationWrapper):
 
     def observation(self, observation: Any) -> Any:
         """As many as there are to be, the first repeated."""
-        self.frames = (self.frames or [observation] * self.count)[1:] + [observation]
+        self.frames = [*(self.frames or [observation] * self.count)[1:], observation]
         return numpy().stack(self.frames)
 
 
@@ -572,7 +586,13 @@ class VectorEnv(Env):
             infos.append(info)
         together: Any = self.gathered(infos) if self.named_infos else infos
         dones = module.array(ends, dtype=bool)
-        return self.stacked(observations), module.array(rewards), dones, module.array(cuts, dtype=bool), together
+        return (
+            self.stacked(observations),
+            module.array(rewards),
+            dones,
+            module.array(cuts, dtype=bool),
+            together,
+        )
 
     def gathered(self, infos: list[Any]) -> dict[str, Any]:
         """The infos of all environments in one, as gymnasium has them."""
@@ -592,7 +612,9 @@ class VectorEnv(Env):
                 ends[index] = info
             found["final_observation"] = found["final_obs"] = held
             found["final_info"] = ends
-            found["_final_info"] = found["_final_observation"] = module.array([one is not None for one in over])
+            found["_final_info"] = found["_final_observation"] = module.array(
+                [one is not None for one in over]
+            )
         return found
 
     def call(self, name: str, *args: Any) -> Any:

@@ -194,7 +194,9 @@ def looking(run: context.Run, overlay: Overlay) -> None:
             if text is None:
                 return _real(path)
             place = overlay.reading(text)
-            if not overlay.exists(place) and asked_by_user(run, ("os.py", "glob.py", "pathlib.py", "pathlib/", "<frozen os>")):
+            if not overlay.exists(place) and asked_by_user(
+                run, ("os.py", "glob.py", "pathlib.py", "pathlib/", "<frozen os>")
+            ):
                 made = make_folder(run, overlay, text)
                 place = text if made is None else made
             return _real(place)
@@ -209,7 +211,9 @@ def changing(run: context.Run, overlay: Overlay) -> None:
         real = getattr(os, name)
 
         def change(*args: Any, **kwargs: Any) -> Any:
-            places = [overlay.writing(text) if (text := plain(path)) is not None else path for path in args[:count]]
+            places = [
+                overlay.writing(text) if (text := plain(path)) is not None else path for path in args[:count]
+            ]
             return real(*places, *args[count:], **kwargs)
 
         context.replace(os, name, change)
@@ -226,9 +230,19 @@ def changing(run: context.Run, overlay: Overlay) -> None:
         real_mkdir(place, *args, **kwargs)
 
     context.replace(os, "mkdir", mkdir)
-    for name, count in (("remove", 1), ("unlink", 1), ("rmdir", 1), ("rename", 2), ("replace", 2), ("chmod", 1), ("utime", 1)):
+    for name, count in (
+        ("remove", 1),
+        ("unlink", 1),
+        ("rmdir", 1),
+        ("rename", 2),
+        ("replace", 2),
+        ("chmod", 1),
+        ("utime", 1),
+    ):
         written(name, count)
-    context.replace(shutil, "copy", lambda source, target, **kwargs: shutil.copyfile(source, target, **kwargs))
+    context.replace(
+        shutil, "copy", lambda source, target, **kwargs: shutil.copyfile(source, target, **kwargs)
+    )
     context.replace(shutil, "rmtree", lambda *args, **kwargs: None)
     real_system = os.system
 
@@ -245,10 +259,21 @@ def asked_by_user(run: context.Run, through: tuple[str, ...] = ()) -> bool:
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
-        if name.startswith(context.HERE) or name.endswith(through or ("\0",)) or any(one in name for one in through):
+        if (
+            name.startswith(context.HERE)
+            or name.endswith(through or ("\0",))
+            or any(one in name for one in through)
+        ):
             frame = frame.f_back  # type: ignore[assignment]
             continue
-        return run.owns(frame) or "PIL" in name or "numpy" in name or "torch" in name or "pathlib" in name or "codecs" in name
+        return (
+            run.owns(frame)
+            or "PIL" in name
+            or "numpy" in name
+            or "torch" in name
+            or "pathlib" in name
+            or "codecs" in name
+        )
     return False
 
 
@@ -319,7 +344,9 @@ def wants_folders(run: context.Run) -> bool:
     frame = run.caller()
     # A comprehension has a frame of its own.
     codes = [one.f_code for one in (frame, frame.f_back if frame else None) if one is not None]
-    inner = [constant for code in codes for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    inner = [
+        constant for code in codes for constant in code.co_consts if isinstance(constant, types.CodeType)
+    ]
     return any("isdir" in code.co_names for code in [*codes, *inner])
 
 

@@ -19,13 +19,14 @@ MODULES = os.path.join(context.HERE, "modules")
 
 LENIENT = frozenset(
     """
-    wandb tensorboard tensorboardX tensorboard_logger tensorboardx matplotlib mpl_toolkits seaborn plotly visdom
-    rich progressbar alive_progress colorama termcolor tabulate prettytable mlflow comet_ml neptune clearml
-    aim sacred pylab IPython ipdb loguru coloredlogs psutil GPUtil pynvml nvidia_smi torchsummary torchinfo
-    torchviz hiddenlayer graphviz pydot bokeh altair cycler imageio_ffmpeg moviepy pygame pyglet beepy git
-    telegram slack requests_toolbelt line_profiler memory_profiler pytorch_memlab gputil blessings crayons
-    humanize setproctitle dotenv logger_tt swanlab dllogger nsml livelossplot torch_tb_profiler pyvirtualdisplay
-    ipywidgets imgcat tkinter turtle celluloid terminaltables texttable yaspin halo prefetch_generator_log
+    wandb tensorboard tensorboardX tensorboard_logger tensorboardx matplotlib mpl_toolkits seaborn
+    plotly visdom rich progressbar alive_progress colorama termcolor tabulate prettytable mlflow
+    comet_ml neptune clearml aim sacred pylab IPython ipdb loguru coloredlogs psutil GPUtil pynvml
+    nvidia_smi torchsummary torchinfo torchviz hiddenlayer graphviz pydot bokeh altair cycler
+    imageio_ffmpeg moviepy pygame pyglet beepy git telegram slack requests_toolbelt line_profiler
+    memory_profiler pytorch_memlab gputil blessings crayons humanize setproctitle dotenv logger_tt
+    swanlab dllogger nsml livelossplot torch_tb_profiler pyvirtualdisplay ipywidgets imgcat tkinter
+    turtle celluloid terminaltables texttable yaspin halo prefetch_generator_log
     """.split()
 )
 """Modules that log, plot, show progress or watch the machine: what they return trains nothing."""
@@ -79,7 +80,9 @@ class Finder(importlib.abc.MetaPathFinder):
         folders = self.run.folders()
         root = folders[-1]
         try:
-            inner = sorted(entry.path for entry in os.scandir(root) if entry.is_dir() and entry.name[0] != ".")
+            inner = sorted(
+                entry.path for entry in os.scandir(root) if entry.is_dir() and entry.name[0] != "."
+            )
         except OSError:
             inner = []
         for folder in [*folders, *inner]:
@@ -89,12 +92,15 @@ class Finder(importlib.abc.MetaPathFinder):
                 self.run.used("import of " + fullname, "the project's own, from folder " + shown)
                 sys.path.append(folder)
                 return found
-        found = None if known else self.deeper(fullname, root)
-        if found is not None:
-            sys.path.append(os.path.dirname(found))
-            self.run.used("import of " + fullname, "the project's own, from folder " + os.path.relpath(os.path.dirname(found), root))
-            return importlib.machinery.PathFinder.find_spec(fullname, [os.path.dirname(found)])
-        return None
+        place = None if known else self.deeper(fullname, root)
+        if place is None:
+            return None
+        folder = os.path.dirname(place)
+        sys.path.append(folder)
+        self.run.used(
+            "import of " + fullname, "the project's own, from folder " + os.path.relpath(folder, root)
+        )
+        return importlib.machinery.PathFinder.find_spec(fullname, [folder])
 
     def deeper(self, name: str, root: str) -> str | None:
         """The file or package called ``name`` that is nearest to the script, anywhere in the project."""

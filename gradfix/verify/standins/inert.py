@@ -99,7 +99,7 @@ class Inert:
         return None
 
     def __repr__(self) -> str:
-        return "<stand-in of " + self._path + ">"
+        return "<stand-in of " + str(self._path) + ">"
 
     def __format__(self, spec: str) -> str:
         return repr(self)

@@ -56,7 +56,10 @@ def change_datasets(module: Any) -> None:
     def init(self: Any, root: Any, *args: Any, **kwargs: Any) -> None:
         if not os.path.isdir(root):
             run = context.run()
-            run.used("ImageFolder " + os.path.basename(str(root).rstrip(os.sep)), "64 made-up pictures in 2 classes")
+            run.used(
+                "ImageFolder " + os.path.basename(str(root).rstrip(os.sep)),
+                "64 made-up pictures in 2 classes",
+            )
             samples.folder_of_classes(run, os.fspath(root))
         real(self, root, *args, **kwargs)
 

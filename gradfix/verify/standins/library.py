@@ -17,7 +17,15 @@ import torch
 
 from . import context, inert
 
-NUMPY = {"float": float, "int": int, "bool": bool, "object": object, "str": str, "complex": complex, "long": int}
+NUMPY = {
+    "float": float,
+    "int": int,
+    "bool": bool,
+    "object": object,
+    "str": str,
+    "complex": complex,
+    "long": int,
+}
 
 
 def install(run: context.Run, builtins: types.ModuleType) -> None:
@@ -32,7 +40,12 @@ def install(run: context.Run, builtins: types.ModuleType) -> None:
 
 def names(run: context.Run, builtins: Any) -> None:
     """Names that left Python or its ``collections``."""
-    for name, value in (("xrange", range), ("unicode", str), ("raw_input", lambda *args: ""), ("unichr", chr)):
+    for name, value in (
+        ("xrange", range),
+        ("unicode", str),
+        ("raw_input", lambda *args: ""),
+        ("unichr", chr),
+    ):
         if not hasattr(builtins, name):
             setattr(builtins, name, value)
     builtins.input = lambda *args: ""
@@ -83,6 +96,11 @@ def arrays(run: context.Run, numpy: Any) -> None:
     for name, kind in NUMPY.items():
         if name not in numpy.__dict__:
             setattr(numpy, name, kind)
-    for name, value in (("Inf", float("inf")), ("NaN", float("nan")), ("float_", float), ("product", numpy.prod)):
+    for name, value in (
+        ("Inf", float("inf")),
+        ("NaN", float("nan")),
+        ("float_", float),
+        ("product", numpy.prod),
+    ):
         if name not in numpy.__dict__:
             setattr(numpy, name, value)

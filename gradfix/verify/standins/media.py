@@ -17,7 +17,7 @@ FILES = 32
 FOLDERS = 24
 """Folders in one that holds folders."""
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm")
-KINDS = {kind: "a picture of 256 x 256" for kind in PICTURES}
+KINDS = dict.fromkeys(PICTURES, "a picture of 256 x 256")
 KINDS[".bin"] = "whole numbers below 60, two bytes each"
 KINDS[".wav"] = "one second of sound at 22,050 Hz"
 
@@ -49,7 +49,9 @@ def picture_file(run: context.Run, name: str, size: int = 256) -> bytes:
     rows = raw(torch.nn.functional.pad(data.reshape(size, -1), (1, 0)))
 
     def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        return (
+            struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        )
 
     header = struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0)
     return (

@@ -48,6 +48,7 @@ class Parallel(torch.nn.Module):
     def __init__(self, module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
         super().__init__()
         self.module = module
+        context.run().used("DistributedDataParallel", "the network itself")
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The network's own forward."""
@@ -97,28 +98,14 @@ def world(run: context.Run) -> None:
             context.replace(dist, name, lambda *args, **kwargs: Work())
         context.replace(dist, "all_gather", gather)
         context.replace(dist, "all_gather_object", gather)
-        torch.nn.parallel.DistributedDataParallel = Parallel  # type: ignore[assignment,misc]
 
     def gather(found: list[Any], value: Any, *args: Any, **kwargs: Any) -> Work:
         found[0] = value
         return Work()
 
     context.replace(dist, "init_process_group", start)
-    real = torch.nn.parallel.DistributedDataParallel
-
-    def parallel(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-        if dist.is_initialized() and dist.get_world_size() > 1:
-            return real(module, *args, **kwargs)
-        run.used("DistributedDataParallel", "the network itself")
-        return Parallel(module)
-
-    class Chosen(real):  # type: ignore[misc,valid-type]
-        def __new__(cls, module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-            return parallel(module)
-
-    Chosen.__name__ = real.__name__
-    torch.nn.parallel.DistributedDataParallel = Chosen  # type: ignore[misc]
-    sys.modules["torch.nn.parallel.distributed"].DistributedDataParallel = Chosen  # type: ignore[attr-defined]
+    for owner in (torch.nn.parallel, sys.modules["torch.nn.parallel.distributed"]):
+        owner.DistributedDataParallel = Parallel  # type: ignore[attr-defined]
 
 
 def workers(run: context.Run) -> None:
@@ -143,9 +130,9 @@ def workers(run: context.Run) -> None:
     real_start = context.replace(base, "start", start)
     context.replace(base, "join", join)
     context.replace(base, "is_alive", lambda self: False)
-    multi.spawn = spawn
-    multi.set_start_method = lambda *args, **kwargs: None
-    multiprocessing.set_start_method = lambda *args, **kwargs: None
+    context.replace(multi, "spawn", spawn)
+    for owner in (multi, multiprocessing):
+        context.replace(owner, "set_start_method", lambda *args, **kwargs: None)
 
 
 def worker_name(process: Any) -> str:

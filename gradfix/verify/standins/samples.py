@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import io
 import os
 import sys
 from collections.abc import Callable
@@ -76,7 +75,9 @@ def pictures(run: context.Run, name: str, count: int, kind: Kind) -> torch.Tenso
     """Bytes, ``count`` x height x width (x 3): a few pictures, each with its own noise."""
     generator = run.generator("pictures", name, count)
     channels = 1 if kind.mode == "L" else 3
-    few = torch.stack([media.pixels(run, name + str(i), kind.height, kind.width, channels) for i in range(32)])
+    few = torch.stack(
+        [media.pixels(run, name + str(i), kind.height, kind.width, channels) for i in range(32)]
+    )
     chosen = few[torch.randint(0, 32, (count,), generator=generator)]
     if count * kind.height * kind.width * channels < 1 << 26:
         chosen = (chosen // 2) + torch.randint(0, 127, chosen.shape, generator=generator, dtype=torch.uint8)
@@ -103,14 +104,16 @@ def image(pixels: torch.Tensor) -> Any:
     return pil().frombytes(mode, (pixels.shape[1], pixels.shape[0]), data)
 
 
-def folder_of_classes(run: context.Run, root: str, classes: int = 2, files: int = 64, size: int = 256) -> None:
+def folder_of_classes(
+    run: context.Run, root: str, classes: int = 2, files: int = 64, size: int = 256
+) -> None:
     """Make a folder of ``classes`` folders with pictures, of which only a few differ."""
     contents = [media.picture_file(run, "class" + str(i), size) for i in range(4)]
     for index in range(classes):
         folder = os.path.join(root, "class_" + str(index))
         os.makedirs(folder, exist_ok=True)
         for number in range(files // classes):
-            with io.open(os.path.join(folder, f"{number:04d}.png"), "wb") as file:
+            with open(os.path.join(folder, f"{number:04d}.png"), "wb") as file:
                 file.write(contents[number % 4])
 
 
@@ -133,7 +136,10 @@ class Pictures(torch.utils.data.Dataset[Any]):
         self._pictures: torch.Tensor | None = None
         self.target_type = arguments.get("target_type", "attr")
         self._few: dict[int, torch.Tensor] = {}
-        run.used("torchvision.datasets." + name, f"{self.count} made-up pictures, {kind.mode} {kind.height} x {kind.width}")
+        run.used(
+            "torchvision.datasets." + name,
+            f"{self.count} made-up pictures, {kind.mode} {kind.height} x {kind.width}",
+        )
 
     def __len__(self) -> int:
         return self.count
@@ -176,7 +182,9 @@ class Pictures(torch.utils.data.Dataset[Any]):
         few = index % 64
         if few not in self._few:
             channels = 1 if self.kind.mode == "L" else 3
-            self._few[few] = media.pixels(run, self.name + str(few), self.kind.height, self.kind.width, channels)
+            self._few[few] = media.pixels(
+                run, self.name + str(few), self.kind.height, self.kind.width, channels
+            )
         return image(self._few[few])
 
     def target(self, index: int) -> Any:

@@ -64,13 +64,17 @@ class Space:
 class Box(Space):
     """Arrays within bounds."""
 
-    def __init__(self, low: Any, high: Any, shape: Any = None, dtype: Any = "float32", seed: Any = None) -> None:
+    def __init__(
+        self, low: Any, high: Any, shape: Any = None, dtype: Any = "float32", seed: Any = None
+    ) -> None:
         module = numpy()
         if shape is None:
             shape = getattr(low, "shape", None) or getattr(high, "shape", None) or ()
         super().__init__(shape, dtype)
         wide = module.full(shape, low, dtype=self.dtype) if module and not getattr(low, "shape", ()) else low
-        tall = module.full(shape, high, dtype=self.dtype) if module and not getattr(high, "shape", ()) else high
+        tall = (
+            module.full(shape, high, dtype=self.dtype) if module and not getattr(high, "shape", ()) else high
+        )
         self.low, self.high = wide, tall
         whole = "int" in str(self.dtype) and self.shape
         self.top = int(torch.as_tensor(self.high).max()) if whole else 255
@@ -81,7 +85,9 @@ class Box(Space):
         shape = self.shape or ()
         if "int" in str(self.dtype):
             kind = torch.uint8 if "uint8" in str(self.dtype) else torch.int64
-            return array(torch.randint(0, max(1, self.top), shape, generator=generator, dtype=kind), self.dtype)
+            return array(
+                torch.randint(0, max(1, self.top), shape, generator=generator, dtype=kind), self.dtype
+            )
         low = torch.as_tensor(self.low, dtype=torch.float64).clamp(-10, 10)
         high = torch.as_tensor(self.high, dtype=torch.float64).clamp(-10, 10)
         values = torch.rand(shape, generator=generator, dtype=torch.float64) * (high - low) + low

@@ -57,7 +57,9 @@ def install(run: context.Run) -> None:
 
     for owner in (torch.nn.Module, torch.optim.Optimizer):
 
-        def load_state(self: Any, state: Any, *args: Any, _real: Any = owner.load_state_dict, **kwargs: Any) -> Any:
+        def load_state(
+            self: Any, state: Any, *args: Any, _real: Any = owner.load_state_dict, **kwargs: Any
+        ) -> Any:
             if isinstance(state, AbsentWeights) or (isinstance(state, dict) and not state):
                 return None
             return _real(self, state, *args, **kwargs)
@@ -75,8 +77,8 @@ def install(run: context.Run) -> None:
             for name in ("pretrained", "weights"):
                 kwargs.pop(name, None)
             return getattr(torchvision.models, model)(**kwargs)
-        run.stop(repository + " is not here and its values are needed")
+        return run.stop(repository + " is not here and its values are needed")
 
     context.replace(torch.hub, "load_state_dict_from_url", from_url)
     context.replace(torch.hub, "load", from_hub)
-    torch.utils.model_zoo.load_url = from_url
+    context.replace(torch.utils.model_zoo, "load_url", from_url)

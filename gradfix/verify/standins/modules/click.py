@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arguments import text_for
 from ..calls import called, reduced_value
 from ..context import run
-from ..arguments import text_for
 
 STRING, INT, FLOAT, BOOL = str, int, float, bool
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..environments import Made, VectorEnv, make as make_one
+from ..environments import Made, VectorEnv
+from ..environments import make as make_one
 from ..spaces import Box
 
 
@@ -25,7 +26,13 @@ def make_gym(task_id: str, **kwargs: Any) -> Any:
 class _Listed(Made):
     def _step(self, action: Any) -> Any:
         observation, reward, ended, cut, info = super()._step(action)
-        return observation, reward, ended, cut, {**info, "elapsed_step": self.elapsed, "reward": reward, "terminated": ended}
+        return (
+            observation,
+            reward,
+            ended,
+            cut,
+            {**info, "elapsed_step": self.elapsed, "reward": reward, "terminated": ended},
+        )
 
 
 def _stacked(name: str) -> Any:

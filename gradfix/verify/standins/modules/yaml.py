@@ -58,7 +58,7 @@ def flow(text: str) -> Any:
 
 def lines(text: str) -> list[tuple[int, str]]:
     """Indentation and content of each line, without comments."""
-    found = []
+    found: list[tuple[int, str]] = []
     for line in text.splitlines():
         bare = re.sub(r"(^|\s)#.*$", "", line).rstrip()
         if bare.strip() and not bare.startswith(("---", "...", "%")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import builtins
 import os
 import struct
 import zlib
@@ -97,7 +97,7 @@ class Image:
 
     def crop(self, box: Any = None) -> Image:
         """The part within left, upper, right, lower; black outside the picture."""
-        left, upper, right, lower = (int(round(edge)) for edge in box or (0, 0, *self.size))
+        left, upper, right, lower = (round(edge) for edge in box or (0, 0, *self.size))
         out = self.pixels.new_zeros((max(0, lower - upper), max(0, right - left), self.pixels.shape[2]))
         top, start = max(upper, 0), max(left, 0)
         part = self.pixels[top : max(lower, 0), start : max(right, 0)]
@@ -114,7 +114,7 @@ class Image:
 
     def rotate(self, angle: float, *args: Any, **kwargs: Any) -> Image:
         """Turned by the nearest quarter that keeps the size."""
-        quarters = int(round(angle / 90)) % 4
+        quarters = round(angle / 90) % 4
         if self.width != self.height:
             quarters -= quarters % 2
         return self._like(torch.rot90(self.pixels, quarters, (0, 1)))
@@ -231,7 +231,7 @@ def open(source: Any, *args: Any, **kwargs: Any) -> Image:
     name = ""
     if isinstance(source, (str, os.PathLike)):
         name = os.path.basename(os.fspath(source))
-        with io.open(source, "rb") as file:
+        with builtins.open(source, "rb") as file:
             data = file.read()
     else:
         data = source.read()
@@ -258,4 +258,6 @@ def _png(data: bytes) -> Image | None:
     rows = torch.frombuffer(bytearray(zlib.decompress(packed)), dtype=torch.uint8).reshape(height, -1)
     if rows[:, 0].any():
         return None
-    return Image(rows[:, 1:].reshape(height, width, channels).clone(), {1: "L", 3: "RGB", 4: "RGBA"}[channels])
+    return Image(
+        rows[:, 1:].reshape(height, width, channels).clone(), {1: "L", 3: "RGB", 4: "RGBA"}[channels]
+    )

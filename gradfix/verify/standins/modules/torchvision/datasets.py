@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
+from ... import media
 from ...context import run
 from ...inert import Inert
 from ...samples import KINDS, Pictures, folder_of_classes, image, pil
-from ... import media
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
@@ -18,7 +18,9 @@ IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tif
 class VisionDataset(torch.utils.data.Dataset[Any]):
     """A data set with transformations."""
 
-    def __init__(self, root: Any = None, transforms: Any = None, transform: Any = None, target_transform: Any = None):
+    def __init__(
+        self, root: Any = None, transforms: Any = None, transform: Any = None, target_transform: Any = None
+    ):
         self.root = root
         self.transforms = transforms
         self.transform = transform
@@ -26,7 +28,9 @@ class VisionDataset(torch.utils.data.Dataset[Any]):
 
 
 def _positional(name: str) -> tuple[str, ...]:
-    third = {"SVHN": "split", "STL10": "split", "CelebA": "split", "EMNIST": "split", "LSUN": "classes"}.get(name, "train")
+    third = {"SVHN": "split", "STL10": "split", "CelebA": "split", "EMNIST": "split", "LSUN": "classes"}.get(
+        name, "train"
+    )
     if name == "FakeData":
         return ("size", "image_size", "num_classes", "transform", "target_transform")
     if name == "STL10":
@@ -45,7 +49,10 @@ def _made(name: str) -> type[Pictures]:
         if name == "FakeData":
             size = arguments.get("image_size", (3, 224, 224))
             kind = kind._replace(
-                train=arguments.get("size", 1000), height=size[1], width=size[2], classes=arguments.get("num_classes", 10)
+                train=arguments.get("size", 1000),
+                height=size[1],
+                width=size[2],
+                classes=arguments.get("num_classes", 10),
             )
         Pictures.__init__(self, name, kind, arguments)
 
@@ -81,7 +88,9 @@ class DatasetFolder(VisionDataset):
         self.loader = loader
         root = os.fspath(root)
         if not os.path.isdir(root):
-            run().used("ImageFolder " + os.path.basename(root.rstrip(os.sep)), "64 made-up pictures in 2 classes")
+            run().used(
+                "ImageFolder " + os.path.basename(root.rstrip(os.sep)), "64 made-up pictures in 2 classes"
+            )
             folder_of_classes(run(), root)
         self.classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
         self.class_to_idx = {name: index for index, name in enumerate(self.classes)}
@@ -90,7 +99,11 @@ class DatasetFolder(VisionDataset):
             for class_name, index in self.class_to_idx.items()
             for above, _, names in sorted(os.walk(os.path.join(root, class_name)))
             for name in sorted(names)
-            if (is_valid_file(os.path.join(above, name)) if is_valid_file else name.lower().endswith(tuple(extensions or ())))
+            if (
+                is_valid_file(os.path.join(above, name))
+                if is_valid_file
+                else name.lower().endswith(tuple(extensions or ()))
+            )
         ]
         self.imgs = self.samples
         self.targets = [label for _, label in self.samples]
@@ -126,7 +139,9 @@ class ImageFolder(DatasetFolder):
 class CocoCaptions(VisionDataset):
     """Pictures with five sentences each."""
 
-    def __init__(self, root: Any, annFile: Any, transform: Any = None, target_transform: Any = None, **kwargs: Any):
+    def __init__(
+        self, root: Any, annFile: Any, transform: Any = None, target_transform: Any = None, **kwargs: Any
+    ):
         super().__init__(root, None, transform, target_transform)
 
     def __len__(self) -> int:

@@ -10,7 +10,9 @@ from typing import Any
 class tqdm:
     """A progress bar that is not drawn."""
 
-    def __init__(self, iterable: Any = None, desc: Any = None, total: Any = None, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, iterable: Any = None, desc: Any = None, total: Any = None, *args: Any, **kwargs: Any
+    ) -> None:
         self.iterable = iterable
         self.desc = desc
         self.total = total
@@ -40,7 +42,9 @@ class tqdm:
     def show(self, *args: Any, **kwargs: Any) -> None:
         """Nothing is shown."""
 
-    set_description = set_postfix = set_description_str = set_postfix_str = close = refresh = clear = reset = show
+    set_description = set_postfix = set_description_str = set_postfix_str = close = refresh = clear = (
+        reset
+    ) = show
     display = unpause = show
 
     @classmethod

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....environments import AtariPreprocessing, Box, ObservationWrapper, Passing, shaped
+from ....environments import AtariPreprocessing, ObservationWrapper, Passing, shaped
+from ....spaces import Box
 
 NoopResetEnv = MaxAndSkipEnv = EpisodicLifeEnv = FireResetEnv = ClipRewardEnv = Passing
 AtariWrapper = AtariPreprocessing

@@ -23,7 +23,9 @@ class ReplayBufferSamples(NamedTuple):
 class ReplayBuffer:
     """Keeps transitions of several environments and draws from them with numpy's generator."""
 
-    def __init__(self, buffer_size: int, observation_space: Any, action_space: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, buffer_size: int, observation_space: Any, action_space: Any, *args: Any, **kwargs: Any
+    ) -> None:
         self.n_envs = kwargs.get("n_envs", 1)
         self.buffer_size = max(buffer_size // self.n_envs, 1)
         self.space, self.action_space = observation_space, action_space
@@ -37,7 +39,7 @@ class ReplayBuffer:
     @property
     def full(self) -> bool:
         """Whether the oldest are being replaced."""
-        return len(self.rows) >= self.buffer_size
+        return bool(len(self.rows) >= self.buffer_size)
 
     def add(self, obs: Any, next_obs: Any, action: Any, reward: Any, done: Any, infos: Any = None) -> None:
         """Keep one transition of each environment."""
@@ -52,7 +54,11 @@ class ReplayBuffer:
         columns = [torch.as_tensor(numpy.stack(column)) for column in zip(*chosen)]
         shape = (batch_size, *self.space.shape)
         observations, following = columns[0].reshape(shape), columns[2].reshape(shape)
-        action, done, reward = columns[1], columns[3].float().reshape(-1, 1), columns[4].float().reshape(-1, 1)
+        action, done, reward = (
+            columns[1],
+            columns[3].float().reshape(-1, 1),
+            columns[4].float().reshape(-1, 1),
+        )
         run().used("stable_baselines3.common.buffers.ReplayBuffer", "a memory of its kind")
         return ReplayBufferSamples(observations, action, following, done, reward)
 

@@ -27,7 +27,9 @@ class BasicBlock(nn.Module):
 
     expansion = 1
 
-    def __init__(self, inplanes: int, planes: int, stride: int = 1, downsample: Any = None, *args: Any, **kwargs: Any):
+    def __init__(
+        self, inplanes: int, planes: int, stride: int = 1, downsample: Any = None, *args: Any, **kwargs: Any
+    ):
         super().__init__()
         self.conv1 = conv3x3(inplanes, planes, stride)
         self.bn1 = nn.BatchNorm2d(planes)
@@ -52,7 +54,13 @@ class Bottleneck(nn.Module):
     expansion = 4
 
     def __init__(
-        self, inplanes: int, planes: int, stride: int = 1, downsample: Any = None, groups: int = 1, base_width: int = 64
+        self,
+        inplanes: int,
+        planes: int,
+        stride: int = 1,
+        downsample: Any = None,
+        groups: int = 1,
+        base_width: int = 64,
     ) -> None:
         super().__init__()
         width = int(planes * (base_width / 64.0)) * groups
@@ -80,7 +88,13 @@ class ResNet(nn.Module):
     """A residual network."""
 
     def __init__(
-        self, block: Any, layers: Any, num_classes: int = 1000, groups: int = 1, width_per_group: int = 64, **kwargs: Any
+        self,
+        block: Any,
+        layers: Any,
+        num_classes: int = 1000,
+        groups: int = 1,
+        width_per_group: int = 64,
+        **kwargs: Any,
     ) -> None:
         super().__init__()
         self.inplanes = 64
@@ -100,7 +114,8 @@ class ResNet(nn.Module):
         downsample = None
         if stride != 1 or self.inplanes != planes * block.expansion:
             downsample = nn.Sequential(
-                conv1x1(self.inplanes, planes * block.expansion, stride), nn.BatchNorm2d(planes * block.expansion)
+                conv1x1(self.inplanes, planes * block.expansion, stride),
+                nn.BatchNorm2d(planes * block.expansion),
             )
         extra = (self.groups, self.base_width) if block.expansion == 4 else ()
         made = [block(self.inplanes, planes, stride, downsample, *extra)]

@@ -22,7 +22,9 @@ LAYERS: dict[int, list[Any]] = {
 class VGG(nn.Module):
     """A VGG network."""
 
-    def __init__(self, features: nn.Module, num_classes: int = 1000, dropout: float = 0.5, **kwargs: Any) -> None:
+    def __init__(
+        self, features: nn.Module, num_classes: int = 1000, dropout: float = 0.5, **kwargs: Any
+    ) -> None:
         super().__init__()
         self.features = features
         self.avgpool = nn.AdaptiveAvgPool2d((7, 7))

@@ -119,7 +119,9 @@ class Pad:
 class RandomCrop:
     """A part somewhere."""
 
-    def __init__(self, size: Any, padding: Any = None, pad_if_needed: bool = False, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, size: Any, padding: Any = None, pad_if_needed: bool = False, *args: Any, **kwargs: Any
+    ) -> None:
         self.size, self.padding, self.needed = F.pair(size), padding, pad_if_needed
 
     def __call__(self, picture: Any) -> Any:
@@ -131,7 +133,9 @@ class RandomCrop:
             picture = F.pad(picture, (short[0], short[1]))
             height, width = F.extent(picture)
         if height < self.size[0] or width < self.size[1]:
-            raise ValueError(f"Required crop size {self.size} is larger than input image size {(height, width)}")
+            raise ValueError(
+                f"Required crop size {self.size} is larger than input image size {(height, width)}"
+            )
         top = int(torch.randint(0, height - self.size[0] + 1, (1,)))
         left = int(torch.randint(0, width - self.size[1] + 1, (1,)))
         return F.crop(picture, top, left, *self.size)
@@ -140,7 +144,9 @@ class RandomCrop:
 class RandomResizedCrop:
     """A part of any shape, at a size."""
 
-    def __init__(self, size: Any, scale: Any = (0.08, 1.0), ratio: Any = (3 / 4, 4 / 3), *args: Any, **kwargs: Any):
+    def __init__(
+        self, size: Any, scale: Any = (0.08, 1.0), ratio: Any = (3 / 4, 4 / 3), *args: Any, **kwargs: Any
+    ):
         self.size, self.scale = F.pair(size), scale
 
     def __call__(self, picture: Any) -> Any:

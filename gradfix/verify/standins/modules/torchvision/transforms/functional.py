@@ -122,7 +122,9 @@ def center_crop(picture: Any, output_size: Any) -> Any:
     return crop(picture, round((height - size[0]) / 2), round((width - size[1]) / 2), *size)
 
 
-def resized_crop(picture: Any, top: int, left: int, height: int, width: int, size: Any, *args: Any, **kwargs: Any) -> Any:
+def resized_crop(
+    picture: Any, top: int, left: int, height: int, width: int, size: Any, *args: Any, **kwargs: Any
+) -> Any:
     """A part at a size."""
     return resize(crop(picture, top, left, height, width), size)
 
