@@ -176,7 +176,8 @@ def looking(run: context.Run, overlay: Overlay) -> None:
                 return real(path, *args, **kwargs)
             place = overlay.reading(text)
             if name == "stat" and not overlay.busy and not overlay.exists(place) and insists(run):
-                made = make_folder(run, overlay, text)
+                kind = os.path.splitext(text)[1]
+                made = make_file(run, overlay, text) if kind else make_folder(run, overlay, text)
                 place = place if made is None else made
             return real(place, *args, **kwargs)
 
@@ -278,18 +279,20 @@ def asked_by_user(run: context.Run, through: tuple[str, ...] = ()) -> bool:
 
 
 def insists(run: context.Run) -> bool:
-    """Whether the user's code asserts that the folder is there that it asks for."""
+    """Whether the user's code gives up if the file or folder is not there that it asks for."""
     asking = sys._getframe(2)
     frame = asking.f_back
-    if asking.f_code.co_name != "isdir" or "genericpath" not in asking.f_code.co_filename:
+    if "genericpath" not in asking.f_code.co_filename:
         return False
     if frame is None or not run.owns(frame):
         return False
     line = frame.f_lineno
-    return any(
-        isinstance(node, ast.Assert) and node.lineno <= line <= (node.end_lineno or line)
-        for node in ast.walk(run.tree(frame.f_code.co_filename))
-    )
+    for node in ast.walk(run.tree(frame.f_code.co_filename)):
+        if isinstance(node, ast.Assert) and node.lineno <= line <= (node.end_lineno or line):
+            return True
+        if isinstance(node, ast.If) and node.lineno <= line <= (node.test.end_lineno or line):
+            return any(isinstance(inner, ast.Raise) for inner in node.body)
+    return False
 
 
 def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:

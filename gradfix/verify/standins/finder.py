@@ -85,7 +85,9 @@ class Finder(importlib.abc.MetaPathFinder):
             )
         except OSError:
             inner = []
-        for folder in [*folders, *inner]:
+        # What a script adds relative to the folder that it is started in, which is mostly its own.
+        added = [os.path.normpath(os.path.join(folders[0], entry)) for entry in sys.path if entry[:1] == "."]
+        for folder in [*folders, *added, *inner]:
             found = importlib.machinery.PathFinder.find_spec(fullname, [folder])
             if found is not None and (found.origin or (not known and holds_code(found))):
                 shown = os.path.relpath(folder, root)

@@ -99,7 +99,17 @@ def change_dataset(module: Any, name: str, kind: samples.Kind) -> None:
     context.replace(owner, "__init__", init)
 
 
-CHANGES: dict[str, Callable[[Any], None]] = {"torchvision.datasets": change_datasets}
+def change_yaml(module: Any) -> None:
+    """``yaml.load(file)`` as it was before a loader had to be named: the safe one."""
+    real = module.load
+
+    def load(stream: Any, Loader: Any = module.SafeLoader) -> Any:
+        return real(stream, Loader)
+
+    context.replace(module, "load", load)
+
+
+CHANGES: dict[str, Callable[[Any], None]] = {"torchvision.datasets": change_datasets, "yaml": change_yaml}
 
 
 def install() -> None:

@@ -6,6 +6,7 @@ import collections
 import collections.abc
 import fractions
 import importlib.util
+import inspect
 import itertools
 import math
 import sys
@@ -33,6 +34,7 @@ def install(run: context.Run, builtins: types.ModuleType) -> None:
     names(run, builtins)
     indexing(run)
     loaders(run)
+    schedulers(run)
     plotting(run)
     if "numpy" in sys.modules:
         arrays(run, sys.modules["numpy"])
@@ -82,6 +84,25 @@ def loaders(run: context.Run) -> None:
         return next(self)
 
     module._BaseDataLoaderIter.next = following  # type: ignore[attr-defined]
+
+
+def schedulers(run: context.Run) -> None:
+    """``verbose`` of a schedule, which some no longer take: it only prints."""
+    for owner in vars(torch.optim.lr_scheduler).values():
+        if inspect.isclass(owner) and "__init__" in vars(owner):
+            parameters = inspect.signature(owner.__init__).parameters
+            if "optimizer" in parameters and "verbose" not in parameters:
+                context.replace(owner, "__init__", without(owner.__init__, "verbose"))
+
+
+def without(real: Any, dropped: str) -> Any:
+    """A function that takes one more keyword and does nothing with it."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        kwargs.pop(dropped, None)
+        return real(*args, **kwargs)
+
+    return call
 
 
 def plotting(run: context.Run) -> None:
