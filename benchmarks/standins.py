@@ -93,6 +93,7 @@ def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
     recording: Recording | None = None
     manner = ""
     why: str | None = ""
+    reasons = []
     for manner in MANNERS:
         try:
             (recording,) = runner.run([Job(path, source, limits=limits, manner=manner)])
@@ -101,9 +102,13 @@ def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
         why = obstacle(recording)
         if why is None:
             break
+        reasons.append(why)
     assert recording is not None
     steps = sum(step.consumes for step in recording.steps)
-    if steps < 2 and not why:
+    if why:
+        # The last manner only differs in sizes; what stopped the run with small ones says more.
+        why = reasons[-2]
+    elif steps < 2:
         why = f"it ended: {recording.ending} {recording.uncaught or ''}"
     return Measured(
         path=str(path),

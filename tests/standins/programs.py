@@ -131,6 +131,18 @@ REACHED: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("environment CartPole-v1",),
     ),
+    "gym as it is now": (
+        program("""
+            import gym
+            env = gym.make("Pendulum-v1")
+            def batch():
+                for _ in range(2):
+                    state, _ = env.reset()
+                    state, reward, ended, cut, info = env.step(env.action_space.sample())
+                return torch.as_tensor(state)[None]
+        """),
+        ("environment Pendulum-v1",),
+    ),
     "gymnasium": (
         program("""
             import gymnasium

@@ -131,10 +131,10 @@ def following(frame: types.FrameType, offset: int = 1) -> dis.Instruction | None
     found = [
         i for i in dis.get_instructions(frame.f_code) if i.opname not in ("CACHE", "EXTENDED_ARG", "NOP")
     ]
-    for index, instruction in enumerate(found):
-        if instruction.offset >= frame.f_lasti:
-            return found[index + offset] if index + offset < len(found) else None
-    return None
+    # During a call the frame may point behind the call itself, at what the interpreter keeps there.
+    done = [index for index, instruction in enumerate(found) if instruction.offset <= frame.f_lasti]
+    wanted = done[-1] + offset if done else len(found)
+    return found[wanted] if wanted < len(found) else None
 
 
 def unpacked(frame: types.FrameType | None) -> int | None:
