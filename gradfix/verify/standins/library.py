@@ -9,6 +9,8 @@ import importlib.util
 import inspect
 import itertools
 import math
+import os
+import re
 import sys
 import time
 import types
@@ -64,7 +66,16 @@ def names(run: context.Run, builtins: Any) -> None:
 
 
 def indexing(run: context.Run) -> None:
-    """``loss.data[0]`` of a tensor without dimensions: its only value."""
+    """``loss.data[0]`` of a tensor without dimensions: its only value.
+
+    Only where the project writes that: with a method of Python's own, torch takes such a tensor for a
+    sequence, and a list of them for one of sequences.
+    """
+    folder = os.path.dirname(run.script)
+    names = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".py")]
+    texts = [run.source, *(context.read(name) for name in names)]
+    if not any(re.search(r"\.data\s*\[0\]", text) for text in texts):
+        return
     real = torch.Tensor.__getitem__
 
     def get(self: torch.Tensor, index: Any) -> Any:

@@ -32,7 +32,8 @@ _NAMES = {
     "numseedsteps replayinitial startepisode numinitialsteps observation startsize learnstartstep "
     "minimalsize minhistory updatestart initsteps numstepsbeforetrain replaystartthreshold",
     MEMORY: "buffersize memorysize replaysize memorycapacity replaycapacity buffercapacity replaybuffersize "
-    "experiencesize capacity replaymemorysize maxbuffersize memory memsize maxmemory maxsize bufferlimit maxreplaysize "
+    "experiencesize capacity replaymemorysize maxbuffersize memory memsize maxmemory maxsize bufferlimit "
+    "maxreplaysize "
     "replaymemory experiencereplaysize bufsize replaybuffer",
 }
 LIMITS = {name: limit for limit, names in _NAMES.items() for name in names.split()}
