@@ -29,10 +29,12 @@ from gradfix import claims
 from gradfix.codemod import Claim
 from gradfix.verify.recording import Recording, Values
 from gradfix.verify.runner import (
+    MANNERS,
     CannotRun,
     Interpreter,
     Job,
     Limits,
+    Manner,
     Runner,
     choose_interpreter,
     runner_for,
@@ -141,10 +143,26 @@ class _Trial:
         self._after = after
         self.seeds = seeds
         self._limits = limits
+        self._manner: Manner = "as it is"
+
+    def settle(self, mistakes: Sequence[Mistake]) -> str | None:
+        """Settle for the first manner in which the original runs; why there is none, if so."""
+        obstacle: str | None = None
+        for manner in MANNERS:
+            self._manner = manner
+            first = self.original(self.seeds[0])
+            found = next((why for m in mistakes if (why := why_not(first, m.claim))), None)
+            if found is None:
+                return None
+            obstacle = obstacle or found
+        self._manner = "as it is"
+        return obstacle
+
+    def _job(self, version: tuple[Path, str], seed: int, *, keep: bool = False, still: bool = False) -> Job:
+        return Job(*version, (), seed, keep, still, limits=self._limits, manner=self._manner)
 
     def _run(self, version: tuple[Path, str], seed: int, **how: bool) -> Recording:
-        job = Job(version[0], version[1], (), seed, limits=self._limits, **how)
-        return self._runner.run([job])[0]
+        return self._runner.run([self._job(version, seed, **how)])[0]
 
     def original(self, seed: int, **how: bool) -> Recording:
         return self._run(self._before, seed, **how)
@@ -158,8 +176,8 @@ class _Trial:
     def prepare(self, repairs: Sequence[Repair]) -> None:
         """Make the runs that are needed in any case, side by side."""
         first = self.seeds[0]
-        jobs = [Job(*self._after, (), seed, limits=self._limits) for seed in self.seeds]
-        jobs += [Job(self._before[0], r.text, (), first, limits=self._limits) for r in repairs]
+        jobs = [self._job(self._after, seed) for seed in self.seeds]
+        jobs += [self._job((self._before[0], repair.text), first) for repair in repairs]
         self._runner.run(jobs)
 
     def judgement(self, verdicts: tuple[Verdict, ...], chosen: Interpreter, seconds: float) -> Judgement:
@@ -180,9 +198,7 @@ class _Trial:
 
 
 def _verdicts(trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repair]) -> list[Verdict]:
-    obstacle = next(
-        (found for m in mistakes if (found := why_not(trial.original(trial.seeds[0]), m.claim))), None
-    )
+    obstacle = trial.settle(mistakes)
     if obstacle is not None:
         return [Verdict("not run", f"the original: {obstacle}") for _ in mistakes]
     trial.prepare(repairs)

@@ -11,7 +11,8 @@ A job is a JSON object: ``path`` (the script's own path), ``source`` (the text t
 place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
 directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``level`` (see the module ``sandbox`` beside
 this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits`` (``steps``,
-``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
+``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``). ``manner``
+says whether what the script lacks gets a stand-in (see ``standins/__init__.py``).
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
@@ -917,6 +918,10 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, lambda *_: recorder.finish("seconds"))
         signal.setitimer(signal.ITIMER_REAL, job["limits"]["seconds"])
+    standins = None
+    if job["manner"] != "as it is":
+        with recorder.bookkeeping():
+            standins = load_standins().install(recorder, job, main)
     with contextlib.ExitStack() as stack:
         if job["keep"]:
             # What is saved is copied, so no later step can reach it, and hooks skip the version check.
@@ -928,13 +933,30 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
             recorder.provenance.raised = recorder.refused
         stack.enter_context(recorder.provenance)
         try:
-            exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
+            code = compile(source, path, "exec", dont_inherit=True)
+            exec(code, main.__dict__, standins and standins.namespace)
+            if standins:
+                standins.after()
         except SystemExit as leaving:
             if leaving.code not in (None, 0):
                 recorder.finish("error", recorder.failed(leaving, "script", where(recorder, leaving)))
         except BaseException as error:
             recorder.finish("error", recorder.failed(error, "script", where(recorder, error)))
     recorder.finish("finished")
+
+
+def load_standins() -> Any:
+    """The package of stand-ins beside this file, under a name that no script uses."""
+    name = "_gradfix_standins"
+    folder = os.path.join(HERE, "standins")
+    spec = importlib.util.spec_from_file_location(
+        name, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+    )
+    assert spec is not None and spec.loader is not None
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[name] = package
+    spec.loader.exec_module(package)
+    return package
 
 
 def where(recorder: Recorder, error: BaseException) -> dict[str, Any]:

@@ -247,6 +247,8 @@ class Recording:
     seconds: float
     output: str = ""
     """The end of what the script printed, standard error last."""
+    standins: tuple[str, ...] = ()
+    """What was missing or reduced, and what the run got in its place."""
 
     @cached_property
     def backwards(self) -> tuple[Backward, ...]:
@@ -527,6 +529,7 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
     loader = _Loader(folder, source)
     events: list[Event] = []
     optimizers: list[Optimizer] = []
+    standins: list[str] = []
     start: dict[str, Any] = {}
     end: dict[str, Any] = {}
     detail = ""
@@ -537,6 +540,8 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
                 start = raw
             case "optimizer":
                 optimizers.append(loader.optimizer(raw, len(optimizers)))
+            case "standin":
+                standins.append(loader.clean(f"{raw['what']}: {raw['gave']}"))
             case "trouble":
                 detail = loader.clean(raw["message"])
             case "end":
@@ -566,6 +571,7 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
         leaves={name: loader.values(entry) for name, entry in end.get("leaves", {}).items()},
         seconds=end.get("seconds", 0.0),
         output=loader.clean(_tail(folder / "stdout.txt") + _tail(folder / "stderr.txt")),
+        standins=tuple(standins),
     )
 
 

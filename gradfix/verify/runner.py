@@ -44,6 +44,12 @@ from gradfix.verify.recording import Backward, Ending, Failure, Recording, load
 PROBE = Path(__file__).with_name("probe.py")
 Outcome = Literal["proved", "refuted", "not run"]
 
+Manner = Literal["as it is", "small", "full"]
+"""How a script is run: with nothing but what it has; with stand-ins for what is missing and with small
+batches; with stand-ins and batches as the script has them."""
+MANNERS: tuple[Manner, ...] = ("as it is", "small", "full")
+"""In the order in which they are tried."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -86,6 +92,7 @@ class Job:
     fake: bool = False
     """Compute nothing: shapes, hashes and errors only, at any size (see ``dataless.py``)."""
     limits: Limits = Limits()
+    manner: Manner = "as it is"
 
     def payload(self, folder: Path) -> dict[str, Any]:
         """The job as the probe reads it."""
@@ -101,6 +108,7 @@ class Job:
             "still": self.still,
             "fake": self.fake,
             "limits": asdict(self.limits),
+            "manner": self.manner,
         }
 
 
@@ -181,6 +189,8 @@ class Evidence:
     """Wall clock of the call that verified it, which may have verified others too."""
     sandbox: str = "none: nothing was run"
     """The level of the sandbox that the runs were in (see :mod:`gradfix.verify.sandbox`)."""
+    standins: tuple[str, ...] = ()
+    """What was replaced in all runs alike, and by what."""
 
     def to_json(self) -> dict[str, Any]:
         """The evidence as JSON data, in the order and under the names of the fields here.
@@ -199,6 +209,7 @@ class Evidence:
             for run in self.runs
             if run.seed == first and run.version in ("before", "after")
         ]
+        shown += [f"{'replaced':<12}{one}" for one in self.standins]
         shown += [f"{check.verdict:<12}{check.detail}" for check in self.checks]
         if self.runs:
             shown.append(f"{'sandbox':<12}{self.sandbox}")
@@ -677,13 +688,25 @@ def verify_rewrites(
 
 
 def _verify(
-    trials: Sequence[_Trial], interpreter: Interpreter, total: float, allow_unsandboxed: bool
+    given: Sequence[_Trial], interpreter: Interpreter, total: float, allow_unsandboxed: bool
 ) -> list[Evidence]:
+    """Verify each trial in the first manner in which its original runs, else as it is."""
+    trials = list(given)
     started = time.monotonic()
     try:
         with runner_for(interpreter.executable, total, allow_unsandboxed) as runner:
             # The originals first: for one that cannot be run, nothing else needs to be.
-            runner.run(trial.before(trial.seeds[0]) for trial in trials)
+            for manner in MANNERS:
+                waiting = [
+                    number
+                    for number, trial in enumerate(trials)
+                    if manner == "as it is" or trial.obstacle(runner, exact=False)
+                ]
+                attempts = {number: replace(trials[number], manner=manner) for number in waiting}
+                runner.run(attempt.before(attempt.seeds[0]) for attempt in attempts.values())
+                for number, attempt in attempts.items():
+                    if manner == "as it is" or not attempt.obstacle(runner, exact=False):
+                        trials[number] = attempt
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
             runner.run(job for trial in runnable for _, job in trial.versions(runner))
             found = [replace(trial.evidence(runner), sandbox=str(runner.level)) for trial in trials]
@@ -758,12 +781,17 @@ class _Trial:
     args: tuple[str, ...]
     seeds: tuple[int, ...]
     limits: Limits
+    manner: Manner = "as it is"
 
     def before(self, seed: int, **how: bool) -> Job:
-        return Job(self.rewrite.path, self.rewrite.before, self.args, seed, limits=self.limits, **how)
+        return self.job(self.rewrite.before, seed, **how)
 
     def after(self, seed: int, **how: bool) -> Job:
-        return Job(self.rewrite.path, self.rewrite.after, self.args, seed, limits=self.limits, **how)
+        return self.job(self.rewrite.after, seed, **how)
+
+    def job(self, source: str, seed: int, **how: bool) -> Job:
+        """A run of one of the texts, in the manner of this trial."""
+        return Job(self.rewrite.path, source, self.args, seed, limits=self.limits, manner=self.manner, **how)
 
     def reference(self, seed: int, **how: bool) -> Job:
         return self.before(seed, keep=True, **how)
@@ -808,11 +836,17 @@ class _Trial:
             versions += zip(("reference, weights held still", "after, weights held still"), self.still())
         return versions
 
-    def obstacle(self, runner: Runner) -> str | None:
-        """Why the original could not be run far enough, if so."""
+    def obstacle(self, runner: Runner, exact: bool = True) -> str | None:
+        """Why the original could not be run far enough, if so.
+
+        Without ``exact`` it is enough that it gets to a gradient and to no error but autograd's: a
+        claim that it then does not bear out is no reason to try it in another manner.
+        """
         seed, large = self.seeds[0], self.too_large(runner)
         (recording,) = runner.run([self.before(seed, fake=large)])
         found = why_not(recording, self.rewrite.claim)
+        if not exact and found is not None and obstacle(recording) is None and recording.uncaught is None:
+            return None
         if found is not None and large:
             (earnest,) = runner.run([self.before(seed)])
             found = why_not(earnest, self.rewrite.claim) or f"{TOO_LARGE}: {found}"
@@ -833,9 +867,10 @@ class _Trial:
         python, torch = recordings[0].python, recordings[0].torch
         if blocked:
             return Evidence("not run", blocked, (), runs, python, "", torch, self.seeds)
+        standins = recordings[0].standins
         checks = tuple(replace(one, detail=self.relative(one.detail)) for one in self.checks(runner))
         outcome, reason = self.judge(runner, checks)
-        return Evidence(outcome, reason, checks, runs, python, "", torch, self.seeds)
+        return Evidence(outcome, reason, checks, runs, python, "", torch, self.seeds, standins=standins)
 
     def checks(self, runner: Runner) -> list[Check]:
         """The checks of all seeds, merged."""
@@ -938,23 +973,32 @@ def disagreement(earnest: Recording, fake: Recording) -> str | None:
 
 def why_not(before: Recording, claim: Claim) -> str | None:
     """One sentence on why the original did not run far enough to compare anything, if so."""
+    stopped = obstacle(before)
+    if stopped is not None or before.crash is not None:
+        return stopped
+    if before.uncaught is not None and claim.raises is not None:
+        return _obstacle(before.uncaught, before)
+    if claim.raises is not None and before.ending != "finished":
+        return f"{claim.raises} was not raised within the budget (the original {before.ran()})"
+    return None
+
+
+def obstacle(before: Recording) -> str | None:
+    """One sentence on why a run did not get to a gradient, if so."""
     if before.ending == "trouble":
         if before.detail.startswith(("the sandbox ", "the record ")):
             return before.detail
         return f"gradfix's recorder failed: {before.detail.strip().splitlines()[-1]}"
     if before.crash is not None:
         return None
-    error = before.uncaught
-    if error is not None and (claim.raises is not None or not before.backwards):
-        return _obstacle(error, before)
+    if not before.backwards and before.uncaught is not None:
+        return _obstacle(before.uncaught, before)
     if not before.backwards:
         if before.ending == "finished":
             return "no backward call happened"
         if before.ending == "seconds":
             return "the time was spent before the first backward call"
         return f"it stopped before the first backward call: {before.detail or before.ending}"
-    if claim.raises is not None and before.ending != "finished":
-        return f"{claim.raises} was not raised within the budget (the original {before.ran()})"
     return None
 
 
@@ -962,6 +1006,8 @@ def _obstacle(error: Failure, before: Recording) -> str:
     """What a script needed and did not have."""
     where = str(error.place)
     message = error.message.splitlines()[0] if error.message else ""
+    if error.type == "NeedsValues":
+        return f"{message} at {where}"
     if error.type == "ModuleNotFoundError":
         return f"{where} imports {error.missing or message}, which the interpreter does not have"
     if error.type == "FileNotFoundError":

@@ -1,0 +1,166 @@
+"""How many training scripts get to their optimizer steps without their data, and how fast.
+
+    python benchmarks/standins.py FOLDER_OR_LIST... [--python EXE] [--seconds N] [--json FILE]
+
+Each argument is a folder, of which the training scripts are taken, or a text file with a path on
+each line. A training script is a Python file that parses, imports torch, calls ``.backward(`` and
+``.step(`` in its own text, and has ``if __name__`` or a backward call outside any function.
+
+Each script is run as verification runs it (``gradfix.verify.runner``): as it stands, then with
+stand-ins, with the first manner of running that gets to a gradient. A script counts as reached when
+two optimizer steps consumed gradients. The seconds are those of all its runs, without the import of
+torch, which the runs share. This repository holds none of the scripts that were measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from gradfix.verify.recording import Recording
+from gradfix.verify.runner import (
+    MANNERS,
+    CannotRun,
+    Interpreter,
+    Job,
+    Limits,
+    Runner,
+    choose_interpreter,
+    obstacle,
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What became of one script."""
+
+    path: str
+    steps: int
+    """Optimizer steps that consumed a gradient."""
+    backwards: int
+    manner: str
+    seconds: float
+    why: str
+    standins: list[str]
+
+
+def main() -> None:
+    """Measure and print one line a script, then the totals."""
+    parser = argparse.ArgumentParser(description="Runs training scripts with stand-ins.")
+    parser.add_argument("scripts", metavar="FOLDER_OR_LIST", nargs="+", type=Path)
+    parser.add_argument("--python", metavar="EXE", default=sys.executable)
+    parser.add_argument("--seconds", metavar="N", type=float, default=20.0, help="for one run")
+    parser.add_argument("--json", metavar="FILE", type=Path)
+    options = parser.parse_args()
+    interpreter = choose_interpreter(Path.cwd() / "script.py", options.python)
+    if not isinstance(interpreter, Interpreter):
+        sys.exit(interpreter)
+    limits = Limits(steps=4, backwards=20, seconds=options.seconds)
+    found = []
+    with Runner(interpreter.executable, workers=1, total=1e9) as runner:
+        for path in dict.fromkeys(script for given in options.scripts for script in scripts(given)):
+            measured = measure(runner, path, limits)
+            found.append(measured)
+            print(
+                f"{'ok  ' if measured.steps >= 2 else 'FAIL'} {measured.seconds:5.1f} s "
+                f"{measured.steps} steps, {measured.backwards} backwards, {measured.manner:<9} {path}"
+                + (f"\n     {measured.why}" if measured.why else ""),
+                flush=True,
+            )
+    if options.json:
+        options.json.write_text(json.dumps([asdict(one) for one in found], indent=1))
+    reached = [one for one in found if one.steps >= 2]
+    share = len(reached) / max(1, len(found))
+    print(f"{len(reached)} of {len(found)} reached two optimizer steps ({share:.0%})")
+    print(f"{sum(one.backwards > 0 for one in found)} reached a backward call")
+    if found:
+        print(f"median of all {statistics.median(one.seconds for one in found):.1f} s")
+    if reached:
+        print(f"median of those that reached {statistics.median(one.seconds for one in reached):.1f} s")
+
+
+def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
+    """Run one script in the manners that verification tries."""
+    started = time.monotonic()
+    source = path.read_text(encoding="utf-8-sig", errors="replace")
+    recording: Recording | None = None
+    manner = ""
+    why: str | None = ""
+    reasons = []
+    for manner in MANNERS:
+        try:
+            (recording,) = runner.run([Job(path, source, limits=limits, manner=manner)])
+        except CannotRun as error:
+            return Measured(str(path), 0, 0, manner, time.monotonic() - started, str(error), [])
+        why = obstacle(recording)
+        if why is None:
+            break
+        reasons.append(why)
+    assert recording is not None
+    steps = sum(step.consumes for step in recording.steps)
+    if why:
+        # The last manner only differs in sizes; what stopped the run with small ones says more.
+        why = reasons[-2]
+    elif steps < 2:
+        why = f"it ended: {recording.ending} {recording.uncaught or ''}"
+    return Measured(
+        path=str(path),
+        steps=steps,
+        backwards=len(recording.backwards),
+        manner=manner,
+        seconds=time.monotonic() - started,
+        why=why or "",
+        standins=list(recording.standins),
+    )
+
+
+def scripts(given: Path) -> Iterator[Path]:
+    """The training scripts that an argument names."""
+    if given.is_file() and given.suffix == ".txt":
+        for line in given.read_text().splitlines():
+            if line.strip():
+                yield Path(line.strip())
+    elif given.is_file():
+        yield given
+    else:
+        yield from (path for path in sorted(given.rglob("*.py")) if path.is_file() and trains(path))
+
+
+def trains(path: Path) -> bool:
+    """Whether a file is an entry point that trains: see the module's docstring."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return False
+    nodes = list(ast.walk(tree))
+    imports = any(
+        (isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "torch" for alias in node.names))
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "torch")
+        for node in nodes
+    )
+    if not (imports and _calls(tree, "backward") and _calls(tree, "step")):
+        return False
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return any(
+        (isinstance(node, ast.If) and "__name__" in ast.dump(node.test))
+        or (not isinstance(node, functions) and _calls(node, "backward"))
+        for node in tree.body
+    )
+
+
+def _calls(tree: ast.AST, method: str) -> bool:
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method
+        for node in ast.walk(tree)
+    )
+
+
+if __name__ == "__main__":
+    main()

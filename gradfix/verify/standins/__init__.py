@@ -1,0 +1,58 @@
+"""Stand-ins for what a training script lacks: modules, data, downloads, weights, arguments, CUDA.
+
+This package runs in the USER's interpreter, loaded by path by ``probe.py`` under the name
+``_gradfix_standins``: standard library and torch only, syntax of Python 3.9. :func:`install` puts it
+around one run. Four rules keep a proof honest:
+
+* A stand-in acts only where something is missing, except that the manner ``small`` also reduces sizes
+  that scripts name themselves (``batch_size``, ``learning_starts``, ...).
+* What it gives depends on the seed of the run and on what was asked for, and on nothing else; it draws
+  from generators of its own, never from the script's. The version before a rewrite and the one after
+  it therefore see the same.
+* What cannot be known is not made up: a value of an unknown module that gets into a tensor, into a
+  number or into a condition ends the run with :class:`~.context.NeedsValues`.
+* Every stand-in that was used is an event of the recording, once.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import types
+from collections.abc import MutableMapping
+from typing import Any
+
+from . import arguments, calls, context, cuda, files, finder, installed, library, processes, sizes, weights
+
+
+class Standins:
+    """What :func:`install` put around a run."""
+
+    def __init__(self, run: context.Run, main: types.ModuleType) -> None:
+        self.run = run
+        self.main = main
+        self.namespace: MutableMapping[str, Any] | None = (
+            sizes.Namespace(run, main.__dict__) if run.small else None
+        )
+
+    def after(self) -> None:
+        """Do what the script left to do at its end: its processes, and what nobody called."""
+        processes.run_waiting()
+        calls.call_what_nobody_called(self.run, self.main)
+
+
+def install(recorder: Any, job: dict[str, Any], main: types.ModuleType) -> Standins:
+    """Put the stand-ins around the run of ``main``, whose recorder is ``recorder``."""
+    run = context.Run(recorder, job)
+    context.current = run
+    files.install(run)
+    arguments.install(run)
+    cuda.install(run)
+    processes.install(run)
+    library.install(run, builtins)
+    weights.install(run)
+    sizes.install(run)
+    installed.install()
+    sys.meta_path.insert(0, finder.Inner())
+    sys.meta_path.append(finder.Finder(run))
+    return Standins(run, main)

@@ -1,0 +1,183 @@
+"""Command lines: what a script requires and was not given.
+
+A value is derived from the argument's choices, its type, what the code compares it with, or its
+name; a folder of data is a folder in the run's own temporary folder, which does not exist (see
+``files``). A file of settings is one of the project's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import functools
+import os
+import re
+from typing import Any
+
+from . import context, sizes
+
+PATH = re.compile(
+    r"dir|path|root|folder|file|ckpt|checkpoint|data|save|out|log|list|csv|corpus|src|tgt", re.I
+)
+DATA = re.compile(
+    r"^(data|dataset|train|img|image|img_)_?(root|dir|path|folder|file)s?$|^data$|^dataroot$|^root$", re.I
+)
+TRAINING = re.compile(r"^(do_|is_|run_)?train(ing)?$", re.I)
+"""Switches without which a script only does something else."""
+SETTINGS = re.compile(r"config|cfg|yaml|yml|hparams|^opt$|params_file", re.I)
+
+
+def install(run: context.Run) -> None:
+    """Fill in what argument parsers would refuse to go without."""
+
+    def parse(self: Any, args: Any = None, namespace: Any = None) -> Any:
+        given = {} if args else supply(run, self)
+        found, rest = original(self, args, namespace)
+        for name, value in given.items():
+            if getattr(found, name, None) in (None, "", False):
+                setattr(found, name, value)
+                run.used("argument " + name, repr(value))
+        if run.small:
+            for name, value in vars(found).items():
+                setattr(found, name, sizes.reduced(run, "argument " + name, name, value))
+        return found, rest
+
+    original = context.replace(argparse.ArgumentParser, "parse_known_args", parse)
+
+
+def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
+    """Values for what is required or obviously needed; nothing of it is required any more."""
+    given: dict[str, Any] = {}
+    groups = getattr(parser, "_mutually_exclusive_groups", [])
+    for group in groups:
+        group.required = False
+    for action in parser._actions:
+        if isinstance(action, argparse._StoreTrueAction) and TRAINING.match(action.dest):
+            given[action.dest] = True
+        wanted = action.required or (
+            takes_one(action) and action.default in (None, "") and needed(run, action)
+        )
+        if not wanted or isinstance(action, argparse._HelpAction):
+            continue
+        if isinstance(action, argparse._SubParsersAction):
+            continue
+        if not action.option_strings and action.nargs in ("?", "*"):
+            continue
+        given[action.dest] = value_of(run, action)
+        action.required = False
+        if not action.option_strings:
+            action.nargs = "?"
+    return given
+
+
+def takes_one(action: argparse.Action) -> bool:
+    """Whether an option takes one value."""
+    return isinstance(action, argparse._StoreAction) and action.nargs is None
+
+
+def needed(run: context.Run, action: argparse.Action) -> bool:
+    """Whether an option that has no value is used as if it always had one."""
+    if action.type in (None, str) and action.default is None and DATA.match(action.dest):
+        return True
+    return action.dest in used_without_question(run.tree(run.script))
+
+
+@functools.cache
+def used_without_question(tree: ast.Module) -> frozenset[str]:
+    """The attributes of settings that a script computes with, and never asks whether they are there.
+
+    To compute with one is to add or join it, to open it, or to compare it with a text; to ask is to use
+    it as a condition or to compare it with ``None``.
+    """
+    used: set[str] = set()
+    asked: set[str] = set()
+    for node in ast.walk(tree):
+        tests: list[ast.expr] = []
+        uses: list[ast.expr] = []
+        if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)):
+            tests = [node.test]
+        elif isinstance(node, ast.BoolOp):
+            tests = node.values
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            tests = [node.operand]
+        elif isinstance(node, ast.Compare):
+            literals = [other.value for other in node.comparators if isinstance(other, ast.Constant)]
+            if None in literals:
+                tests = [node.left]
+            elif literals:
+                uses = [node.left]
+        elif isinstance(node, ast.BinOp):
+            uses = [node.left, node.right]
+        elif isinstance(node, ast.Call):
+            if ast.unparse(node.func).rpartition(".")[2] in (
+                "open",
+                "join",
+                "listdir",
+                "int",
+                "float",
+                "range",
+            ):
+                uses = node.args
+        asked.update(test.attr for test in tests if isinstance(test, ast.Attribute))
+        used.update(use.attr for use in uses if isinstance(use, ast.Attribute))
+    return frozenset(used - asked)
+
+
+def value_of(run: context.Run, action: argparse.Action) -> Any:
+    """A value that an argument accepts."""
+    if isinstance(action, (argparse._StoreTrueAction, argparse._StoreFalseAction)):
+        return action.default
+    text = text_for(run, action.dest, action.choices, action.type)
+    value: Any = text
+    if callable(action.type):
+        try:
+            value = action.type(text)
+        except (TypeError, ValueError, argparse.ArgumentTypeError, OSError):
+            value = text
+    count = action.nargs if isinstance(action.nargs, int) else None
+    if count is not None:
+        return [value] * count
+    return [value] if action.nargs in ("+", "*") else value
+
+
+def text_for(run: context.Run, name: str, choices: Any = None, kind: Any = None) -> str:
+    """What a person might have typed for the argument ``name``."""
+    if choices:
+        return str(next(iter(choices)))
+    if kind in (int, float):
+        return "0" if re.search(r"seed|rank|gpu|device|verbose|debug|start|resume", name, re.I) else "2"
+    compared = compared_with(run, name)
+    if compared is not None:
+        return compared
+    if SETTINGS.search(name):
+        found = settings(run)
+        if found is not None:
+            return found
+    if PATH.search(name):
+        return os.path.join(run.cwd, "given", name)
+    return name
+
+
+def compared_with(run: context.Run, name: str) -> str | None:
+    """The first text that the script compares ``args.name`` with."""
+    for node in ast.walk(run.tree(run.script)):
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == name:
+            for other in ast.walk(node.comparators[0]):
+                if isinstance(other, ast.Constant) and isinstance(other.value, str) and other.value:
+                    return other.value
+    return None
+
+
+def settings(run: context.Run) -> str | None:
+    """A file of settings in the project: near the script, and called a default if one is."""
+    found: list[tuple[int, int, str]] = []
+    for distance, folder in enumerate(run.folders()):
+        for above, inner, names in os.walk(folder):
+            inner[:] = sorted(one for one in inner if one[0] != ".")[:50]
+            for name in names:
+                if name.endswith((".yaml", ".yml", ".json")) and not name.startswith((".", "package")):
+                    usual = not re.search(r"default|base|train|config", name, re.I)
+                    found.append((distance, usual, os.path.join(above, name)))
+            if len(found) > 200:
+                break
+    return min(found)[2] if found else None

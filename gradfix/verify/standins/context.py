@@ -1,0 +1,172 @@
+"""What all stand-ins of one run share: its seed, its folders, its log, and a look at who calls."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import hashlib
+import os
+import sys
+import types
+from typing import Any, NoReturn
+
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class NeedsValues(Exception):
+    """The run needs values that no stand-in can know; the message says whose."""
+
+
+class Run:
+    """One run of one script, as its stand-ins see it."""
+
+    def __init__(self, recorder: Any, job: dict[str, Any]) -> None:
+        self.recorder = recorder
+        self.seed: int = job["seed"]
+        self.small: bool = job["manner"] == "small"
+        self.root: str = job["root"]
+        self.script: str = job["path"]
+        self.source: str = job["source"]
+        self.cwd: str = os.path.join(os.path.realpath(job["folder"]), "cwd")
+        self.folder = os.path.realpath(job["folder"])
+        self.modern_gym = False
+        """Whether environments answer as gymnasium's do: a reset gives two values, a step five."""
+        self._told: set[str] = set()
+
+    def used(self, what: str, gave: str) -> None:
+        """Record, once for each ``what``, that a stand-in was used and what it gave."""
+        if what not in self._told:
+            self._told.add(what)
+            self.recorder.emit("standin", what=what, gave=gave)
+
+    def stop(self, message: str) -> NoReturn:
+        """End the run on the spot, which no ``except:`` of the script can prevent.
+
+        In a process that the script forked there is nothing to end but that process.
+        """
+        error = NeedsValues(message)
+        if os.getpid() == self.recorder.pid:
+            self.recorder.finish("error", self.recorder.failed(error, "script", self.recorder.here()))
+        raise error
+
+    def generator(self, *about: object) -> torch.Generator:
+        """A generator whose numbers depend on the seed of the run and on ``about`` only."""
+        text = repr((self.seed, *about)).encode()
+        number = int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big")
+        return torch.Generator(device="cpu").manual_seed(number)
+
+    def owns(self, frame: types.FrameType) -> bool:
+        """Whether a frame belongs to the script or to its project."""
+        name = frame.f_code.co_filename
+        return name == self.script or bool(self.recorder.in_project(name))
+
+    def caller(self) -> types.FrameType | None:
+        """The innermost frame of the user's code."""
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None and not self.owns(frame):
+            frame = frame.f_back
+        return frame
+
+    def folders(self) -> list[str]:
+        """The project's folders from the script's own up to its root, nearest first."""
+        found = [os.path.dirname(self.script)]
+        root = os.path.abspath(self.root)
+        while found[-1] != root and found[-1].startswith(root + os.sep):
+            found.append(os.path.dirname(found[-1]))
+        return found
+
+    def text(self, filename: str) -> str:
+        """The text of a file of the project; the script's is the one that runs."""
+        if filename == self.script:
+            return self.source
+        return read(filename)
+
+    def tree(self, filename: str) -> ast.Module:
+        """The parsed text of a file of the project, empty if it does not parse."""
+        return parse(self.text(filename))
+
+
+current: Run | None = None
+"""The run of this process (a process runs one job)."""
+
+
+def run() -> Run:
+    """The run of this process."""
+    assert current is not None
+    return current
+
+
+@functools.cache
+def read(filename: str) -> str:
+    """The text of a source file, empty if it cannot be read."""
+    try:
+        with open(filename, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+@functools.cache
+def parse(text: str) -> ast.Module:
+    """The tree of a source text, empty if it does not parse."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
+def caller_of_standins(run: Run) -> types.FrameType | None:
+    """The frame that called into the stand-ins, if it is the user's code."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(HERE):
+        frame = frame.f_back
+    return frame if frame is not None and run.owns(frame) else None
+
+
+def following(frame: types.FrameType, offset: int = 1) -> dis.Instruction | None:
+    """The instruction that comes ``offset`` after the one that a frame executes."""
+    found = [
+        i for i in dis.get_instructions(frame.f_code) if i.opname not in ("CACHE", "EXTENDED_ARG", "NOP")
+    ]
+    # During a call the frame may point behind the call itself, at what the interpreter keeps there.
+    done = [index for index, instruction in enumerate(found) if instruction.offset <= frame.f_lasti]
+    wanted = done[-1] + offset if done else len(found)
+    return found[wanted] if wanted < len(found) else None
+
+
+def unpacked(frame: types.FrameType | None) -> int | None:
+    """Into how many names the value is unpacked that the call in ``frame`` returns, if it is.
+
+    A function that only returns the value is looked through.
+    """
+    while frame is not None:
+        instruction = following(frame)
+        if instruction is None:
+            return None
+        if instruction.opname == "UNPACK_SEQUENCE":
+            return int(instruction.argval)
+        if instruction.opname != "RETURN_VALUE":
+            return None
+        frame = frame.f_back
+    return None
+
+
+def unpacking(frame: types.FrameType) -> int | None:
+    """Into how many names ``frame`` is unpacking a value at this moment, if it is."""
+    instruction = following(frame, 0)
+    if instruction is not None and instruction.opname == "UNPACK_SEQUENCE":
+        return int(instruction.argval)
+    return None
+
+
+def replace(owner: Any, name: str, wrapper: Any) -> Any:
+    """Put ``wrapper`` in the place of ``owner.name`` and return what was there."""
+    original = getattr(owner, name)
+    functools.update_wrapper(wrapper, original)
+    # Whoever asks for the source of a function would otherwise find something built in.
+    del wrapper.__wrapped__
+    setattr(owner, name, wrapper)
+    return original

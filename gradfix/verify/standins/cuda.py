@@ -1,0 +1,204 @@
+"""CUDA on a machine without it: everything happens on the CPU, and nothing else is different.
+
+``torch.cuda.is_available()`` keeps saying no, as a script that asks has another way ready. One that
+does not ask gets tensors on the CPU wherever it says ``cuda``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import torch
+
+from . import context
+
+FACTORIES = (
+    "zeros ones empty full rand randn randint randperm arange range linspace logspace eye tensor as_tensor "
+    "zeros_like ones_like empty_like full_like rand_like randn_like randint_like normal scalar_tensor "
+    "from_file sparse_coo_tensor empty_strided asarray tril_indices triu_indices hann_window hamming_window "
+    "bartlett_window blackman_window kaiser_window load complex polar Generator"
+).split()
+METHODS = "new_tensor new_zeros new_ones new_empty new_full".split()
+ACCELERATORS = ("cuda", "mps", "xpu", "hip", "npu")
+
+
+def accelerator(device: Any) -> bool:
+    """Whether a device, or what names one, is an accelerator."""
+    if isinstance(device, torch.device):
+        return device.type in ACCELERATORS
+    return isinstance(device, str) and device.split(":")[0] in ACCELERATORS
+
+
+def install(run: context.Run) -> None:
+    """Send to the CPU what is sent to an accelerator."""
+    if torch.cuda.is_available():
+        return
+    moves(run)
+    factories(run)
+    queries(run)
+    modules(run)
+
+
+def cpu(run: context.Run, device: Any) -> Any:
+    """The device to use in place of ``device``."""
+    if accelerator(device):
+        run.used(str(device).split(":")[0], "the CPU")
+        return torch.device("cpu")
+    return device
+
+
+def moves(run: context.Run) -> None:
+    """``cuda``, ``to``, ``type`` and ``pin_memory`` of tensors, modules and packed sequences."""
+
+    def stay(self: Any, *args: Any, **kwargs: Any) -> Any:
+        run.used("cuda", "the CPU")
+        return self
+
+    def pin(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self
+
+    for owner in (torch.Tensor, torch.nn.Module, torch.nn.utils.rnn.PackedSequence, torch.UntypedStorage):
+        context.replace(owner, "cuda", stay)
+    context.replace(torch.Tensor, "pin_memory", pin)
+
+    for owner in (torch.Tensor, torch.nn.Module, torch.nn.utils.rnn.PackedSequence):
+
+        def to(self: Any, *args: Any, _real: Any = owner.to, **kwargs: Any) -> Any:
+            # A number stands for an accelerator's index.
+            args = tuple(
+                cpu(run, "cuda") if type(one) is int and index == 0 else cpu(run, one)
+                for index, one in enumerate(args)
+            )
+            if "device" in kwargs:
+                device = kwargs["device"]
+                kwargs["device"] = cpu(run, "cuda" if type(device) is int else device)
+            return _real(self, *args, **kwargs)
+
+        context.replace(owner, "to", to)
+
+    def kind(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], str):
+            args = (args[0].replace("torch.cuda.", "torch."), *args[1:])
+        return real_type(self, *args, **kwargs)
+
+    real_type = context.replace(torch.Tensor, "type", kind)
+
+
+def factories(run: context.Run) -> None:
+    """The ``device`` of functions that make tensors, and ``torch.load``."""
+
+    def here(real: Any) -> Any:
+        def make(*args: Any, **kwargs: Any) -> Any:
+            for name in ("device", "map_location"):
+                if name in kwargs:
+                    kwargs[name] = cpu(run, kwargs[name])
+            return real(*args, **kwargs)
+
+        return make
+
+    for name in FACTORIES:
+        if name != "Generator" and hasattr(torch, name):
+            context.replace(torch, name, here(getattr(torch, name)))
+    for name in METHODS:
+        context.replace(torch.Tensor, name, here(getattr(torch.Tensor, name)))
+    for name in (
+        "FloatTensor",
+        "DoubleTensor",
+        "LongTensor",
+        "IntTensor",
+        "ByteTensor",
+        "HalfTensor",
+        "BoolTensor",
+        "ShortTensor",
+    ):
+        setattr(torch.cuda, name, getattr(torch, name))
+    real_default = torch.set_default_tensor_type
+
+    def default(kind: Any) -> None:
+        real_default(kind.replace("torch.cuda.", "torch.") if isinstance(kind, str) else kind)
+
+    context.replace(torch, "set_default_tensor_type", default)
+    if hasattr(torch, "set_default_device"):
+        real_device = torch.set_default_device
+        context.replace(torch, "set_default_device", lambda device: real_device(cpu(run, device)))
+
+
+class Stream:
+    """A stream or an event of which there is only one."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+    def elapsed_time(self, other: Any) -> float:
+        """Milliseconds."""
+        return 1.0
+
+    def query(self) -> bool:
+        """Whether all work is done."""
+        return True
+
+    def record(self, *args: Any) -> None:
+        """Nothing is left to wait for."""
+
+    wait = wait_stream = wait_event = synchronize = record_event = record
+
+
+class Properties:
+    """What a device would say of itself."""
+
+    name = "CPU"
+    major, minor = 0, 0
+    total_memory = 1 << 30
+    multi_processor_count = 1
+
+
+def queries(run: context.Run) -> None:
+    """Functions of ``torch.cuda`` that raise on a machine without it."""
+    nothing: Any = lambda *args, **kwargs: None  # noqa: E731
+    zero: Any = lambda *args, **kwargs: 0  # noqa: E731
+    for name in (
+        "set_device",
+        "synchronize",
+        "empty_cache",
+        "reset_peak_memory_stats",
+        "init",
+        "ipc_collect",
+    ):
+        context.replace(torch.cuda, name, nothing)
+    for name in ("current_device", "memory_allocated", "max_memory_allocated", "memory_reserved"):
+        context.replace(torch.cuda, name, zero)
+    for name in ("get_rng_state", "get_rng_state_all", "set_rng_state", "set_rng_state_all"):
+        context.replace(torch.cuda, name, lambda *args, **kwargs: torch.zeros(0, dtype=torch.uint8))
+    for name in ("device", "device_of", "stream"):
+        context.replace(torch.cuda, name, lambda *args, **kwargs: contextlib.nullcontext())
+    context.replace(torch.cuda, "get_device_name", lambda *args: "CPU")
+    context.replace(torch.cuda, "get_device_capability", lambda *args: (0, 0))
+    context.replace(torch.cuda, "get_device_properties", lambda *args: Properties())
+    context.replace(torch.cuda, "mem_get_info", lambda *args: (1 << 30, 1 << 30))
+    torch.cuda.Stream = Stream  # type: ignore[assignment,misc]
+    torch.cuda.Event = Stream  # type: ignore[assignment,misc]
+    context.replace(torch.cuda, "current_stream", lambda *args: Stream())
+    context.replace(torch.cuda, "default_stream", lambda *args: Stream())
+
+
+def modules(run: context.Run) -> None:
+    """``DataParallel`` over devices that are not there: over none."""
+    real = torch.nn.DataParallel.__init__
+
+    def init(self: Any, module: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
+        real(self, module, None, None, dim)
+
+    context.replace(torch.nn.DataParallel, "__init__", init)
+
+    def parallel(module: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        inputs = inputs if isinstance(inputs, tuple) else (inputs,)
+        return module(*inputs)
+
+    torch.nn.parallel.data_parallel = parallel

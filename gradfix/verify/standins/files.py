@@ -1,0 +1,389 @@
+"""Files: where a script's relative paths lead, where its writing goes, and data that is not there.
+
+The working directory of a run is an empty temporary folder. A relative path that does not exist there
+is looked for in the folders of the project; what is written outside the temporary folder goes into it,
+and is found there again. Data that does not exist is made, where its kind is known from its name:
+pictures, sounds, text. What is in a table or an array nobody can know: opening one fails as it would.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import gzip
+import io
+import os
+import shutil
+import sys
+import types
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from . import context, media
+
+TEXT = (".txt", ".text", ".tokens", ".raw", ".en", ".de", ".fr", ".src", ".tgt")
+
+
+class Overlay:
+    """Maps the paths of a script to those that are really used."""
+
+    def __init__(self, run: context.Run) -> None:
+        self.run = run
+        self.inside = os.path.join(run.folder, "")
+        self.layer = os.path.join(run.cwd, ".outside")
+        self.stat = os.stat
+        self.mkdir = os.makedirs
+        self.busy = False
+        """While a path is being mapped, what that needs of the functions here is the real thing."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there really is something at ``path``."""
+        try:
+            self.stat(path)
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def held(self, path: str) -> bool:
+        """Whether a path lies in the temporary folder, or is no ordinary place to write."""
+        real = os.path.realpath(path)
+        return (real + os.sep).startswith(self.inside) or real.startswith("/dev/")
+
+    def under(self, path: str) -> str:
+        """Where in the temporary folder what is written to ``path`` goes."""
+        return os.path.join(self.layer, os.path.abspath(path).lstrip(os.sep).replace(":", ""))
+
+    def reading(self, path: str) -> str:
+        """The place to read ``path`` from."""
+        if self.busy:
+            return path
+        self.busy = True
+        try:
+            return self._reading(path)
+        finally:
+            self.busy = False
+
+    def writing(self, path: str) -> str:
+        """The place to write ``path`` to, whose folder exists if the script could think that it does."""
+        if self.busy:
+            return path
+        self.busy = True
+        try:
+            return self._writing(path)
+        finally:
+            self.busy = False
+
+    def _reading(self, path: str) -> str:
+        if not os.path.isabs(path):
+            here = os.path.join(self.run.cwd, path)
+            if os.getcwd() == self.run.cwd and not self.exists(here):
+                for folder in self.run.folders():
+                    candidate = os.path.join(folder, path)
+                    if self.exists(candidate):
+                        return candidate
+            elif self.exists(path):
+                return path
+        if self.held(path):
+            return path
+        layer = self.under(path)
+        return layer if self.exists(layer) or not self.exists(path) else path
+
+    def _writing(self, path: str) -> str:
+        place = path if self.held(path) else self.under(path)
+        parent = os.path.dirname(os.path.abspath(place))
+        if not self.exists(parent) and (self.exists(self._reading(os.path.dirname(path) or "."))):
+            self._make(parent)
+        return place
+
+    def _make(self, folder: str) -> None:
+        missing = []
+        while folder and not self.exists(folder):
+            missing.append(folder)
+            folder = os.path.dirname(folder)
+        for one in reversed(missing):
+            self._mkdir(one)
+
+    _mkdir = staticmethod(os.mkdir)
+
+
+def install(run: context.Run) -> None:
+    """Put the overlay on the functions by which Python gets at files."""
+    overlay = Overlay(run)
+    opening(run, overlay)
+    looking(run, overlay)
+    changing(run, overlay)
+
+
+def plain(path: Any) -> str | None:
+    """A path as text, ``None`` for a descriptor and the like."""
+    if isinstance(path, (str, os.PathLike)):
+        text = os.fspath(path)
+        return text if isinstance(text, str) else None
+    return None
+
+
+def opening(run: context.Run, overlay: Overlay) -> None:
+    """``open`` and ``torch.save``."""
+    real = io.open
+
+    def opened(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        path = plain(file)
+        if path is None:
+            return real(file, mode, *args, **kwargs)
+        if any(letter in mode for letter in "wax+"):
+            return real(room_for(run, overlay, path), mode, *args, **kwargs)
+        place = overlay.reading(path)
+        if not overlay.exists(place) and asked_by_user(run):
+            made = make_file(run, overlay, path)
+            if made is not None:
+                place = made
+            else:
+                place = path
+        return real(place, mode, *args, **kwargs)
+
+    builtins.open = opened
+    io.open = opened
+    real_save = torch.save
+
+    def save(value: Any, f: Any, *args: Any, **kwargs: Any) -> None:
+        path = plain(f)
+        real_save(value, f if path is None else room_for(run, overlay, path), *args, **kwargs)
+
+    context.replace(torch, "save", save)
+
+
+def room_for(run: context.Run, overlay: Overlay, path: str) -> str:
+    """The place to write a file to, with the folder that it goes into."""
+    place = overlay.writing(path)
+    folder = os.path.dirname(os.path.abspath(place))
+    if not overlay.exists(folder):
+        run.used("folder " + shown(run, os.path.dirname(path)), "an empty one to write to")
+        overlay._make(folder)
+    return place
+
+
+def looking(run: context.Run, overlay: Overlay) -> None:
+    """Functions that ask for what is there."""
+
+    def elsewhere(name: str) -> None:
+        real = getattr(os, name)
+
+        def look(path: Any = ".", *args: Any, **kwargs: Any) -> Any:
+            text = plain(path)
+            if text is None:
+                return real(path, *args, **kwargs)
+            place = overlay.reading(text)
+            if name == "stat" and not overlay.busy and not overlay.exists(place) and insists(run):
+                kind = os.path.splitext(text)[1]
+                made = make_file(run, overlay, text) if kind else make_folder(run, overlay, text)
+                place = place if made is None else made
+            return real(place, *args, **kwargs)
+
+        context.replace(os, name, look)
+
+    for name in ("stat", "lstat", "access", "readlink"):
+        if hasattr(os, name):
+            elsewhere(name)
+
+    for name in ("listdir", "scandir"):
+        real = getattr(os, name)
+
+        def listed(path: Any = ".", _real: Any = real) -> Any:
+            text = plain(path)
+            if text is None:
+                return _real(path)
+            place = overlay.reading(text)
+            if not overlay.exists(place) and asked_by_user(
+                run, ("os.py", "glob.py", "pathlib.py", "pathlib/", "<frozen os>")
+            ):
+                made = make_folder(run, overlay, text)
+                place = text if made is None else made
+            return _real(place)
+
+        context.replace(os, name, listed)
+
+
+def changing(run: context.Run, overlay: Overlay) -> None:
+    """Functions that write."""
+
+    def written(name: str, count: int) -> None:
+        real = getattr(os, name)
+
+        def change(*args: Any, **kwargs: Any) -> Any:
+            places = [
+                overlay.writing(text) if (text := plain(path)) is not None else path for path in args[:count]
+            ]
+            return real(*places, *args[count:], **kwargs)
+
+        context.replace(os, name, change)
+
+    real_mkdir = os.mkdir
+
+    def mkdir(path: Any, *args: Any, **kwargs: Any) -> None:
+        text = plain(path)
+        if text is None:
+            real_mkdir(path, *args, **kwargs)
+            return
+        place = overlay.writing(text)
+        overlay._make(os.path.dirname(os.path.abspath(place)))
+        real_mkdir(place, *args, **kwargs)
+
+    context.replace(os, "mkdir", mkdir)
+    for name, count in (
+        ("remove", 1),
+        ("unlink", 1),
+        ("rmdir", 1),
+        ("rename", 2),
+        ("replace", 2),
+        ("chmod", 1),
+        ("utime", 1),
+    ):
+        written(name, count)
+    context.replace(
+        shutil, "copy", lambda source, target, **kwargs: shutil.copyfile(source, target, **kwargs)
+    )
+    context.replace(shutil, "rmtree", lambda *args, **kwargs: None)
+
+    def system(command: str) -> int:
+        run.used("command " + command.split(" ")[0], "nothing was run")
+        return 0
+
+    def popen(command: str, *args: Any, **kwargs: Any) -> Any:
+        run.used("command " + command.split(" ")[0], "nothing was run")
+        # The size of the terminal is what scripts ask for.
+        return io.StringIO("24 80" if "stty" in command else "")
+
+    context.replace(os, "system", system)
+    context.replace(os, "popen", popen)
+
+
+def asked_by_user(run: context.Run, through: tuple[str, ...] = ()) -> bool:
+    """Whether the user's code asks, itself or through the standard functions of ``through``."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if (
+            name.startswith(context.HERE)
+            or name.endswith(through or ("\0",))
+            or any(one in name for one in through)
+        ):
+            frame = frame.f_back  # type: ignore[assignment]
+            continue
+        return (
+            run.owns(frame)
+            or "PIL" in name
+            or "numpy" in name
+            or "torch" in name
+            or "pathlib" in name
+            or "codecs" in name
+        )
+    return False
+
+
+def insists(run: context.Run) -> bool:
+    """Whether the user's code gives up if the file or folder is not there that it asks for."""
+    asking = sys._getframe(2)
+    frame = asking.f_back
+    if "genericpath" not in asking.f_code.co_filename:
+        return False
+    if frame is None or not run.owns(frame):
+        return False
+    line = frame.f_lineno
+    for node in ast.walk(run.tree(frame.f_code.co_filename)):
+        if isinstance(node, ast.Assert) and node.lineno <= line <= (node.end_lineno or line):
+            return True
+        if isinstance(node, ast.If) and node.lineno <= line <= (node.test.end_lineno or line):
+            return any(isinstance(inner, ast.Raise) for inner in node.body)
+    return False
+
+
+def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
+    """Make the file that ``path`` names, if its name says what it holds."""
+    lower = path.lower()
+    place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
+    kind = os.path.splitext(lower)[1]
+    if kind == ".gz" and os.path.splitext(lower[:-3])[1] in TEXT:
+        data = gzip.compress(media.text(run, os.path.basename(path)).encode())
+    elif kind in TEXT:
+        data = media.text(run, os.path.basename(path)).encode()
+    elif kind == ".bin":
+        data = media.small_numbers(run, os.path.basename(path))
+    elif kind in media.PICTURES:
+        data = media.picture_file(run, os.path.basename(path))
+    elif kind == ".wav":
+        data = media.sound_file(run, os.path.basename(path))
+    else:
+        return None
+    overlay._make(os.path.dirname(place))
+    with real_open(place, "wb") as file:
+        file.write(data)
+    run.used("file " + shown(run, path), media.KINDS.get(kind, "text of common words"))
+    return place
+
+
+real_open = open
+
+
+def make_folder(run: context.Run, overlay: Overlay, path: str) -> str | None:
+    """Make a folder of data with a few files in it, of the kind that the script speaks of."""
+    kind = spoken_of(run)
+    if kind is None:
+        return None
+    place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
+    folders = [place]
+    if wants_folders(run):
+        folders = [os.path.join(place, "class_" + format(index, "02d")) for index in range(media.FOLDERS)]
+    contents = [media.file_of(run, kind, str(index)) for index in range(4)]
+    for folder in folders:
+        overlay._make(folder)
+        for index in range(media.FILES):
+            with real_open(os.path.join(folder, format(index, "03d") + kind), "wb") as file:
+                file.write(contents[index % 4])
+    inner = f"{len(folders)} folders of " if len(folders) > 1 else ""
+    run.used("folder " + shown(run, path), f"{inner}{media.FILES} files *{kind}")
+    return place
+
+
+def wants_folders(run: context.Run) -> bool:
+    """Whether the code that lists a folder looks for folders in it."""
+    frame = run.caller()
+    # A comprehension has a frame of its own.
+    codes = [one.f_code for one in (frame, frame.f_back if frame else None) if one is not None]
+    inner = [
+        constant for code in codes for constant in code.co_consts if isinstance(constant, types.CodeType)
+    ]
+    return any("isdir" in code.co_names for code in [*codes, *inner])
+
+
+def spoken_of(run: context.Run) -> str | None:
+    """The kind of file that the code speaks of that is running now, and then the script."""
+    frame = run.caller()
+    names = []
+    while frame is not None:
+        if run.owns(frame) and frame.f_code.co_filename not in names:
+            names.append(frame.f_code.co_filename)
+        frame = frame.f_back
+    for name in [*names, run.script]:
+        text = run.text(name).lower()
+        for kind in (".png", ".jpg", ".jpeg", ".wav", ".txt"):
+            if kind in text:
+                return kind
+        if "image.open" in text or "imread" in text or "default_loader" in text:
+            return ".png"
+    return None
+
+
+def shown(run: context.Run, path: str) -> str:
+    """A path as it is recorded: without what belongs to this machine."""
+    absolute = os.path.abspath(path)
+    for folder in (run.cwd, os.path.abspath(run.root)):
+        if absolute.startswith(folder + os.sep):
+            return os.path.relpath(absolute, folder)
+    return os.path.basename(absolute)
+
+
+def first(values: Iterable[Any]) -> Any:
+    """The first value, ``None`` of none."""
+    return next(iter(values), None)

@@ -1,0 +1,229 @@
+"""Where a missing module comes from: the project's other folders, a stand-in, or nothing but its name."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import types
+from collections.abc import Sequence
+from typing import Any
+
+from . import context, inert
+
+MODULES = os.path.join(context.HERE, "modules")
+
+LENIENT = frozenset(
+    """
+    wandb tensorboard tensorboardX tensorboard_logger tensorboardx matplotlib mpl_toolkits seaborn
+    plotly visdom rich progressbar alive_progress colorama termcolor tabulate prettytable mlflow
+    comet_ml neptune clearml aim sacred pylab IPython ipdb loguru coloredlogs psutil GPUtil pynvml
+    nvidia_smi torchsummary torchinfo torchviz hiddenlayer graphviz pydot bokeh altair cycler
+    imageio_ffmpeg moviepy pygame pyglet beepy git telegram slack requests_toolbelt line_profiler
+    memory_profiler pytorch_memlab gputil blessings crayons humanize setproctitle dotenv logger_tt
+    swanlab dllogger nsml livelossplot torch_tb_profiler pyvirtualdisplay ipywidgets imgcat tkinter
+    turtle celluloid terminaltables texttable yaspin halo prefetch_generator_log
+    """.split()
+)
+"""Modules that log, plot, show progress or watch the machine: what they return trains nothing."""
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """The last finder: asked for what nobody else has."""
+
+    def __init__(self, run: context.Run) -> None:
+        self.run = run
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The place of a missing module, for an import in the user's code only.
+
+        Libraries ask for optional modules all the time, and so does a script in ``try``: those
+        have another way ready, which is the user's own.
+        """
+        top = fullname.split(".")[0]
+        parent = sys.modules.get(fullname.rpartition(".")[0])
+        frame = importing(self.run)
+        if frame is None or self.guarded(frame):
+            return None
+        if parent is not None:
+            return self.beside(fullname, parent)
+        found = self.elsewhere(fullname, known=has(top) or top in LENIENT)
+        if found is not None:
+            return found
+        if has(top):
+            self.run.modern_gym |= top == "gymnasium"
+            self.run.used(top, "a stand-in with the same shapes")
+            return package(fullname, Specific())
+        lenient = top in LENIENT
+        self.run.used(top, "nothing: it only logs or shows" if lenient else "objects without values")
+        return package(fullname, Inert(lenient))
+
+    def beside(self, fullname: str, parent: types.ModuleType) -> importlib.machinery.ModuleSpec | None:
+        """A submodule that an installed package no longer has (``scipy.misc`` and the like)."""
+        name = getattr(parent, "__file__", None) or ""
+        if self.run.recorder.in_project(name) or not hasattr(parent, "__path__"):
+            return None
+        self.run.used(fullname, "objects without values")
+        return package(fullname, Inert(False))
+
+    def elsewhere(self, fullname: str, known: bool) -> importlib.machinery.ModuleSpec | None:
+        """A module of the project, found from another folder than the script's.
+
+        One that is ``known`` to be a library has to be a module or a package, not only a folder.
+        """
+        folders = self.run.folders()
+        root = folders[-1]
+        try:
+            inner = sorted(
+                entry.path for entry in os.scandir(root) if entry.is_dir() and entry.name[0] != "."
+            )
+        except OSError:
+            inner = []
+        # What a script adds relative to the folder that it is started in, which is mostly its own.
+        added = [os.path.normpath(os.path.join(folders[0], entry)) for entry in sys.path if entry[:1] == "."]
+        for folder in [*folders, *added, *inner]:
+            found = importlib.machinery.PathFinder.find_spec(fullname, [folder])
+            if found is not None and (found.origin or (not known and holds_code(found))):
+                shown = os.path.relpath(folder, root)
+                self.run.used("import of " + fullname, "the project's own, from folder " + shown)
+                sys.path.append(folder)
+                return found
+        place = None if known else self.deeper(fullname, root)
+        if place is None:
+            return None
+        folder = os.path.dirname(place)
+        sys.path.append(folder)
+        self.run.used(
+            "import of " + fullname, "the project's own, from folder " + os.path.relpath(folder, root)
+        )
+        return importlib.machinery.PathFinder.find_spec(fullname, [folder])
+
+    def deeper(self, name: str, root: str) -> str | None:
+        """The file or package called ``name`` that is nearest to the script, anywhere in the project."""
+        places = []
+        for count, (folder, inner, files) in enumerate(os.walk(root)):
+            inner[:] = sorted(one for one in inner if one[0] != "." and one != "site-packages")
+            if name + ".py" in files or name in inner:
+                shared = os.path.commonpath([folder, os.path.dirname(self.run.script)])
+                places.append((-len(shared), len(folder), os.path.join(folder, name)))
+            if count > 2000:
+                break
+        return min(places)[2] if places else None
+
+    def guarded(self, frame: types.FrameType) -> bool:
+        """Whether the import stands in a ``try`` that has another way ready."""
+        tree = self.run.tree(frame.f_code.co_filename)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Try) and any(covers(child, frame.f_lineno) for child in node.body):
+                for handler in node.handlers:
+                    if catches_imports(handler.type):
+                        return not gives_up(handler)
+        return False
+
+
+class Inner(importlib.abc.MetaPathFinder):
+    """The first finder: asked for what belongs to a stand-in, whose folder is not the script's to look in."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The place of a submodule of a stand-in."""
+        parent = sys.modules.get(fullname.rpartition(".")[0])
+        if isinstance(parent, inert.InertModule):
+            return package(fullname, Inert(parent._lenient))
+        ours = getattr(parent, "__name__", "").startswith("_gradfix_standins.modules.")
+        if ours and not fullname.startswith("_gradfix_standins."):
+            return package(fullname, Specific() if has(fullname) else Inert(False))
+        return None
+
+
+def package(fullname: str, loader: importlib.abc.Loader) -> importlib.machinery.ModuleSpec:
+    """A package, so that its submodules are asked for here as well."""
+    return importlib.machinery.ModuleSpec(fullname, loader, is_package=True)
+
+
+def covers(node: ast.stmt, line: int) -> bool:
+    """Whether a statement spans ``line``."""
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def catches_imports(kind: ast.expr | None) -> bool:
+    """Whether ``except kind`` catches a failed import."""
+    if kind is None:
+        return True
+    names = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
+    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(kind))
+
+
+def gives_up(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler only complains: it raises or exits."""
+    for node in ast.walk(handler):
+        if isinstance(node, ast.Raise):
+            return True
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called in ("exit", "quit", "sys.exit", "os._exit"):
+                return True
+    return False
+
+
+def holds_code(spec: importlib.machinery.ModuleSpec) -> bool:
+    """Whether a folder without ``__init__.py`` holds modules."""
+    return any(
+        name.endswith(".py")
+        for folder in spec.submodule_search_locations or ()
+        for name in os.listdir(folder)
+    )
+
+
+def importing(run: context.Run) -> types.FrameType | None:
+    """The user's frame whose import statement is being executed, if a statement of the user is."""
+    frame: types.FrameType | None = sys._getframe(2)
+    while frame is not None and "importlib" in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame if frame is not None and run.owns(frame) else None
+
+
+ALIASES = {"gymnasium": "gym", "gym3": "gym", "roboschool": "gym"}
+"""Modules whose stand-in is that of another."""
+
+
+def standin(fullname: str) -> str:
+    """The name under which the stand-in of ``fullname`` is found in ``modules``."""
+    top, dot, rest = fullname.partition(".")
+    return ALIASES.get(top, top) + dot + rest
+
+
+def has(fullname: str) -> bool:
+    """Whether there is a stand-in of this name."""
+    path = os.path.join(MODULES, *standin(fullname).split("."))
+    return os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))
+
+
+class Specific(importlib.abc.Loader):
+    """Loads a stand-in of ``modules``; the script's name for it is another name of the same module."""
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        return importlib.import_module("_gradfix_standins.modules." + standin(spec.name))
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        pass
+
+
+class Inert(importlib.abc.Loader):
+    """Makes an inert module."""
+
+    def __init__(self, lenient: bool) -> None:
+        self.lenient = lenient
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> Any:
+        return inert.InertModule(spec.name, self.lenient)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        pass

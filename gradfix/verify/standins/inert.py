@@ -1,0 +1,194 @@
+"""Objects of missing modules: anything may be asked of them, nothing of them may be computed with.
+
+An :class:`Inert` of a module that only logs, plots or shows progress (``lenient``) is as good as the
+real thing. Of an unknown module it stands for values that nobody knows: it may be passed around and
+printed, and it ends the run as soon as a tensor, a number or a condition needs it, or it is handed
+something of the training (a network, an optimizer, a tensor with a graph) that it may have to act on.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any, NoReturn
+
+import torch
+
+from . import context
+
+
+class InertBase:
+    """Stands at the end of the bases of a class that derives from something of a missing module."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Inert(type(self).__name__ + "." + name)
+
+
+class Inert:
+    """A value of a missing module; see the module's docstring."""
+
+    def __init__(self, path: str, lenient: bool = False) -> None:
+        self.__dict__["_path"] = path
+        self.__dict__["_lenient"] = lenient
+
+    def _child(self, suffix: str) -> Inert:
+        return Inert(self._path + suffix, self._lenient)
+
+    def _needed(self) -> NoReturn:
+        module = self._path.split(".")[0].split("(")[0]
+        context.run().stop(module + " is missing and its values are needed")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return self._child("." + name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = value
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and isinstance(args[0], (types.FunctionType, type)):
+            after = context.following(sys._getframe(1))
+            if after is not None and after.opname.startswith("STORE_") and after.argval == args[0].__name__:
+                if not self._lenient:
+                    self._needed()
+                return args[0]
+        if not self._lenient and any(trains(value) for value in [*args, *kwargs.values()]):
+            self._needed()
+        return self._child("()")
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        return () if any(isinstance(base, type) for base in bases) else (InertBase,)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, classes: Any, args: Any = (), kwargs: Any = None) -> Any:
+        for value in flat([args, kwargs or {}]):
+            if isinstance(value, Inert):
+                value._needed()
+        raise AssertionError("called without an inert object")
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(instance, Inert) and instance._path.startswith(self._path)
+
+    def __subclasscheck__(self, subclass: Any) -> bool:
+        return False
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._child("[]")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        pass
+
+    def __iter__(self) -> Any:
+        count = context.unpacking(sys._getframe(1))
+        if count is not None:
+            return iter([self._child("[]") for _ in range(count)])
+        if not self._lenient:
+            self._needed()
+        return iter(())
+
+    def __enter__(self) -> Any:
+        return self._child(".entered")
+
+    def __exit__(self, *error: Any) -> None:
+        return None
+
+    def __repr__(self) -> str:
+        return "<stand-in of " + str(self._path) + ">"
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __bool__(self) -> bool:
+        return self._number(1) == 1
+
+    def __int__(self) -> int:
+        return self._number(0)
+
+    def __index__(self) -> int:
+        return self._number(0)
+
+    def __float__(self) -> float:
+        return float(self._number(0))
+
+    def __len__(self) -> int:
+        return self._number(0)
+
+    def __contains__(self, value: object) -> bool:
+        return self._number(0) == 1
+
+    def __lt__(self, other: Any) -> bool:
+        return self._number(0) == 1
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __fspath__(self) -> str:
+        self._needed()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        self._needed()
+
+    def _number(self, value: int) -> int:
+        if not self._lenient:
+            self._needed()
+        return value
+
+
+def _arithmetic(name: str) -> Any:
+    def operate(self: Inert, *others: Any) -> Any:
+        if any(isinstance(other, torch.Tensor) for other in others):
+            self._needed()
+        return self._child(name)
+
+    return operate
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"):
+    for _side in ("__", "__r"):
+        setattr(Inert, _side + _name + "__", _arithmetic(_side + _name + "__"))
+for _name in ("__neg__", "__pos__", "__abs__", "__invert__", "__round__"):
+    setattr(Inert, _name, _arithmetic(_name))
+
+
+def flat(value: Any, depth: int = 4) -> list[Any]:
+    """The values in nested lists, tuples and dictionaries."""
+    if depth and isinstance(value, (list, tuple)):
+        return [inner for item in value for inner in flat(item, depth - 1)]
+    if depth and isinstance(value, dict):
+        return [inner for item in value.values() for inner in flat(item, depth - 1)]
+    return [value]
+
+
+def trains(value: Any) -> bool:
+    """Whether a value is part of the training: what is done to it changes gradients."""
+    return any(
+        isinstance(one, (torch.nn.Module, torch.optim.Optimizer))
+        or (isinstance(one, torch.Tensor) and one.requires_grad)
+        for one in flat(value)
+    )
+
+
+class InertModule(types.ModuleType):
+    """A missing module, all of whose attributes are inert."""
+
+    def __init__(self, name: str, lenient: bool) -> None:
+        super().__init__(name)
+        self.__dict__["_lenient"] = lenient
+        self.__path__: list[str] = []
+        self.__version__ = "0.0.0"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Inert(self.__name__ + "." + name, self._lenient)

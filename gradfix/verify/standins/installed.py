@@ -1,0 +1,117 @@
+"""Libraries that are there while their data are not: their own classes over made-up samples."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import inspect
+import os
+import sys
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import context, samples
+
+
+class Patcher(importlib.abc.MetaPathFinder):
+    """The first finder for libraries whose data sets get another way of being made."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The library's own place, with a loader that changes what it has loaded."""
+        change = CHANGES.get(fullname)
+        if change is None:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+        if spec is None or spec.loader is None:
+            return None
+        spec.loader = Changed(spec.loader, change)
+        return spec
+
+
+class Changed(importlib.abc.Loader):
+    """Loads a module as ever, and then changes it."""
+
+    def __init__(self, real: Any, change: Callable[[Any], None]) -> None:
+        self.real = real
+        self.change = change
+
+    def create_module(self, spec: Any) -> Any:
+        return self.real.create_module(spec)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        self.real.exec_module(module)
+        self.change(module)
+
+
+def change_datasets(module: Any) -> None:
+    """Data sets of torchvision that are not on this machine are made up; folders of pictures too."""
+    for name, kind in samples.KINDS.items():
+        if inspect.isclass(getattr(module, name, None)) and name != "FakeData":
+            change_dataset(module, name, kind)
+    real = module.DatasetFolder.__init__
+
+    def init(self: Any, root: Any, *args: Any, **kwargs: Any) -> None:
+        if not os.path.isdir(root):
+            run = context.run()
+            run.used(
+                "ImageFolder " + os.path.basename(str(root).rstrip(os.sep)),
+                "64 made-up pictures in 2 classes",
+            )
+            samples.folder_of_classes(run, os.fspath(root))
+        real(self, root, *args, **kwargs)
+
+    context.replace(module.DatasetFolder, "__init__", init)
+
+
+def change_dataset(module: Any, name: str, kind: samples.Kind) -> None:
+    """One of the known data sets: the real one if its files are there, else made-up samples.
+
+    An instance of the user's own subclass keeps its class: it gets ``data`` and ``targets``.
+    """
+    owner = getattr(module, name)
+    if "__init__" not in owner.__dict__:
+        return
+    real = owner.__init__
+    signature = inspect.signature(real)
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            real(self, *args, **{**kwargs, **({"download": False} if "download" in kwargs else {})})
+            return
+        except (RuntimeError, OSError, ImportError, ValueError):
+            given = signature.bind_partial(self, *args, **kwargs).arguments
+        named = type(self).__name__ if type(self).__name__ in samples.KINDS else name
+        settings = {key: value for key, value in given.items() if key not in ("self", "kwargs")}
+        settings.update(given.get("kwargs", {}))
+        made = samples.Pictures(named, samples.KINDS[named], settings)
+        if type(self).__module__.startswith("torchvision."):
+            self.__class__ = type(named, (samples.Pictures, type(self)), {})
+            self.__dict__.update(made.__dict__)
+            return
+        for key in ("root", "train", "transform", "target_transform", "transforms", "classes"):
+            self.__dict__[key] = getattr(made, key)
+        self.data, self.targets = made.data, made.targets
+        self.labels = made._labels.numpy()
+
+    context.replace(owner, "__init__", init)
+
+
+def change_yaml(module: Any) -> None:
+    """``yaml.load(file)`` as it was before a loader had to be named: the safe one."""
+    real = module.load
+
+    def load(stream: Any, Loader: Any = module.SafeLoader) -> Any:
+        return real(stream, Loader)
+
+    context.replace(module, "load", load)
+
+
+CHANGES: dict[str, Callable[[Any], None]] = {"torchvision.datasets": change_datasets, "yaml": change_yaml}
+
+
+def install() -> None:
+    """Change the libraries when they are imported."""
+    sys.meta_path.insert(0, Patcher())

@@ -1,0 +1,100 @@
+"""Pictures, sounds and texts made up from the seed of the run."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import struct
+import wave
+import zlib
+
+import torch
+
+from . import context
+
+FILES = 32
+"""Files in a folder that is made up."""
+FOLDERS = 24
+"""Folders in one that holds folders."""
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm")
+KINDS = dict.fromkeys(PICTURES, "a picture of 256 x 256")
+KINDS[".bin"] = "whole numbers below 60, two bytes each"
+KINDS[".wav"] = "one second of sound at 22,050 Hz"
+
+WORDS = (
+    "the of and to in is was he for it with as his on be at by had not are but from or have an they which "
+    "one you were her all she there would their we him been has when who will more no if out so said what up "
+    "its about into than them can only other new some could time these two may then do first any my now such"
+).split()
+
+
+def pixels(run: context.Run, name: str, height: int, width: int, channels: int = 3) -> torch.Tensor:
+    """Bytes of a picture, ``height`` x ``width`` x ``channels``: smooth, with a little noise."""
+    generator = run.generator("picture", name)
+    coarse = torch.rand(1, channels, 8, 8, generator=generator)
+    smooth = torch.nn.functional.interpolate(coarse, (height, width), mode="bilinear", align_corners=False)
+    noise = torch.rand(smooth.shape, generator=generator) * 0.1
+    return ((smooth * 0.9 + noise) * 255).to(torch.uint8)[0].permute(1, 2, 0).contiguous()
+
+
+def raw(values: torch.Tensor) -> bytes:
+    """The bytes of a tensor in memory."""
+    values = values.contiguous()
+    return ctypes.string_at(values.data_ptr(), values.numel() * values.element_size())
+
+
+def picture_file(run: context.Run, name: str, size: int = 256) -> bytes:
+    """A PNG file (also under another ending: readers look at the content)."""
+    data = pixels(run, name, size, size)
+    rows = raw(torch.nn.functional.pad(data.reshape(size, -1), (1, 0)))
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        )
+
+    header = struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(rows, 1))
+        + chunk(b"IEND", b"")
+    )
+
+
+def sound_file(run: context.Run, name: str, rate: int = 22050) -> bytes:
+    """A WAV file of one second."""
+    noise = torch.randn(rate, generator=run.generator("sound", name)) * 3000
+    held = io.BytesIO()
+    with wave.open(held, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(struct.pack("<" + str(rate) + "h", *noise.clamp(-32000, 32000).int().tolist()))
+    return held.getvalue()
+
+
+def text(run: context.Run, name: str, lines: int = 200) -> str:
+    """Lines of common words."""
+    generator = run.generator("text", name)
+    rows = []
+    for _ in range(lines):
+        count = int(torch.randint(6, 14, (1,), generator=generator))
+        picked = torch.randint(0, len(WORDS), (count,), generator=generator).tolist()
+        rows.append(" ".join(WORDS[index] for index in picked) + " .")
+    return "\n".join(rows) + "\n"
+
+
+def small_numbers(run: context.Run, name: str, count: int = 1 << 18) -> bytes:
+    """Numbers below 60 of two bytes each, as tokens of a text are kept."""
+    values = torch.randint(0, 60, (count,), generator=run.generator("numbers", name), dtype=torch.int16)
+    return raw(values)
+
+
+def file_of(run: context.Run, kind: str, name: str) -> bytes:
+    """The content of a file of a kind."""
+    if kind == ".wav":
+        return sound_file(run, name)
+    if kind in PICTURES:
+        return picture_file(run, name)
+    return text(run, name).encode()

@@ -1,0 +1,5 @@
+"""absl: flags with their defaults."""
+
+from . import app, flags, logging
+
+__all__ = ["app", "flags", "logging"]

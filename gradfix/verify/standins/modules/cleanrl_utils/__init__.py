@@ -1,0 +1,1 @@
+"""cleanrl_utils: what it shares with stable_baselines3."""

@@ -1,0 +1,48 @@
+"""gym: environments with the spaces of the real ones, whose states are random and whose episodes short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...environments import (
+    ActionWrapper,
+    AsyncVectorEnv,
+    Env,
+    ObservationWrapper,
+    RewardWrapper,
+    SyncVectorEnv,
+    Wrapper,
+    make,
+    make_vec,
+    register,
+)
+from . import envs, error, logger, spaces, utils, vector, wrappers
+from .spaces import Space
+
+__version__ = "0.21.0"
+core = envs
+__all__ = [
+    "ActionWrapper",
+    "AsyncVectorEnv",
+    "Env",
+    "ObservationWrapper",
+    "RewardWrapper",
+    "Space",
+    "SyncVectorEnv",
+    "Wrapper",
+    "core",
+    "envs",
+    "error",
+    "logger",
+    "make",
+    "make_vec",
+    "register",
+    "spaces",
+    "utils",
+    "vector",
+    "wrappers",
+]
+
+
+def upgrade(*args: Any) -> None:
+    """Nothing is registered."""

@@ -1,0 +1,163 @@
+"""Several processes in one: distributed training of a world of one, and workers run in turn.
+
+Only what happens in the process of the run is recorded, so the workers of a script that forks its
+training run one after the other in that process, when the script waits for them or ends.
+"""
+
+from __future__ import annotations
+
+import inspect
+import multiprocessing
+import multiprocessing.process
+import os
+import sys
+from typing import Any
+
+import torch
+
+from . import context
+
+_waiting: list[Any] = []
+_run: list[context.Run] = []
+
+
+def install(run: context.Run) -> None:
+    """Make a world of one, and keep the script's processes here."""
+    _run[:] = [run]
+    environment()
+    world(run)
+    workers(run)
+
+
+def environment() -> None:
+    """What a launcher would have set."""
+    for name, value in (
+        ("RANK", "0"),
+        ("LOCAL_RANK", "0"),
+        ("WORLD_SIZE", "1"),
+        ("MASTER_ADDR", "127.0.0.1"),
+        ("MASTER_PORT", "29500"),
+    ):
+        if name in ("MASTER_ADDR", "MASTER_PORT"):
+            os.environ.setdefault(name, value)
+
+
+class Parallel(torch.nn.Module):
+    """``DistributedDataParallel`` over a world of one: its gradients are the network's own."""
+
+    def __init__(self, module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        self.module = module
+        context.run().used("DistributedDataParallel", "the network itself")
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """The network's own forward."""
+        return self.module(*inputs, **kwargs)
+
+    def no_sync(self) -> Any:
+        """There is nobody to wait for."""
+        import contextlib
+
+        return contextlib.nullcontext()
+
+
+class Work:
+    """A collective operation that is over."""
+
+    def wait(self, *args: Any) -> bool:
+        """It is over."""
+        return True
+
+    is_completed = wait
+
+
+def world(run: context.Run) -> None:
+    """``torch.distributed`` among one process, without its network."""
+    import torch.distributed as dist
+
+    if not dist.is_available():
+        return
+
+    def start(*args: Any, **kwargs: Any) -> None:
+        run.used("torch.distributed", "a world of one process")
+        alone()
+
+    def alone() -> None:
+        answers: dict[str, Any] = {
+            "is_initialized": True,
+            "get_rank": 0,
+            "get_world_size": 1,
+            "get_backend": "gloo",
+            "new_group": None,
+        }
+        for name, answer in answers.items():
+            context.replace(dist, name, lambda *args, _answer=answer, **kwargs: _answer)
+        for name in ("barrier", "destroy_process_group"):
+            context.replace(dist, name, lambda *args, **kwargs: None)
+        for name in ("all_reduce", "broadcast", "reduce", "broadcast_object_list"):
+            context.replace(dist, name, lambda *args, **kwargs: Work())
+        context.replace(dist, "all_gather", gather)
+        context.replace(dist, "all_gather_object", gather)
+
+    def gather(found: list[Any], value: Any, *args: Any, **kwargs: Any) -> Work:
+        found[0] = value
+        return Work()
+
+    context.replace(dist, "init_process_group", start)
+    for owner in (torch.nn.parallel, sys.modules["torch.nn.parallel.distributed"]):
+        owner.DistributedDataParallel = Parallel  # type: ignore[attr-defined]
+
+
+def workers(run: context.Run) -> None:
+    """``Process`` and ``spawn``, from either library."""
+    import torch.multiprocessing as multi
+
+    def start(self: Any) -> None:
+        if not trains(self):
+            real_start(self)
+            return
+        run.used("process " + worker_name(self), "it runs in the script's own process")
+        _waiting.append(self)
+
+    def join(self: Any, timeout: Any = None) -> None:
+        run_waiting()
+
+    def spawn(fn: Any, args: Any = (), nprocs: int = 1, join: bool = True, **kwargs: Any) -> None:
+        run.used("torch.multiprocessing.spawn", "the first process, run here")
+        fn(0, *args)
+
+    base = multiprocessing.process.BaseProcess
+    real_start = context.replace(base, "start", start)
+    context.replace(base, "join", join)
+    context.replace(base, "is_alive", lambda self: False)
+    context.replace(multi, "spawn", spawn)
+    for owner in (multi, multiprocessing):
+        context.replace(owner, "set_start_method", lambda *args, **kwargs: None)
+
+
+def worker_name(process: Any) -> str:
+    """What to call a worker."""
+    target = getattr(process, "_target", None)
+    return getattr(target, "__name__", None) or type(process).__name__
+
+
+def trains(process: Any) -> bool:
+    """Whether a worker trains, as far as its text says; others only test, show or serve."""
+    target = getattr(process, "_target", None)
+    try:
+        subject = type(process) if target is None else target
+        module = inspect.getmodule(subject)
+        text = inspect.getsource(subject)
+        whole = inspect.getsource(module) if module is not None and module.__name__ != "__main__" else text
+    except (OSError, TypeError):
+        return True
+    if ".backward(" in text or ".step(" not in text:
+        return ".backward(" in text or "test" not in worker_name(process).lower()
+    return "optim" in whole
+
+
+def run_waiting() -> None:
+    """Run the workers that were started, those whose text has a backward call first."""
+    while _waiting:
+        process = _waiting.pop(0)
+        process.run()

@@ -1,0 +1,84 @@
+"""Downloads and trained weights: the same networks with the weights that they are made with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+import torch.hub
+import torch.utils.model_zoo
+
+from . import context
+
+
+class AbsentWeights(Mapping[str, Any]):
+    """What a file of weights held that is not there. A network that is given it keeps its own."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __getitem__(self, name: str) -> Any:
+        if any(part in str(name).lower() for part in ("epoch", "step", "iter", "best", "loss", "acc")):
+            return 0
+        return AbsentWeights(self.path)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return AbsentWeights(self.path)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return AbsentWeights(self.path)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+def install(run: context.Run) -> None:
+    """Networks keep their own weights where trained ones are not there."""
+    real_load = torch.load
+
+    def load(f: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(f, (str, os.PathLike)) and not os.path.exists(f):
+            run.used("weights " + os.path.basename(os.fspath(f)), "networks keep their own")
+            return AbsentWeights(os.fspath(f))
+        kwargs.setdefault("weights_only", False)
+        return real_load(f, *args, **kwargs)
+
+    context.replace(torch, "load", load)
+
+    for owner in (torch.nn.Module, torch.optim.Optimizer):
+
+        def load_state(
+            self: Any, state: Any, *args: Any, _real: Any = owner.load_state_dict, **kwargs: Any
+        ) -> Any:
+            if isinstance(state, AbsentWeights) or (isinstance(state, dict) and not state):
+                return None
+            return _real(self, state, *args, **kwargs)
+
+        context.replace(owner, "load_state_dict", load_state)
+
+    def from_url(url: str, *args: Any, **kwargs: Any) -> Any:
+        run.used("weights " + url.rsplit("/", 1)[-1], "networks keep their own")
+        return AbsentWeights(url)
+
+    def from_hub(repository: str, model: str, *args: Any, **kwargs: Any) -> Any:
+        if "pytorch/vision" in repository:
+            import torchvision.models
+
+            for name in ("pretrained", "weights"):
+                kwargs.pop(name, None)
+            return getattr(torchvision.models, model)(**kwargs)
+        return run.stop(repository + " is not here and its values are needed")
+
+    context.replace(torch.hub, "load_state_dict_from_url", from_url)
+    context.replace(torch.hub, "load", from_hub)
+    context.replace(torch.utils.model_zoo, "load_url", from_url)
