@@ -160,7 +160,10 @@ def _why(file: Rewritten, step: Step, numbered: int | None) -> Iterator[str]:
     yield fence(_diff(step, file.path), "diff")
     drawn = picture.draw(step.before, step.after)
     if drawn is not None:
-        yield "Which loss feeds which optimizer (red: goes, or raises; green: comes):"
+        yield (
+            "Which loss feeds which optimizer. Dotted: its gradient gets there and is not used. Red: raises, "
+            "or goes. Green: comes."
+        )
         yield drawn
 
 
@@ -232,7 +235,9 @@ def _conditions(certificate: dict[str, Any]) -> str:
     for name, key in (("Python", "python"), ("torch", "torch"), ("sandbox", "sandbox")):
         value = certificate.get(key)
         if isinstance(value, str) and value:
-            parts.append(f"{name} {prose(value, 200)}")
+            parts.append(
+                f"{name} {code(value, 200)}" if name != "sandbox" else f"{name}: {prose(value, 300)}"
+            )
     seeds = certificate.get("seeds")
     if isinstance(seeds, list) and seeds:
         parts.append(f"seeds {', '.join(str(seed) for seed in seeds[:10] if isinstance(seed, int))}")

@@ -122,6 +122,8 @@ class Git:
         self._folder = Path(tempfile.mkdtemp(prefix="gradfix-bot-"))
         self._directory = str(self._folder / "repository.git")
         self._initialised = False
+        self._trees: dict[str, dict[str, Entry]] = {}
+        self._commits: dict[str, bytes] = {}
         return self
 
     def __exit__(
@@ -146,7 +148,7 @@ class Git:
         depth = [] if whole else ["--depth=1"]
         refs = [f"+refs/heads/{branch}:{BASE}", f"+refs/heads/{state.PREFIX}*:{HEADS}*"]
         self._fetch(remote, [*depth, "--prune"], refs)
-        return self.commit(BASE)
+        return self._commit_of(BASE)
 
     def fetch_heads(self, remote: Remote) -> None:
         """Fetch our own branches from ``remote``, a fork, in the place of those that are there."""
@@ -156,7 +158,7 @@ class Git:
         """Fetch one full ``ref`` to ``target``; gives its commit."""
         self._initialise(remote)
         self._fetch(remote, ["--depth=1"], [f"+{ref}:{target}"])
-        return self.commit(target)
+        return self._commit_of(target)
 
     def _initialise(self, remote: Remote) -> None:
         if self._initialised:
@@ -193,13 +195,16 @@ class Git:
             try:
                 self._remote(remote, *command, "--end-of-options", remote.url, f"{commit or ''}:{ref}")
                 return
-            except (AnswerLost, LostRace) as error:
-                # It may have been done nevertheless, or by the attempt before, whose answer was lost.
+            except (AnswerLost, _Rejected) as error:
+                # It may have been done nevertheless: git, or what is below it, sends again what it got no
+                # answer to, and is then told that the branch is not where it should be.
                 now = self.branch_on(remote, branch)
                 if now == commit:
                     return
-                if now != expected or isinstance(error, LostRace):
+                if now != expected:
                     raise LostRace("the branch was moved by somebody else just now") from None
+                if isinstance(error, _Rejected):
+                    raise NotAllowed(str(error)) from None
                 if wait is None:
                     raise Unreachable(str(error)) from None
                 self._sleep(wait)
@@ -213,7 +218,7 @@ class Git:
 
     # ------------------------------------------------------------------ reading
 
-    def commit(self, ref: str) -> str:
+    def _commit_of(self, ref: str) -> str:
         """The commit that the full ``ref`` points to."""
         return self._run("rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}").decode().strip()
 
@@ -225,10 +230,17 @@ class Git:
 
     def raw_commit(self, oid: str) -> bytes:
         """The commit object."""
-        return self._run("cat-file", "commit", oid)
+        if oid not in self._commits:
+            self._commits[oid] = self._run("cat-file", "commit", oid)
+        return self._commits[oid]
 
     def tree(self, commit: str) -> dict[str, Entry]:
         """Every file in ``commit``, by its path (bytes that are no UTF-8 as surrogates)."""
+        if commit not in self._trees:
+            self._trees[commit] = self._read_tree(commit)
+        return self._trees[commit]
+
+    def _read_tree(self, commit: str) -> dict[str, Entry]:
         told = self._run("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
         entries = {}
         for row in told.split(b"\0"):
@@ -376,7 +388,10 @@ def _call(
             process.wait()
 
 
-_RACES = ("stale info", "fetch first", "non-fast-forward", "reference already exists", "cannot lock ref")
+class _Rejected(BotError):
+    """A push was refused: by the lease, by a protection, or since the branch has moved."""
+
+
 _STATUS = re.compile(r"(?:returned error: |HTTP )(\d{3})")
 
 
@@ -387,10 +402,9 @@ def _failure(command: str, out: bytes, err: bytes, remote: Remote) -> BotError:
     rejected = [line for line in out.decode("utf-8", "replace").splitlines() if line.startswith("!\t")]
     if command == "push" and rejected:
         reason = rejected[0].split("\t")[-1]
-        if any(race in reason for race in _RACES):
-            return LostRace("the branch was moved by somebody else just now")
-        if "remote rejected" in reason or "remote failure" not in reason:
-            return NotAllowed(f"the server refuses the push: {markdown.one_line(reason, 200)}")
+        return _Rejected(
+            remote.token.redact(f"the server refuses the push: {markdown.one_line(reason, 200)}")
+        )
     statuses = [int(status) for status in _STATUS.findall(told)]
     if 429 in statuses:
         return RateLimited("the server asks git to come back later")

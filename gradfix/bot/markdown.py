@@ -117,5 +117,5 @@ def fence(text: str, language: str = "") -> str:
 def label(text: str, limit: int = 60) -> str:
     """``text`` as a quoted label of Mermaid: what its grammar could read is written as an entity."""
     text = one_line(text, limit)
-    inert = re.compile(r"[^A-Za-z0-9 _.,()=+/]")
+    inert = re.compile(r"[^A-Za-z0-9 _.,:()\[\]=+/-]")
     return '"' + inert.sub(lambda match: f"#{ord(match[0])};", text) + '"'

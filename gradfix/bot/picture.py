@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradfix.autograd import Program, analyze
+from gradfix.autograd.graph import Backward
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, steps
 from gradfix.bot import markdown
@@ -31,6 +32,9 @@ class Flow:
     """What the model sees in one version: arrows from losses to optimizers, and losses that raise."""
 
     arrows: tuple[tuple[str, str], ...]
+    """What an optimizer consumes."""
+    strays: tuple[tuple[str, str], ...]
+    """What reaches an optimizer's parameters and is never consumed."""
     raises: tuple[tuple[str, str], ...]
     """A loss, and the kind of the error."""
 
@@ -38,18 +42,19 @@ class Flow:
 def draw(before: Source, after: Source) -> str | None:
     """The picture as a fenced block; ``None`` if there is nothing to see."""
     old, new = flow_of(before), flow_of(after)
-    if old == new or not all(0 < len(flow.arrows) <= MOST for flow in (old, new)):
+    if old == new or not all(0 < len(flow.arrows) + len(flow.strays) <= MOST for flow in (old, new)):
         return None
     lines = ["flowchart LR"]
     styles: list[str] = []
     count = 0
     for name, flow, other in (("before", old, new), ("after", new, old)):
         lines += [f"  subgraph {name}", "    direction LR"]
-        names = dict.fromkeys([loss for loss, _ in (*flow.arrows, *flow.raises)])
+        arrows = [*flow.arrows, *flow.strays]
+        names = dict.fromkeys([loss for loss, _ in (*arrows, *flow.raises)])
         losses = {loss: f"{name}_l{number}" for number, loss in enumerate(names)}
         optimizers = {
             optimizer: f"{name}_o{number}"
-            for number, optimizer in enumerate(dict.fromkeys(optimizer for _, optimizer in flow.arrows))
+            for number, optimizer in enumerate(dict.fromkeys(optimizer for _, optimizer in arrows))
         }
         raises = dict(flow.raises)
         for loss, node in losses.items():
@@ -57,9 +62,10 @@ def draw(before: Source, after: Source) -> str | None:
             lines.append(f"    {node}[{markdown.label(f'{loss}: {error}' if error else loss, 80)}]")
             styles += [f"  style {node} stroke:#cf222e,stroke-width:2px"] if error else []
         lines += [f"    {node}([{markdown.label(optimizer)}])" for optimizer, node in optimizers.items()]
-        for loss, optimizer in flow.arrows:
-            lines.append(f"    {losses[loss]} --> {optimizers[optimizer]}")
-            if (loss, optimizer) not in other.arrows:
+        for loss, optimizer in arrows:
+            stray = (loss, optimizer) in flow.strays
+            lines.append(f"    {losses[loss]} {'-.->' if stray else '-->'} {optimizers[optimizer]}")
+            if (loss, optimizer) not in (other.strays if stray else other.arrows):
                 colour = "#cf222e" if name == "before" else "#1a7f37"
                 styles.append(f"  linkStyle {count} stroke:{colour},stroke-width:3px")
             count += 1
@@ -73,14 +79,16 @@ def flow_of(version: Source) -> Flow:
 
     program = analyze(version.tree, version.text, Path(version.path))
     arrows: dict[tuple[str, str], None] = {}
+    strays: dict[tuple[str, str], None] = {}
     raises: dict[str, str] = {}
     for entry in program.entries:
         run = entry.runs[0]
         arrows |= dict.fromkeys(_arrows(program, run))
         for backward in backwards(run):
+            strays |= dict.fromkeys(_reached(program, run, backward))
             if backward.failure is not None:
                 raises.setdefault(_called(program, backward.receivers), backward.failure.kind)
-    return Flow(tuple(sorted(arrows)), tuple(sorted(raises.items())))
+    return Flow(tuple(sorted(arrows)), tuple(sorted(strays.keys() - arrows)), tuple(sorted(raises.items())))
 
 
 def _arrows(program: Program, run: Run) -> list[tuple[str, str]]:
@@ -91,6 +99,16 @@ def _arrows(program: Program, run: Run) -> list[tuple[str, str]]:
             sure = [backward for backward, (certain, _) in consumed.items() if certain]
             found += [(_called(program, backward.receivers), optimizer) for backward in sure]
     return found
+
+
+def _reached(program: Program, run: Run, backward: Backward) -> list[tuple[str, str]]:
+    """The optimizers whose parameters get a gradient of ``backward``."""
+    if not backward.accumulates:
+        return []
+    sure = {leaf for leaf, certain in backward.reached.items() if certain}
+    owners = [optimizer.state for optimizer in run.optimizers if not sure.isdisjoint(optimizer.state.owned())]
+    loss = _called(program, backward.receivers)
+    return [(loss, stepped(program, owner) or owner.label) for owner in owners]
 
 
 def _called(program: Program, receivers: Sequence[ast.expr]) -> str:
