@@ -17,7 +17,7 @@ from typing import Any
 from gradfix import __version__
 from gradfix.bot import picture, state
 from gradfix.bot.config import REBUILD, BotConfig
-from gradfix.bot.markdown import cell, code, fence, one_line, plain, prose
+from gradfix.bot.markdown import cell, code, fence, one_line, plain, prose, unlinked
 from gradfix.bot.replay import Rewritten, Step
 from gradfix.codemod import Effect
 from gradfix.report.excerpt import excerpt
@@ -69,7 +69,7 @@ def title_of(steps: Sequence[tuple[Rewritten, Step]]) -> str:
     kind = "perf" if effects == {Effect.PRESERVES} else "fix"
     paths = list(dict.fromkeys(file.path for file, _ in steps))
     stem = re.sub(r"[^A-Za-z0-9_]+", "-", PurePosixPath(paths[0]).stem).strip("-")[:30]
-    scope = f"({stem})" if len(paths) == 1 and stem else ""
+    scope = f"({unlinked(stem)})" if len(paths) == 1 and stem else ""
     where = "" if scope else f" in {_count(len(paths), 'file')}"
     codemods = {step.attempt.finding.code for _, step in steps}
     if len(steps) == 1:
@@ -86,7 +86,7 @@ def _message(
 ) -> str:
     told = []
     for file, step in steps:
-        place = f"{file.path}:{step.attempt.finding.span.line}"
+        place = f"{file.path}, line {step.attempt.finding.span.line}"
         told += [f"{plain(place)}: {plain(step.attempt.finding.message)}", ""]
     sign = f"Signed-off-by: {settings.author}\n" if settings.sign_off else ""
     lines = "\n".join(told[:100]).rstrip()
@@ -225,7 +225,7 @@ def _certificate(file: Rewritten, step: Step, numbered: int | None) -> Iterator[
 
 def _check(one: dict[str, Any]) -> str:
     verdict = one.get("verdict")
-    mark = "holds" if verdict == "holds" else f"**{plain(str(verdict), 20)}**"
+    mark = "holds" if verdict == "holds" else f"**{prose(str(verdict), 20)}**"
     return f"- {mark}: {prose(str(one.get('detail', '')))}"
 
 
@@ -294,7 +294,7 @@ def _refusal(steps: Sequence[tuple[Rewritten, Step]]) -> str:
     return "\n".join(
         [
             "- Close this pull request: what it holds will not be proposed again.",
-            f"- Or write `# gradfix: ignore[{plain(name)}]` behind the line: nobody will hear of it again.",
+            f"- Or write {code(f'# gradfix: ignore[{name}]')} behind the line: nobody will hear of it again.",
             "- Or push to this branch what you would rather have. Then gradfix leaves it alone, unless you "
             f"add the label `{REBUILD}`: that has it rebuild the branch, without your commits.",
         ]

@@ -25,7 +25,8 @@ _OPENING = re.compile(r"^(?=[-+=/:])|^(\d+)(?=[.)])")
 # *iteration.
 _REFERENCE = re.compile(r"([@#!%~&$^*])(?=[\w\"({\[:])")
 _LINK = re.compile(r"(?i)(:)(?=//)|(?<![\w])(www|mailto|xmpp)(?=[.:])|\b(GH)(?=-\d)")
-_HASH = re.compile(r"\b([0-9a-f]{4})(?=[0-9a-f]{3,60}\b)")
+_HASH = re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{7,}(?![A-Za-z0-9])")
+_PIECE = re.compile(r"(.{6})(?=.)")
 _EMOJI = re.compile(r":(?=[\w+\-]+:)")
 
 
@@ -80,7 +81,8 @@ def unlinked(text: str) -> str:
     """
     text = _REFERENCE.sub(rf"\1{JOINER}", text)
     text = _LINK.sub(lambda match: match[0] + JOINER, text)
-    text = _HASH.sub(rf"\1{JOINER}", text)
+    # What looks like the name of a commit becomes a link to it.
+    text = _HASH.sub(lambda match: _PIECE.sub(rf"\1{JOINER}", match[0]), text)
     return _EMOJI.sub(f":{JOINER}", text)
 
 

@@ -153,6 +153,8 @@ def parse(content: Mapping[str, Any]) -> PlanFile:
         raise UsageError(f"the plan was made by gradfix {made!r}, and this is {__version__}: make it anew")
     if content["group"] not in config.GROUPS:
         raise ValueError
+    if not isinstance(content["changes"], list):
+        raise TypeError
     changes = tuple(_change(item) for item in content["changes"])
     if len({(change.group, change.path) for change in changes}) < len(changes):
         raise ValueError

@@ -218,6 +218,8 @@ class ForgeServer:
     def head_of(self, pull: Pull) -> str:
         if pull.state == "open":
             pull.sha = self.branches(pull.home).get(pull.branch, pull.sha)
+            if pull.sha and pull.home != pull.repository:
+                self.git(pull.repository, "fetch", "-q", f"{self.root}/{pull.home}.git", pull.sha)
             if pull.sha:
                 for kind in ("pull", "merge-requests"):
                     ref = self.root / f"{pull.repository}.git" / "refs" / kind / str(pull.number) / "head"

@@ -129,7 +129,8 @@ def remember(patch: pytest.MonkeyPatch) -> None:
             if key not in known:
                 found = function(parsed, options)
                 known[key] = list(found) if name == "offers" else found
-            return known[key]
+            # The same text lies elsewhere in every run.
+            return replace(known[key], path=parsed.path) if name == "repair" else known[key]
 
         return answer
 
