@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from gradfix.bot.errors import AnswerLost, Missing, Refused, Unreachable
+from gradfix.bot.errors import AnswerLost, BotError, Missing, Refused, Unreachable
 from gradfix.bot.forges.protocol import Draft, PullRequest, State, Suggestion, lines_of_patch
 from gradfix.bot.http import Http, Json
 from gradfix.bot.markdown import fence
@@ -145,7 +145,9 @@ class GitLab:
         return {item["new_path"]: lines_of_patch(item.get("diff") or "") for item in files}
 
     def suggest(self, request: PullRequest, suggestion: Suggestion) -> None:
-        refs = self._http.get(f"{self._requests()}/{request.number}")["diff_refs"]
+        refs = self._http.get(f"{self._requests()}/{request.number}").get("diff_refs")
+        if not refs:
+            raise BotError("GitLab has not worked out yet what the merge request changes")
         above = suggestion.end - suggestion.start
         body = f"{suggestion.body}\n\n{fence(suggestion.replacement, f'suggestion:-{above}+0')}"
         position = {
