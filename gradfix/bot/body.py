@@ -30,6 +30,8 @@ _SHOWN = 8
 """Rewrites that are explained in full; the others are in the table."""
 _CHECKS = 40
 """Checks of one certificate that are shown."""
+_UNFOLDED = 8
+"""With more checks than this, they are to be unfolded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +218,22 @@ def _certificate(file: Rewritten, step: Step, numbered: int | None) -> Iterator[
         yield "\n".join(["| version | what happened |", "|---|---|", *rows])
     checks = [one for one in _items(certificate.get("checks")) if one.get("verdict") != "not checked"]
     if checks:
-        yield "\n".join(_check(one) for one in checks[:_CHECKS])
-    if len(checks) > _CHECKS:
-        yield f"and {len(checks) - _CHECKS} more checks."
+        yield from _checks(checks)
     if told := _conditions(certificate):
         yield told
+
+
+def _checks(checks: Sequence[dict[str, Any]]) -> Iterator[str]:
+    listed = "\n".join(_check(one) for one in checks[:_CHECKS])
+    if len(checks) <= _UNFOLDED:
+        yield listed
+        return
+    held = sum(one.get("verdict") == "holds" for one in checks)
+    yield f"<details><summary>{held} of {len(checks)} checks hold</summary>"
+    yield listed
+    if len(checks) > _CHECKS:
+        yield f"and {len(checks) - _CHECKS} more."
+    yield "</details>"
 
 
 def _check(one: dict[str, Any]) -> str:

@@ -18,7 +18,8 @@ JOINER = "\N{WORD JOINER}"
 _KEPT = frozenset("\n\t")
 _INVISIBLE = frozenset("\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0")
 """Drawn as nothing, or as a blank, although Unicode calls them letters, marks or symbols."""
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#~|&$^!])")
+# An underscore within a word is only an underscore.
+_SPECIAL = re.compile(r"([\\`*{}\[\]<>#~|&$^!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 # What begins a list, a heading or a quotation, or an order to GitLab, at the beginning of a line.
 _OPENING = re.compile(r"^(?=[-+=/:])|^(\d+)(?=[.)])")
 # What begins a reference on one of the forges: @name, #1, !1, %milestone, ~label, &epic, $snippet, ^alert,
@@ -55,7 +56,11 @@ def _harmless(character: str) -> bool:
 def one_line(text: str, limit: int = 300) -> str:
     """``text`` on one line, cut at ``limit`` characters."""
     text = " ".join(visible(text).split())
-    return text if len(text) <= limit else text[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    if len(text) <= limit:
+        return text
+    cut = text[:limit].rfind(" ")
+    # At the end of a word, unless that would leave little.
+    return text[: cut if cut > limit // 2 else limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def prose(text: str, limit: int = 1000) -> str:

@@ -391,6 +391,20 @@ def test_a_certificate_says_nothing_but_text(lab: World, text: str) -> None:
         assert not line.startswith("/")
 
 
+def test_many_checks_are_folded(lab: World) -> None:
+    from dataclasses import replace
+
+    plan = lab.plan(select=("undetached-fake",))
+    change = plan.changes[0]
+    checks = [{"name": "x", "verdict": "holds", "detail": f"number {n} </details>"} for n in range(50)]
+    rewrite = replace(change.rewrites[0], certificate={"checks": checks})
+    (done,) = lab.publish(replace(plan, changes=(replace(change, rewrites=(rewrite,)),)), dry_run=True)
+    assert done.words is not None
+    assert "<details><summary>50 of 50 checks hold</summary>\n\n- holds: number 0" in done.words.body
+    assert "number 39" in done.words.body and "number 40" not in done.words.body
+    assert done.words.body.count("\n</details>") == 1
+
+
 def test_a_certificate_of_other_shapes_is_no_fault(lab: World) -> None:
     from dataclasses import replace
 

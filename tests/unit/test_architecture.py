@@ -46,6 +46,18 @@ MAY_NOT_IMPORT = {
         "gradfix.project",
         "gradfix.catalog",
     ),
+    "gradfix.bot": (
+        "gradfix.verify",
+        "gradfix.claims",
+        "gradfix.rewrite",
+        "gradfix.codemods",
+        "torch",
+        "libcst",
+    ),
+    # The phase that holds the token: nothing of it reaches what runs code.
+    "gradfix.bot.publish": ("gradfix.bot.planning",),
+    "gradfix.bot.replay": ("gradfix.bot.planning",),
+    "gradfix.bot.review": ("gradfix.bot.planning",),
     "gradfix": ("gradfix.cli",),
 }
 """What a module may not import, its package's rules and its own; ``gradfix`` is about all the rest."""
@@ -89,6 +101,15 @@ def test_arrows_run_one_way(path: Path) -> None:
 )
 def test_codemods_import_only_gradfix_and_the_standard_library(path: Path) -> None:
     assert {module.split(".")[0] for module in imports(path)} <= {"gradfix", *sys.stdlib_module_names}
+
+
+def test_only_the_bot_knows_the_network() -> None:
+    for path in MODULES:
+        found = set(imports(path))
+        if any(belongs(module, "httpx2") for module in found):
+            assert name_of(path) == "gradfix.bot.http"
+        if any(belongs(module, "gradfix.bot") for module in found):
+            assert belongs(name_of(path), "gradfix.bot") or name_of(path) == "gradfix.cli"
 
 
 def test_the_probe_needs_only_torch() -> None:
