@@ -51,14 +51,13 @@ _PASSED_ON = (
     "SYSTEMROOT",
     "https_proxy",
     "HTTPS_PROXY",
-    "http_proxy",
     "no_proxy",
     "NO_PROXY",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "GIT_SSL_CAINFO",
 )
-"""What git needs of the environment to run and to reach the server."""
+"""What git needs of the environment to run and to reach the server; plain HTTP is for this machine only."""
 _SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -190,7 +189,7 @@ class Git:
         assert branch.startswith(state.PREFIX)
         ref = f"refs/heads/{branch}"
         lease = f"--force-with-lease={ref}:{expected or ''}"
-        command = ["push", "--porcelain", "--no-verify", "--no-signed", "--atomic", lease]
+        command = ["push", "--porcelain", "--no-verify", "--no-signed", lease]
         for wait in (*WAITS, None):
             try:
                 self._remote(remote, *command, "--end-of-options", remote.url, f"{commit or ''}:{ref}")

@@ -68,8 +68,13 @@ class Http:
         self._left = patience.budget
         self._seen: dict[str, tuple[str, httpx2.Response]] = {}
         agent = {"User-Agent": f"gradfix/{__version__}", "Accept": "application/json"}
+        # Plain HTTP is for this machine only: no proxy is to see it.
+        encrypted = self._origin[0] == "https"
         self._client = httpx2.Client(
-            headers={**agent, **headers}, timeout=patience.seconds, follow_redirects=False
+            headers={**agent, **headers},
+            timeout=patience.seconds,
+            follow_redirects=False,
+            trust_env=encrypted,
         )
 
     def __enter__(self) -> Http:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from gradfix.bot import body, state
@@ -19,8 +20,11 @@ from gradfix.bot.config import REBUILD
 from gradfix.bot.errors import (
     DONE,
     PARTLY,
+    USAGE,
     AnswerLost,
     BotError,
+    Missing,
+    NotAllowed,
     RateLimited,
     Refused,
     Unreachable,
@@ -131,7 +135,9 @@ class _Publisher:
             try:
                 done = task()
             except BotError as error:
-                yield Done(branch, "failed", str(error), code=error.exit_code)
+                # What was there a moment ago and is missing now is no fault of how the bot was called.
+                code = PARTLY if error.exit_code == USAGE else error.exit_code
+                yield Done(branch, "failed", str(error), code=code)
                 if isinstance(error, RateLimited):
                     return
             else:
@@ -192,7 +198,8 @@ class _Publisher:
             return Done(branch, "created", url=current.url)
         edited = self._edit(current, words)
         if asked:
-            self._forge.unlabel(current.number, REBUILD)
+            with suppress(Missing):  # Somebody has taken it away just now.
+                self._forge.unlabel(current.number, REBUILD)
         return Done(branch, "updated" if pushed or edited else "unchanged", url=current.url)
 
     def _would(
@@ -244,12 +251,9 @@ class _Publisher:
     def _label(self, request: PullRequest) -> None:
         missing = [label for label in self._settings.labels if label not in request.labels]
         if missing:
-            try:
+            # Labels are an ornament: not every token may set them.
+            with suppress(NotAllowed, Missing, Refused, AnswerLost, Unreachable):
                 self._forge.label(request.number, missing)
-            except RateLimited:
-                raise
-            except BotError:
-                pass  # Labels are an ornament: not every token may set them.
 
     def _edit(self, current: PullRequest, words: Words) -> bool:
         """Bring title and body up to date, where no person has edited them."""

@@ -139,7 +139,10 @@ class Base:
 
     def _parse(self, path: str) -> Source | None:
         data = self._read(path)
-        if data is None or not source.can_matter(data):
+        # Where names that differ in case are one file, it may be another one's content.
+        if data is None or git.blob_id(data, self.commit) != self.entries[path].blob:
+            return None
+        if not source.can_matter(data):
             return None
         parsed = source.parse(self._place(path), data, self._options.settings.max_file_size)
         return parsed if isinstance(parsed, Source) and parsed.encode(parsed.text) == data else None

@@ -12,8 +12,9 @@ from forge_server import ForgeServer
 from world import World
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _remembered() -> Iterator[None]:
+    """Undone after each module: other tests are about what this leaves out."""
     with pytest.MonkeyPatch.context() as patch:
         world.remember(patch)
         yield

@@ -45,9 +45,9 @@ IN_THE_WAY = {"422": Fault(422, message="A pull request already exists"), "409":
 HUNG = {"hang": Fault(hang=3.0), "hang-after": Fault(hang=3.0, after=True)}
 FAULTS = {**DROPPED, **BROKEN, **REFUSED, **LIMITED, **IN_THE_WAY}
 TELLING = {
-    "first": ("drop", "drop-after", "502-after", "401", "429-far"),
-    "moved": ("drop-after", "401"),
-    "fixed": ("drop-after", "502-after"),
+    "first": ("drop", "drop-after", "401", "429-far"),
+    "moved": ("drop-after",),
+    "fixed": ("502-after",),
 }
 """The faults of the default run."""
 
@@ -314,7 +314,7 @@ def interfere(made: Scenario, number: int, act: Callable[[World], None]) -> Worl
     return lab
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", ["first", pytest.param("moved", marks=pytest.mark.long), "fixed"])
 def test_a_person_pushes_at_any_time(scenarios: Callable[..., Scenario], scenario: str) -> None:
     made = scenarios(scenario)
     pushed: list[str] = []
@@ -361,7 +361,7 @@ def test_the_base_moves_at_any_time(scenarios: Callable[..., Scenario]) -> None:
         assert parent == lab.forge.branches(REPOSITORY)["main"]
 
 
-@pytest.mark.parametrize("scenario", ["first", "fixed"])
+@pytest.mark.parametrize("scenario", ["first", pytest.param("fixed", marks=pytest.mark.long)])
 def test_another_run_of_the_bot_at_any_time(scenarios: Callable[..., Scenario], scenario: str) -> None:
     made = scenarios(scenario)
 

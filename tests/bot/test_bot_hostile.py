@@ -110,7 +110,7 @@ anything = strategies.one_of(
 
 
 @given(anything)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_prose_is_inert(text: str) -> None:
     told = markdown.prose(text)
     assert "\n" not in told
@@ -119,7 +119,7 @@ def test_prose_is_inert(text: str) -> None:
 
 
 @given(anything)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_code_is_code(text: str) -> None:
     told = markdown.code(text)
     found = rendered(f"before {told} after")
@@ -129,7 +129,7 @@ def test_code_is_code(text: str) -> None:
 
 
 @given(anything)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_fence_holds(text: str) -> None:
     told = f"before\n\n{markdown.fence(text, 'python')}\n\nafter"
     found = rendered(told)
@@ -139,7 +139,7 @@ def test_a_fence_holds(text: str) -> None:
 
 
 @given(anything, anything)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_table_keeps_its_cells(one: str, two: str) -> None:
     cells = (markdown.code(one), markdown.prose(two), "end")
     told = f"| a | b | c |\n|---|---|---|\n| {' | '.join(markdown.cell(cell) for cell in cells)} |"
@@ -150,7 +150,7 @@ def test_a_table_keeps_its_cells(one: str, two: str) -> None:
 
 
 @given(anything)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_title_is_one_line_without_references(text: str) -> None:
     told = markdown.plain(text)
     assert "\n" not in told and told
@@ -159,7 +159,7 @@ def test_a_title_is_one_line_without_references(text: str) -> None:
 
 
 @given(anything)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_label_of_a_picture_is_one_string(text: str) -> None:
     told = markdown.label(text)
     assert re.fullmatch(r'"(?:[A-Za-z0-9 _.,:()\[\]=+/-]|#\d+;)*"', told)
@@ -176,7 +176,7 @@ def test_what_can_be_read_is_left_as_it_is() -> None:
 
 
 @given(anything, anything, anything)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_marker_is_read_back_and_ends_where_it_ends(path: str, title: str, text: str) -> None:
     key = state.Key("0123456789abcdef", "undetached-fake", path)
     visible_title, visible_body = markdown.plain(title), markdown.prose(text)

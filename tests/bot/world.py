@@ -118,26 +118,34 @@ CERTIFICATE = {
 """What verification would say; none of these tests is about that."""
 
 
+_known: dict[Any, Any] = {}
+
+
 def remember(patch: pytest.MonkeyPatch) -> None:
     """Analyse each text once: the model is a function of the text, and the same few come again and again."""
-    offers, findings, repair = pipeline.offers, pipeline.findings, pipeline.repair
-    known: dict[Any, Any] = {}
 
     def remembered(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def answer(parsed: Any, options: Any) -> Any:
             key = name, parsed.data, options.selected, options.unsafe_fixes
-            if key not in known:
+            if key not in _known:
                 found = function(parsed, options)
-                known[key] = list(found) if name == "offers" else found
+                _known[key] = list(found) if name == "offers" else found
             # The same text lies elsewhere in every run.
-            return replace(known[key], path=parsed.path) if name == "repair" else known[key]
+            return replace(_known[key], path=parsed.path) if name == "repair" else _known[key]
 
         return answer
 
+    for name in ("offers", "findings", "repair"):
+        patch.setattr(pipeline, name, remembered(name, getattr(pipeline, name)))
+    flow_of = picture.flow_of
+
+    def flow(version: Any) -> Any:
+        if version.data not in _known:
+            _known[version.data] = flow_of(version)
+        return _known[version.data]
+
+    patch.setattr(picture, "flow_of", flow)
     patch.setattr(catalog, "load", lru_cache(catalog.load))
-    patch.setattr(picture, "flow_of", lru_cache(picture.flow_of))
-    for name, function in (("offers", offers), ("findings", findings), ("repair", repair)):
-        patch.setattr(pipeline, name, remembered(name, function))
 
 
 @lru_cache
