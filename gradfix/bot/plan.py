@@ -158,6 +158,8 @@ def parse(content: Mapping[str, Any]) -> PlanFile:
     changes = tuple(_change(item) for item in content["changes"])
     if len({(change.group, change.path) for change in changes}) < len(changes):
         raise ValueError
+    if any(change.group != _group_of(change, content["group"]) for change in changes):
+        raise ValueError  # Under other names, the same could be proposed again and again.
     base = _match(_OID, content["base"])
     return PlanFile(base, content["group"], content["unsafe_fixes"] is True, changes)
 
@@ -168,6 +170,14 @@ def _change(item: Mapping[str, Any]) -> Change:
     if not rewrites or not path or not group or not git.is_safe(path):
         raise ValueError
     return Change(group, path, _match(_OID, item["blob"]), rewrites)
+
+
+def _group_of(change: Change, group: str) -> str | None:
+    """The pull request that ``change`` belongs to, if it is of one codemod where that is asked for."""
+    if group == "codemod":
+        names = {rewrite.codemod for rewrite in change.rewrites}
+        return names.pop() if len(names) == 1 else None
+    return change.path if group == "file" else "all"
 
 
 def _rewrite(item: Mapping[str, Any]) -> Rewrite:

@@ -101,6 +101,9 @@ class _Publisher:
                 "make it anew from the base branch"
             )
         self._open: dict[str, PullRequest] = {}
+        self._histories: dict[str, list[PullRequest]] = {}
+        self._left: list[str] = []
+        """Our branches that are in no open pull request, and not in the plan."""
 
     def run(self) -> Iterator[Done]:
         """Everything, one branch after the other; it ends early where the forge asks to come back later."""
@@ -118,15 +121,15 @@ class _Publisher:
         for branch in self._open:
             if whole.get(branch) is None:
                 tasks.append((branch, lambda branch=branch: self._settle(branch)))  # type: ignore[misc]
+        self._left = [branch for branch in self._heads if branch not in self._open and branch not in groups]
         # Those that are open first, then those that are wholly proved; new ones may have to wait for room.
         order = sorted(groups, key=lambda branch: (branch not in self._open, _doubts(groups[branch]), branch))
         for branch in order:
             files = whole[branch]
             if files is not None:
                 tasks.append((branch, lambda branch=branch, files=files: self._propose(branch, files)))  # type: ignore[misc]
-        for branch in self._heads:
-            if branch not in self._open and branch not in groups:
-                tasks.append((branch, lambda branch=branch: self._tidy(branch)))  # type: ignore[misc]
+        for branch in self._left:
+            tasks.append((branch, lambda branch=branch: self._tidy(branch)))  # type: ignore[misc]
         for branch, parts in replayed.items():
             for part in parts:
                 if isinstance(part, Difference):
@@ -148,19 +151,23 @@ class _Publisher:
 
     def _propose(self, branch: str, files: Sequence[Rewritten]) -> Done:
         """Open the pull request for a group, or bring the one that is open up to date."""
-        history = [request for request in self._forge.pull_requests(branch) if request.ours]
+        history = self._history(branch)
         current = next((request for request in history if request.state == "open"), None)
-        declined, unreadable = self._declined(history)
-        if unreadable:
+        if current is None and self._is_unreadable_no(history):
             return Done(
                 branch, "declined", "a person has closed it, and removed the marker that says what it held"
             )
+        declined = self._declined(history)
+        stops = declined | self._proposed_elsewhere(branch)
         unverified = self._settings.unverified
-        chosen = [part for file in files if (part := until(file, declined, unverified=unverified))]
+        chosen = [part for file in files if (part := until(file, stops, unverified=unverified))]
         if not chosen:
-            said = any(step.key in declined for file in files for step in file.steps)
-            why = "a person has closed it" if said else "it could not be verified by running the code"
-            return Done(branch, "declined" if said else "not proposed", why)
+            keys = {step.key for file in files for step in file.steps}
+            if keys & declined:
+                return Done(branch, "declined", "a person has closed it")
+            if keys & stops:
+                return Done(branch, "not proposed", "another open pull request holds it")
+            return Done(branch, "not proposed", "it could not be verified by running the code")
         if current is not None and current.base != self._branch:
             return Done(branch, "left alone", "a person has sent it to another branch", current.url)
         head = self._heads.get(branch)
@@ -212,14 +219,31 @@ class _Publisher:
         same = head == commit and not _edits(current, words)
         return Done(branch, "unchanged" if same else "would update", url=current.url, words=words)
 
-    def _declined(self, history: Sequence[PullRequest]) -> tuple[list[state.Key], bool]:
-        """The keys that a person has said no to, and whether there is a no that cannot be read."""
+    def _history(self, branch: str) -> list[PullRequest]:
+        """Every pull request from a branch of ours, the newest first."""
+        if branch not in self._histories:
+            found = self._forge.pull_requests(branch)
+            self._histories[branch] = [request for request in found if request.ours]
+        return self._histories[branch]
+
+    def _is_unreadable_no(self, history: Sequence[PullRequest]) -> bool:
+        """Whether a person has said no and it is not known to what."""
+        closed = [request for request in history if request.state == "closed"]
+        return not self._wanted.again and any(state.parsed(request.body)[0] is None for request in closed)
+
+    def _declined(self, history: Sequence[PullRequest]) -> set[state.Key]:
+        """The keys that a person has said no to: here, or on a branch of another grouping."""
         if self._wanted.again:
-            return [], False
-        markers = [state.parsed(request.body)[0] for request in history if request.state == "closed"]
-        if any(marker is None for marker in markers) and not any(r.state == "open" for r in history):
-            return [], True
-        return [key for marker in markers if marker and not marker.settled for key in marker.keys], False
+            return set()
+        requests = [*history, *(request for branch in self._left for request in self._history(branch))]
+        markers = [state.parsed(request.body)[0] for request in requests if request.state == "closed"]
+        return {key for marker in markers if marker and not marker.settled for key in marker.keys}
+
+    def _proposed_elsewhere(self, branch: str) -> set[state.Key]:
+        """The keys in open pull requests from other branches: they were made with another grouping."""
+        others = [request for name, request in self._open.items() if name != branch]
+        markers = [state.parsed(request.body)[0] for request in others]
+        return {key for marker in markers if marker for key in marker.keys}
 
     def _is_ours(self, head: str) -> bool:
         """Whether a commit is exactly as the bot has made it."""
@@ -301,7 +325,7 @@ class _Publisher:
         head = self._heads[branch]
         if not self._is_ours(head):
             return None
-        history = [request for request in self._forge.pull_requests(branch) if request.ours]
+        history = self._history(branch)
         if any(request.state == "open" for request in history):
             return None
         if history:

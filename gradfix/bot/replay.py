@@ -7,7 +7,7 @@ that a file imports. They are parsed, never imported.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -184,12 +184,12 @@ class Base:
         return keys
 
 
-def until(rewritten: Rewritten, stops: Sequence[Key], *, unverified: bool) -> Rewritten | None:
+def until(rewritten: Rewritten, stops: Collection[Key], *, unverified: bool) -> Rewritten | None:
     """The steps before the first that is not to be proposed: each is proved on what those before it left.
 
     Args:
         rewritten: All steps.
-        stops: Keys that a person has said no to.
+        stops: Keys that are not to be proposed: a person has said no, or they are proposed elsewhere.
         unverified: Whether steps that could not be verified are proposed.
     """
     steps: list[Step] = []

@@ -207,6 +207,21 @@ def test_a_no_is_for_what_was_there_and_not_for_what_comes_later(lab: World) -> 
     assert lab.forge.git(REPOSITORY, "diff", "--name-only", "main", BRANCH) == "other.py"
 
 
+def test_another_grouping_proposes_nothing_twice_and_forgets_no_no(lab: World) -> None:
+    lab.publish(lab.plan())
+    lab.forge.close(next(pull.number for pull in lab.forge.pulls if pull.branch == BRANCH))
+    settings(lab, 'group = "all"')
+    plan = lab.plan()
+    assert whats(lab, plan) == {"all": "declined"}
+    lab.forge.commit(REPOSITORY, "main", {"other.py": GAN})
+    assert whats(lab, lab.plan()) == {"all": "created"}
+    assert lab.forge.git(REPOSITORY, "diff", "--name-only", "main", "gradfix/all") == "other.py"
+    settings(lab, 'group = "file"')
+    done = whats(lab, lab.plan())
+    assert sorted(done.values()) == ["declined", "not proposed", "not proposed"]
+    assert len(lab.forge.open_pulls()) == 2
+
+
 def test_a_closed_pull_request_without_its_marker_is_a_no_to_all(lab: World) -> None:
     lab.publish(lab.plan(select=("undetached-fake",)))
     lab.forge.pulls[0].body = "I do not want this."
@@ -451,6 +466,8 @@ def test_the_plan_survives_its_file(lab: World, tmp_path: Path) -> None:
         {"base": "HEAD"},
         {"base": "--upload-pack=x"},
         {"group": "none"},
+        {"group": "file"},
+        {"group": "all"},
         {"changes": [{}]},
         {"changes": {}},
         {"path": "../x.py"},
