@@ -87,6 +87,15 @@ def belongs(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
 
+def test_only_the_bot_knows_the_network() -> None:
+    for path in MODULES:
+        found = set(imports(path))
+        if any(belongs(module, "httpx2") for module in found):
+            assert name_of(path) == "gradfix.bot.http"
+        if any(belongs(module, "gradfix.bot") for module in found):
+            assert belongs(name_of(path), "gradfix.bot") or name_of(path) == "gradfix.cli"
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_arrows_run_one_way(path: Path) -> None:
     own = name_of(path)
@@ -101,15 +110,6 @@ def test_arrows_run_one_way(path: Path) -> None:
 )
 def test_codemods_import_only_gradfix_and_the_standard_library(path: Path) -> None:
     assert {module.split(".")[0] for module in imports(path)} <= {"gradfix", *sys.stdlib_module_names}
-
-
-def test_only_the_bot_knows_the_network() -> None:
-    for path in MODULES:
-        found = set(imports(path))
-        if any(belongs(module, "httpx2") for module in found):
-            assert name_of(path) == "gradfix.bot.http"
-        if any(belongs(module, "gradfix.bot") for module in found):
-            assert belongs(name_of(path), "gradfix.bot") or name_of(path) == "gradfix.cli"
 
 
 def test_the_probe_needs_only_torch() -> None:
