@@ -44,6 +44,8 @@ class Words:
     message: str
     """Of the commit, without the seal."""
     keys: tuple[state.Key, ...]
+    facts: str
+    """What must change for the body to be written anew; see :class:`state.Marker`."""
 
 
 def words(files: Sequence[Rewritten], base: str, proved_at: str, settings: BotConfig) -> Words:
@@ -59,7 +61,20 @@ def words(files: Sequence[Rewritten], base: str, proved_at: str, settings: BotCo
     keys = tuple(sorted({step.key for _, step in steps}))
     title = title_of(steps)
     body = _fitting(steps, base, proved_at)
-    return Words(title, state.marked(title, body, keys), _message(title, steps, keys, settings), keys)
+    facts = _facts([step for _, step in steps], base, proved_at)
+    return Words(
+        title, state.marked(title, body, keys, facts), _message(title, steps, keys, settings), keys, facts
+    )
+
+
+def _facts(steps: Sequence[Step], base: str, proved_at: str) -> str:
+    """A digest of what a reviewer would want to be told anew: the commits, outcomes and verdicts."""
+    told = [__version__, base, proved_at]
+    for step in steps:
+        checks = _items((step.rewrite.certificate or {}).get("checks"))
+        verdicts = [f"{one.get('name')} {one.get('subject')} {one.get('verdict')}" for one in checks]
+        told += [step.key.digest, step.rewrite.outcome, *sorted(verdicts)]
+    return state.digest_of("\n".join(told))
 
 
 # ---------------------------------------------------------------------------- title and commit

@@ -360,7 +360,7 @@ def _edits(current: PullRequest, words: Words) -> dict[str, str]:
     if current.title != words.title and state.digest_of(current.title) == marker.title:
         edits["title"] = words.title
     if state.digest_of(text) == marker.body:
-        if state.digest_of(current.body) != state.digest_of(words.body):
+        if (marker.facts, set(marker.keys)) != (words.facts, set(words.keys)):
             edits["body"] = words.body
     elif set(marker.keys) != set(words.keys):
         edits["body"] = f"{text}\n\n{replace(marker, keys=words.keys).written()}\n"

@@ -101,6 +101,9 @@ class Marker:
     """A digest of the title as the bot wrote it."""
     body: str = ""
     """A digest of the body as the bot wrote it, without the marker."""
+    facts: str = ""
+    """A digest of what the body is about. Another run of the proof words some of it differently (a difference
+    of 1e-7, a version), which is no reason to edit."""
     settled: bool = field(default=False)
     """Whether the bot itself has closed the pull request: the base branch has no such mistake any more."""
 
@@ -110,6 +113,7 @@ class Marker:
             "keys": [[key.digest, key.codemod, key.path] for key in sorted(self.keys)],
             "title": self.title,
             "body": self.body,
+            "facts": self.facts,
             **({"settled": True} if self.settled else {}),
         }
         return f"<!-- gradfix:{_inert(content)} -->"
@@ -124,9 +128,10 @@ def _inert(content: object) -> str:
     return re.sub(r"[<>@#&!`~%$*-]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def marked(title: str, body: str, keys: Iterable[Key]) -> str:
+def marked(title: str, body: str, keys: Iterable[Key], facts: str) -> str:
     """``body`` with its marker."""
-    return f"{body.rstrip()}\n\n{Marker(tuple(keys), digest_of(title), digest_of(body)).written()}\n"
+    marker = Marker(tuple(keys), digest_of(title), digest_of(body), facts)
+    return f"{body.rstrip()}\n\n{marker.written()}\n"
 
 
 def settled(body: str) -> str:
@@ -150,7 +155,8 @@ def parsed(body: str) -> tuple[Marker | None, str]:
 
 def _marker(content: Mapping[str, Any]) -> Marker:
     keys = tuple(_key(item) for item in content["keys"])
-    return Marker(keys, str(content["title"]), str(content["body"]), content.get("settled") is True)
+    title, body, facts = (str(content[name]) for name in ("title", "body", "facts"))
+    return Marker(keys, title, body, facts, content.get("settled") is True)
 
 
 def _key(item: Sequence[object]) -> Key:

@@ -180,7 +180,7 @@ def test_what_can_be_read_is_left_as_it_is() -> None:
 def test_a_marker_is_read_back_and_ends_where_it_ends(path: str, title: str, text: str) -> None:
     key = state.Key("0123456789abcdef", "undetached-fake", path)
     visible_title, visible_body = markdown.plain(title), markdown.prose(text)
-    marked = state.marked(visible_title, visible_body, [key])
+    marked = state.marked(visible_title, visible_body, [key], "0")
     marker, rest = state.parsed(marked)
     assert marker is not None
     assert marker.keys == (key,)

@@ -58,6 +58,20 @@ def test_a_second_run_changes_nothing(forge: ForgeServer, kind: str) -> None:
     assert lab.writes() == []
 
 
+def test_the_same_proof_in_other_words_edits_nothing(lab: World) -> None:
+    plan = lab.plan(select=("undetached-fake",))
+    lab.publish(plan)
+    certificate = json.loads(json.dumps(plan.changes[0].rewrites[0].certificate))
+    certificate["checks"][0]["detail"] = "the original raises E1, as was predicted"
+    certificate["torch"] = "9.9"
+    lab.forge.requests.clear()
+    assert whats(lab, tampered(plan, certificate=certificate)) == {"undetached-fake": "unchanged"}
+    assert lab.writes() == []
+    certificate["checks"][2]["verdict"] = "holds"
+    assert whats(lab, tampered(plan, certificate=certificate)) == {"undetached-fake": "updated"}
+    assert "torch `9.9`" in lab.forge.pulls[0].body
+
+
 def test_the_body_tells_what_a_reviewer_wants_to_know(lab: World) -> None:
     lab.publish(lab.plan(select=("undetached-fake",)))
     body = lab.forge.pulls[0].body
