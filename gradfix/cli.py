@@ -313,6 +313,18 @@ def explain(
     _stop_for(known.problems)
 
 
+@app.command(
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)
+def bot(context: typer.Context) -> None:
+    """Open pull requests with the rewrites: plan, publish, status, review."""
+    # Loaded here and not sooner: nothing else needs an HTTP client.
+    from gradfix.bot.cli import run
+
+    run(context.args)
+
+
 # ---------------------------------------------------------------------------- arguments
 
 

@@ -446,6 +446,25 @@ def _apply_in_turn(analysis: _Analysis, options: Options) -> tuple[_Analysis, tu
             refuted[candidate.key] = attempt
 
 
+def offers(parsed: Source, options: Options) -> Iterator[tuple[Attempt, Source]]:
+    """Every fix that ``repair`` could apply to ``parsed`` next, in order, with the file after it.
+
+    Nothing is run. Who holds a rewrite that was made elsewhere finds it here, or it is not one of ours.
+    """
+    analysis = _analyse(parsed, options)
+    for candidate in _candidates(analysis, options):
+        after = _resolved(analysis, candidate.finding, candidate.fix, options)
+        if after is not None:
+            text = after.source.text
+            found = Attempt(candidate.finding, candidate.fix, parsed.text, text, Outcome.UNVERIFIED)
+            yield found, after.source
+
+
+def findings(parsed: Source, options: Options) -> tuple[Finding, ...]:
+    """What the selected codemods report of ``parsed`` and no comment silences. Nothing is run."""
+    return _reported(_analyse(parsed, options, options.selected), options)
+
+
 _FixKey = tuple[str, str, int, str]
 
 

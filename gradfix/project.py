@@ -112,6 +112,8 @@ def _settings_from(table: Mapping[str, object], file: str, shown: str) -> Settin
     known = {item.name.replace("_", "-"): item for item in fields(Settings) if item.metadata.get("key", True)}
     values: dict[str, Any] = {}
     for key, value in table.items():
+        if key == "bot":  # A table of its own, which the bot reads, from the base branch only.
+            continue
         if key not in known:
             return Problem(shown, f"unknown key {key!r} in [tool.gradfix]{near_miss(key, known)}")
         kind, accepted = _accepts(known[key].default, value)

@@ -51,6 +51,18 @@ MAY_NOT_IMPORT = {
         "gradfix.project",
         "gradfix.catalog",
     ),
+    "gradfix.bot": (
+        "gradfix.verify",
+        "gradfix.claims",
+        "gradfix.rewrite",
+        "gradfix.codemods",
+        "torch",
+        "libcst",
+    ),
+    # The phase that holds the token: nothing of it reaches what runs code.
+    "gradfix.bot.publish": ("gradfix.bot.planning",),
+    "gradfix.bot.replay": ("gradfix.bot.planning",),
+    "gradfix.bot.review": ("gradfix.bot.planning",),
     "gradfix": ("gradfix.cli",),
 }
 """What a module may not import, its package's rules and its own; ``gradfix`` is about all the rest."""
@@ -84,6 +96,15 @@ def imports(path: Path) -> Iterator[str]:
 
 def belongs(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
+
+
+def test_only_the_bot_knows_the_network() -> None:
+    for path in MODULES:
+        found = set(imports(path))
+        if any(belongs(module, "httpx2") for module in found):
+            assert name_of(path) == "gradfix.bot.http"
+        if any(belongs(module, "gradfix.bot") for module in found):
+            assert belongs(name_of(path), "gradfix.bot") or name_of(path) == "gradfix.cli"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

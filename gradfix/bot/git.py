@@ -1,0 +1,498 @@
+"""Git as plumbing, in a bare temporary repository: nothing is checked out, nothing of the repository runs.
+
+There is no work tree, so there are no filters, no line end conversion, no submodules and no LFS smudging;
+hooks, replacement refs, credential helpers and every configuration file are switched off. Refs are full
+names that begin with ``refs/``, paths go through ``-z`` or ``--stdin``, so that none is taken for an option.
+
+The token is in the environment of the three commands that talk to the server, ``fetch``, ``push`` and
+``ls-remote``, as a header for that server alone, and nowhere else: not in an argument, a URL or a file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from gradfix.bot import markdown, state
+from gradfix.bot.errors import (
+    AnswerLost,
+    BotError,
+    LostRace,
+    Missing,
+    NotAllowed,
+    RateLimited,
+    Unreachable,
+    UsageError,
+)
+from gradfix.bot.secret import Token
+
+LOCAL_SECONDS = 120.0
+REMOTE_SECONDS = 300.0
+WAITS = (1.0, 4.0)
+"""Seconds between attempts to reach the server."""
+REGULAR = ("100644", "100755")
+"""The modes of files that may be rewritten: not links (120000), not submodules (160000)."""
+
+BASE = "refs/gradfix/base"
+HEADS = "refs/gradfix/heads/"
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_PASSED_ON = (
+    "PATH",
+    "SYSTEMROOT",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "GIT_SSL_CAINFO",
+)
+"""What git needs of the environment to run and to reach the server; plain HTTP is for this machine only."""
+_SETTINGS = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.symlinks": "false",
+    "credential.helper": "",
+    "fetch.recurseSubmodules": "false",
+    "gc.auto": "0",
+    "http.followRedirects": "false",
+    "http.lowSpeedLimit": "1000",
+    "http.lowSpeedTime": "60",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+    "protocol.http.allow": "always",
+    "protocol.https.allow": "always",
+    "push.gpgSign": "false",
+    "push.recurseSubmodules": "no",
+    "submodule.recurse": "false",
+    "transfer.fsckObjects": "true",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file in a commit's tree."""
+
+    mode: str
+    blob: str
+    size: int
+    """In bytes; 0 for what is no blob."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A repository on a server."""
+
+    url: str
+    token: Token
+    user: str
+    """The name that goes with the token in HTTP's basic authentication."""
+
+
+class Git:
+    """A bare repository in a temporary folder; used as a context manager."""
+
+    def __init__(
+        self,
+        object_format: str | None = None,
+        *,
+        seconds: float = REMOTE_SECONDS,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """``object_format`` is ``sha1`` or ``sha256``; if it is not known, the server is asked.
+
+        ``seconds`` is how long one command may talk to the server.
+        """
+        self._object_format = object_format
+        self._seconds = seconds
+        self._sleep = sleep
+
+    def __enter__(self) -> Git:
+        self._folder = Path(tempfile.mkdtemp(prefix="gradfix-bot-"))
+        self._directory = str(self._folder / "repository.git")
+        self._initialised = False
+        self._trees: dict[str, dict[str, Entry]] = {}
+        self._commits: dict[str, bytes] = {}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def folder(self) -> Path:
+        """A folder of our own that goes when the repository goes."""
+        return self._folder
+
+    # ------------------------------------------------------------------ the server
+
+    def fetch(self, remote: Remote, branch: str, *, whole: bool = False) -> str:
+        """Fetch ``branch`` into :data:`BASE` and our own branches below :data:`HEADS`; gives its commit.
+
+        Only the last commit of each is fetched, or, with ``whole``, all that they are made of: a server that
+        does not have the base branch itself takes no commit on top of it otherwise.
+        """
+        self._initialise(remote)
+        depth = [] if whole else ["--depth=1"]
+        refs = [f"+refs/heads/{branch}:{BASE}", f"+refs/heads/{state.PREFIX}*:{HEADS}*"]
+        self._fetch(remote, [*depth, "--prune"], refs)
+        return self._commit_of(BASE)
+
+    def fetch_heads(self, remote: Remote) -> None:
+        """Fetch our own branches from ``remote``, a fork, in the place of those that are there."""
+        self._fetch(remote, ["--prune"], [f"+refs/heads/{state.PREFIX}*:{HEADS}*"])
+
+    def fetch_ref(self, remote: Remote, ref: str, target: str) -> str:
+        """Fetch one full ``ref`` to ``target``; gives its commit."""
+        self._initialise(remote)
+        self._fetch(remote, ["--depth=1"], [f"+{ref}:{target}"])
+        return self._commit_of(target)
+
+    def _initialise(self, remote: Remote) -> None:
+        if self._initialised:
+            return
+        if self._object_format is None:
+            told = self._repeated(remote, "ls-remote", "--end-of-options", remote.url, "HEAD", local=False)
+            self._object_format = "sha256" if re.match(rb"[0-9a-f]{64}\t", told) else "sha1"
+        self._run("init", "--quiet", "--bare", f"--object-format={self._object_format}")
+        self._initialised = True
+
+    def _fetch(self, remote: Remote, options: Sequence[str], refs: Sequence[str]) -> None:
+        flags = ["--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-gc"]
+        self._repeated(remote, "fetch", *flags, *options, "--end-of-options", remote.url, *refs)
+
+    def push(self, remote: Remote, branch: str, commit: str | None, expected: str | None) -> None:
+        """Make ``branch``, one of ours, point to ``commit`` on the server, or delete it.
+
+        Args:
+            remote: Where.
+            branch: Its name begins with our prefix.
+            commit: ``None`` deletes the branch.
+            expected: Where the branch must point until then; ``None``: it must not exist.
+
+        Raises:
+            LostRace: the branch points elsewhere; it is left as it is.
+            NotAllowed: the server refuses.
+            Unreachable: the server was asked several times, and the branch is still where it was.
+        """
+        assert branch.startswith(state.PREFIX)
+        ref = f"refs/heads/{branch}"
+        lease = f"--force-with-lease={ref}:{expected or ''}"
+        command = ["push", "--porcelain", "--no-verify", "--no-signed", lease]
+        for wait in (*WAITS, None):
+            try:
+                self._remote(remote, *command, "--end-of-options", remote.url, f"{commit or ''}:{ref}")
+                return
+            except (AnswerLost, _Rejected) as error:
+                # It may have been done nevertheless: git, or what is below it, sends again what it got no
+                # answer to, and is then told that the branch is not where it should be.
+                now = self.branch_on(remote, branch)
+                if now == commit:
+                    return
+                if now != expected:
+                    raise LostRace("the branch was moved by somebody else just now") from None
+                if isinstance(error, _Rejected):
+                    raise NotAllowed(str(error)) from None
+                if wait is None:
+                    raise Unreachable(str(error)) from None
+                self._sleep(wait)
+
+    def branch_on(self, remote: Remote, branch: str) -> str | None:
+        """Where ``branch`` points on the server now."""
+        ref = f"refs/heads/{branch}"
+        told = self._repeated(remote, "ls-remote", "--end-of-options", remote.url, ref).decode()
+        rows = (line.split("\t") for line in told.splitlines() if line.count("\t") == 1)
+        return next((oid for oid, name in rows if name == ref and _OID.fullmatch(oid)), None)
+
+    # ------------------------------------------------------------------ reading
+
+    def _commit_of(self, ref: str) -> str:
+        """The commit that the full ``ref`` points to."""
+        return self._run("rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}").decode().strip()
+
+    def heads(self) -> dict[str, str]:
+        """Our branches as they were fetched, with their commits."""
+        told = self._run("for-each-ref", "--format=%(objectname) %(objecttype) %(refname)", HEADS)
+        rows = [line.split(" ", 2) for line in told.decode("utf-8", "surrogateescape").splitlines()]
+        return {state.PREFIX + ref.removeprefix(HEADS): oid for oid, kind, ref in rows if kind == "commit"}
+
+    def raw_commit(self, oid: str) -> bytes:
+        """The commit object."""
+        if oid not in self._commits:
+            self._commits[oid] = self._run("cat-file", "commit", oid)
+        return self._commits[oid]
+
+    def tree(self, commit: str) -> dict[str, Entry]:
+        """Every file in ``commit``, by its path (bytes that are no UTF-8 as surrogates)."""
+        if commit not in self._trees:
+            self._trees[commit] = self._read_tree(commit)
+        return self._trees[commit]
+
+    def _read_tree(self, commit: str) -> dict[str, Entry]:
+        told = self._run("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
+        entries = {}
+        for row in told.split(b"\0"):
+            if row:
+                head, _, path = row.partition(b"\t")
+                mode, _, blob, size = head.decode().split()
+                name = path.decode("utf-8", "surrogateescape")
+                entries[name] = Entry(mode, blob, int(size) if size.isdecimal() else 0)
+        return entries
+
+    def blobs(self, oids: Iterable[str]) -> dict[str, bytes]:
+        """The contents of blobs."""
+        wanted = list(dict.fromkeys(oids))
+        data = self._run("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in wanted).encode())
+        contents, at = {}, 0
+        for oid in wanted:
+            end = data.index(b"\n", at)
+            size = int(data[at:end].split()[2])
+            contents[oid] = data[end + 1 : end + 1 + size]
+            at = end + 1 + size + 1
+        return contents
+
+    # ------------------------------------------------------------------ making a commit
+
+    def build(
+        self, parent: str, contents: Mapping[str, bytes], message: str, author: str, sealed: bool = True
+    ) -> str:
+        """A commit on ``parent`` in which the regular files of ``contents`` have these bytes.
+
+        The same arguments always give the same commit: it is dated like its parent.
+        """
+        entries = self.tree(parent)
+        index = {"GIT_INDEX_FILE": str(self._folder / "index")}
+        self._run("read-tree", parent, extra=index)
+        rows = []
+        for path, data in contents.items():
+            assert entries[path].mode in REGULAR
+            blob = self._run("hash-object", "-w", "-t", "blob", "--stdin", stdin=data).decode().strip()
+            rows.append(f"{entries[path].mode} {blob}\t{path}".encode("utf-8", "surrogateescape"))
+        self._run("update-index", "-z", "--index-info", stdin=b"\0".join([*rows, b""]), extra=index)
+        tree = self._run("write-tree", extra=index).decode().strip()
+        who = f"{author} {self._date(parent)}"
+        head = f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n"
+        commit = f"{head}\n{message.rstrip()}\n".encode()
+        stored = state.seal(commit) if sealed else commit
+        return self._run("hash-object", "-w", "-t", "commit", "--stdin", stdin=stored).decode().strip()
+
+    def _date(self, commit: str) -> str:
+        head = self.raw_commit(commit).split(b"\n\n", 1)[0]
+        match = re.search(rb"^committer .*> (\d+ [+-]\d{4})$", head, re.MULTILINE)
+        return match[1].decode() if match else "0 +0000"
+
+    # ------------------------------------------------------------------ running git
+
+    def _run(self, *arguments: str, stdin: bytes = b"", extra: Mapping[str, str] | None = None) -> bytes:
+        """What a command without the token prints.
+
+        Raises:
+            BotError: it failed.
+        """
+        command = ["git", f"--git-dir={self._directory}", *arguments]
+        code, out, err = _call(command, stdin, self._environment({}, extra or {}), LOCAL_SECONDS)
+        if code != 0:
+            raise BotError(f"git {arguments[0]} failed: {_said(err)}")
+        return out
+
+    def _repeated(self, remote: Remote, *arguments: str, local: bool = True) -> bytes:
+        """What a command prints that only asks the server, and so can be repeated."""
+        for wait in WAITS:
+            try:
+                return self._remote(remote, *arguments, local=local)
+            except AnswerLost:
+                self._sleep(wait)
+        try:
+            return self._remote(remote, *arguments, local=local)
+        except AnswerLost as error:
+            raise Unreachable(str(error)) from None
+
+    def _remote(self, remote: Remote, *arguments: str, local: bool = True) -> bytes:
+        """What a command that talks to the server prints."""
+        authorization = f"Authorization: {remote.token.basic(remote.user)}"
+        key = f"http.{remote.url}.extraHeader"
+        # The empty value first takes away whatever a configuration may have put there.
+        settings = [(key, ""), (key, authorization)]
+        command = ["git", *([f"--git-dir={self._directory}"] if local else []), *arguments]
+        environment = self._environment(settings, {})
+        code, out, err = _call(command, b"", environment, self._seconds, self._folder)
+        if code != 0:
+            raise _failure(arguments[0], out, err, remote)
+        return out
+
+    def _environment(
+        self, settings: Mapping[str, str] | Sequence[tuple[str, str]], extra: Mapping[str, str]
+    ) -> dict[str, str]:
+        added = list(settings.items()) if isinstance(settings, Mapping) else list(settings)
+        pairs = [*_SETTINGS.items(), *added]
+        numbered = {f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in enumerate(pairs)}
+        numbered |= {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in enumerate(pairs)}
+        return {
+            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            "HOME": str(self._folder),  # No .netrc, no configuration.
+            "LC_ALL": "C.UTF-8",
+            "GIT_ASKPASS": "false",
+            "GIT_CONFIG_COUNT": str(len(pairs)),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CEILING_DIRECTORIES": str(self._folder),
+            "GIT_LFS_SKIP_SMUDGE": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            **numbered,
+            **extra,
+        }
+
+
+def _call(
+    command: Sequence[str],
+    stdin: bytes,
+    environment: Mapping[str, str],
+    seconds: float,
+    folder: Path | None = None,
+) -> tuple[int | None, bytes, bytes]:
+    """Exit code (``None``: it took too long and was ended), standard output and standard error."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environment),
+            cwd=folder,
+            start_new_session=True,  # Git has children, which have to end with it.
+        )
+    except OSError as error:
+        raise UsageError(f"git cannot be run: {error.strerror}") from None
+    try:
+        out, err = process.communicate(stdin, timeout=seconds)
+        return process.returncode, out, err
+    except subprocess.TimeoutExpired:
+        return None, b"", b"it took too long"
+    finally:
+        if process.poll() is None:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+class _Rejected(BotError):
+    """A push was refused: by the lease, by a protection, or since the branch has moved."""
+
+
+_STATUS = re.compile(r"(?:returned error: |HTTP )(\d{3})")
+
+
+def _failure(command: str, out: bytes, err: bytes, remote: Remote) -> BotError:
+    """What it means that a command that talks to the server failed."""
+    told = err.decode("utf-8", "replace")
+    said = remote.token.redact(_said(err))
+    rejected = [line for line in out.decode("utf-8", "replace").splitlines() if line.startswith("!\t")]
+    if command == "push" and rejected:
+        reason = rejected[0].split("\t")[-1]
+        return _Rejected(
+            remote.token.redact(f"the server refuses the push: {markdown.one_line(reason, 200)}")
+        )
+    statuses = [int(status) for status in _STATUS.findall(told)]
+    if 429 in statuses:
+        return RateLimited("the server asks git to come back later")
+    if 401 in statuses or 403 in statuses or "Authentication failed" in told or "could not read" in told:
+        return NotAllowed(f"the server does not let git {command} with this token")
+    if 404 in statuses or "couldn't find remote ref" in told or "not found" in told.lower():
+        return Missing(f"git {command}: {said}")
+    return AnswerLost(f"git {command}: {said}")
+
+
+def _said(err: bytes) -> str:
+    """The line of git's complaint that says most."""
+    lines = [line for line in err.decode("utf-8", "replace").splitlines() if line.strip()]
+    fatal = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
+    return markdown.one_line((fatal or lines or ["no reason was given"])[0], 200)
+
+
+# ---------------------------------------------------------------------------- a checkout, in `plan`
+
+
+def checkout_of(folder: str) -> Path:
+    """The root of the work tree around ``folder``."""
+    return Path(_ask(folder, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n"))
+
+
+def head_of(root: Path) -> str:
+    """The commit that is checked out."""
+    return _ask(root, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
+
+
+def files_of(root: Path, commit: str) -> dict[str, Entry]:
+    """Every file in ``commit``, by its path."""
+    told = _ask(root, "ls-tree", "-r", "-z", "--full-tree", commit)
+    rows = [row.partition(b"\t") for row in told.split(b"\0") if row]
+    return {
+        path.decode("utf-8", "surrogateescape"): Entry(head.split()[0].decode(), head.split()[2].decode(), 0)
+        for head, _, path in rows
+    }
+
+
+def uncommitted(root: Path) -> list[str]:
+    """The Python files that git knows and that are not as they are in the commit."""
+    flags = ["--porcelain=v1", "-z", "--untracked-files=no", "--ignore-submodules=all", "--no-renames"]
+    told = _ask(root, "status", *flags, "--", "*.py").decode("utf-8", "surrogateescape")
+    return [row[3:] for row in told.split("\0") if row]
+
+
+def content_of(root: Path, blob: str) -> bytes:
+    """The content of a blob."""
+    return _ask(root, "cat-file", "blob", blob)
+
+
+def _ask(folder: str | Path, *arguments: str) -> bytes:
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("GIT_")},
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "LC_ALL": "C.UTF-8",
+    }
+    code, out, err = _call(["git", "-C", str(folder), *arguments], b"", environment, LOCAL_SECONDS)
+    if code != 0:
+        raise UsageError(f"git {arguments[0]}: {_said(err)}")
+    return out
+
+
+def blob_id(data: bytes, like: str) -> str:
+    """The name that git gives to a blob, in the hash function of the object name ``like``."""
+    import hashlib
+
+    material = b"blob %d\0" % len(data) + data
+    digest = hashlib.sha256(material) if len(like) == 64 else hashlib.sha1(material, usedforsecurity=False)
+    return digest.hexdigest()
+
+
+def is_safe(path: str) -> bool:
+    """Whether ``path`` of a tree stays below the folder that it is written to, on any system."""
+    parts = path.split("/")
+    return not any(part in ("", ".", "..") or part.lower() == ".git" for part in parts) and not re.search(
+        r"[\\:\x00-\x1f]", path
+    )
+
+
+def export(git: Git, commit: str, folder: Path, wanted: Iterable[str]) -> dict[str, Entry]:
+    """Write the regular files named in ``wanted`` as they are in ``commit`` below ``folder``."""
+    entries = git.tree(commit)
+    chosen = {path: entries[path] for path in wanted if entries[path].mode in REGULAR and is_safe(path)}
+    contents = git.blobs(entry.blob for entry in chosen.values())
+    for path, entry in chosen.items():
+        target = os.path.join(os.fsencode(folder), path.encode("utf-8", "surrogateescape"))
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "wb") as stream:
+            stream.write(contents[entry.blob])
+    return entries

@@ -1,0 +1,203 @@
+"""The plan: what is to be proposed, and what running it showed. The only thing that goes from ``plan`` to
+``publish``.
+
+It is a JSON file::
+
+    {
+      "format": 1,
+      "gradfix": "0.1.0",                version that made it; another one refuses it
+      "base": "8d1e...",                 the commit it was made for
+      "group": "codemod",                how changes are put into pull requests
+      "unsafe_fixes": false,
+      "changes": [                       one file in one pull request
+        {
+          "group": "undetached-fake",    the pull request: a codemod, a path, or "all"
+          "path": "train.py",            from the root of the repository
+          "blob": "5f02...",             what git calls the file's content at the base commit
+          "rewrites": [                  one after the other, each on what the one before it has left
+            {
+              "codemod": "undetached-fake",
+              "diff": "--- a/train.py\\n...",
+              "outcome": "proved",       or "unverified"; what was refuted is not in a plan
+              "reason": "",              why it could not be verified
+              "certificate": {...}       what running both versions showed; null if nothing was to be run
+            }
+          ]
+        }
+      ]
+    }
+
+``publish`` takes it as a claim of unknown origin. It makes every rewrite again, from the blob on the base
+branch, and refuses the change if a diff is not the same. The certificate it cannot check; of it, only text
+that has been made harmless is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gradfix import __version__
+from gradfix.bot import config, git
+from gradfix.bot.errors import UsageError
+from gradfix.results import Outcome
+
+FORMAT = 1
+MAX_BYTES = 64 << 20
+"""A larger file is no plan."""
+
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_NAME = re.compile(r"[a-z0-9-]{1,80}")
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """One fix."""
+
+    codemod: str
+    diff: str
+    outcome: Outcome
+    reason: str = ""
+    certificate: Json | None = None
+
+    def to_json(self) -> Json:
+        """The rewrite as JSON data."""
+        return {
+            "codemod": self.codemod,
+            "diff": self.diff,
+            "outcome": str(self.outcome),
+            "reason": self.reason,
+            "certificate": self.certificate,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file in one pull request."""
+
+    group: str
+    path: str
+    blob: str
+    rewrites: tuple[Rewrite, ...]
+
+    def to_json(self) -> Json:
+        """The change as JSON data."""
+        rewrites = [rewrite.to_json() for rewrite in self.rewrites]
+        return {"group": self.group, "path": self.path, "blob": self.blob, "rewrites": rewrites}
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFile:
+    """The whole plan."""
+
+    base: str
+    group: str
+    unsafe_fixes: bool
+    changes: tuple[Change, ...]
+
+    @property
+    def groups(self) -> dict[str, tuple[Change, ...]]:
+        """The changes by pull request."""
+        names = dict.fromkeys(change.group for change in self.changes)
+        return {name: tuple(c for c in self.changes if c.group == name) for name in names}
+
+    def dump(self) -> str:
+        """The plan as it is written."""
+        content = {
+            "format": FORMAT,
+            "gradfix": __version__,
+            "base": self.base,
+            "group": self.group,
+            "unsafe_fixes": self.unsafe_fixes,
+            "changes": [change.to_json() for change in self.changes],
+        }
+        return json.dumps(content, indent=1) + "\n"
+
+
+# ---------------------------------------------------------------------------- reading
+
+
+def load(path: str) -> PlanFile:
+    """The plan in the file at ``path``.
+
+    Raises:
+        UsageError: there is none, or it is not one of this version.
+    """
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"the plan cannot be read: {error.strerror}") from None
+    if len(data) > MAX_BYTES:
+        raise UsageError("the plan is too large to be one")
+    try:
+        return parse(json.loads(data))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UsageError("this is no plan of `gradfix bot plan`") from None
+
+
+def parse(content: Mapping[str, Any]) -> PlanFile:
+    """The plan in JSON data; what it does not know, it leaves out.
+
+    Raises:
+        UsageError: another version of gradfix made it.
+        ValueError, KeyError, TypeError, AttributeError: it is no plan.
+    """
+    if content["format"] != FORMAT or content["gradfix"] != __version__:
+        made = str(content["gradfix"])[:20]
+        raise UsageError(f"the plan was made by gradfix {made!r}, and this is {__version__}: make it anew")
+    if content["group"] not in config.GROUPS:
+        raise ValueError
+    if not isinstance(content["changes"], list):
+        raise TypeError
+    changes = tuple(_change(item) for item in content["changes"])
+    if len({(change.group, change.path) for change in changes}) < len(changes):
+        raise ValueError
+    if any(change.group != _group_of(change, content["group"]) for change in changes):
+        raise ValueError  # Under other names, the same could be proposed again and again.
+    base = _match(_OID, content["base"])
+    return PlanFile(base, content["group"], content["unsafe_fixes"] is True, changes)
+
+
+def _change(item: Mapping[str, Any]) -> Change:
+    rewrites = tuple(_rewrite(rewrite) for rewrite in item["rewrites"])
+    path, group = _text(item["path"]), _text(item["group"])
+    if not rewrites or not path or not group or not git.is_safe(path):
+        raise ValueError
+    return Change(group, path, _match(_OID, item["blob"]), rewrites)
+
+
+def _group_of(change: Change, group: str) -> str | None:
+    """The pull request that ``change`` belongs to, if it is of one codemod where that is asked for."""
+    if group == "codemod":
+        names = {rewrite.codemod for rewrite in change.rewrites}
+        return names.pop() if len(names) == 1 else None
+    return change.path if group == "file" else "all"
+
+
+def _rewrite(item: Mapping[str, Any]) -> Rewrite:
+    outcome = Outcome(item["outcome"])
+    certificate = item.get("certificate")
+    if outcome is Outcome.REFUTED or not isinstance(certificate, dict | None):
+        raise ValueError
+    if outcome is Outcome.PROVED and not certificate:
+        raise ValueError
+    codemod = _match(_NAME, item["codemod"])
+    return Rewrite(codemod, _text(item["diff"]), outcome, _text(item.get("reason", "")), certificate)
+
+
+def _match(pattern: re.Pattern[str], value: object) -> str:
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        raise ValueError
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value

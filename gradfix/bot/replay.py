@@ -1,0 +1,201 @@
+"""The plan's rewrites, made again from the base branch without running anything: or refused.
+
+The Python files of the base branch are written to a folder of our own, so that the model finds the modules
+that a file imports. They are parsed, never imported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gradfix import catalog, pipeline, project, source
+from gradfix.bot import config, git
+from gradfix.bot.config import BotConfig
+from gradfix.bot.errors import UsageError
+from gradfix.bot.git import Git
+from gradfix.bot.plan import Change, Rewrite
+from gradfix.bot.state import Key
+from gradfix.patch import unified_diff
+from gradfix.pipeline import Options
+from gradfix.results import Attempt, Outcome
+from gradfix.source import Problem, Source
+
+CONFIGURATION = "pyproject.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A rewrite of the plan as it was made again."""
+
+    rewrite: Rewrite
+    """What the plan says of it; of this, only the outcome and the certificate are used."""
+    attempt: Attempt
+    key: Key
+    before: Source
+    after: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A file of a pull request, with all its steps."""
+
+    path: str
+    steps: tuple[Step, ...]
+
+    @property
+    def before(self) -> bytes:
+        """As it is on the base branch."""
+        return self.steps[0].before.data
+
+    @property
+    def after(self) -> bytes:
+        """As it is to be."""
+        return self.steps[-1].after.data
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Why a change of the plan is refused."""
+
+    path: str
+    reason: str
+
+
+class Base:
+    """The base branch at one commit, for analysis."""
+
+    def __init__(
+        self, repository: Git, commit: str, *, unsafe_fixes: bool = False, settings_of: Base | None = None
+    ) -> None:
+        """Write what is to be analysed to a folder of ``repository``.
+
+        Args:
+            repository: It has ``commit``, and is open as long as this is used.
+            commit: What is to be analysed.
+            unsafe_fixes: Allow fixes that change what is learned, whatever the configuration says.
+            settings_of: Whose configuration holds; its own if ``None``.
+
+        Raises:
+            UsageError: the configuration on the base branch is wrong.
+        """
+        self.commit = commit
+        self._folder = Path(os.path.realpath(repository.folder)) / f"base-{commit}"
+        # What lies above is none of the project's: the search for its root ends here.
+        (self._folder / ".git").mkdir(parents=True, exist_ok=True)
+        entries = repository.tree(commit)
+        wanted = [path for path in entries if path.endswith(".py") and entries[path].size <= source.MAX_BYTES]
+        wanted += [CONFIGURATION] if CONFIGURATION in entries else []
+        self.entries = git.export(repository, commit, self._folder, wanted)
+        if settings_of is None:
+            self.bot: BotConfig = config.read(self._read(CONFIGURATION))
+            self._options = self._static(unsafe_fixes)
+        else:
+            self.bot = settings_of.bot
+            unsafe = unsafe_fixes or settings_of._options.unsafe_fixes
+            self._options = replace(settings_of._options, unsafe_fixes=unsafe)
+
+    def _static(self, unsafe_fixes: bool) -> Options:
+        settings = project.settings_for([str(self._folder)])
+        if isinstance(settings, Problem):
+            raise UsageError(f"on the base branch: {settings.message}")
+        known = catalog.load()
+        selected = known.select(settings.select, settings.ignore)
+        if isinstance(selected, str):
+            raise UsageError(f"on the base branch: {selected}")
+        unsafe = unsafe_fixes or settings.unsafe_fixes
+        return Options(known, selected, settings, unsafe_fixes=unsafe, verify=False)
+
+    def _read(self, path: str) -> bytes | None:
+        """A file of the base branch, if it is one that was exported."""
+        data = source.load(self._place(path))
+        return None if isinstance(data, Problem) else data
+
+    def _place(self, path: str) -> str:
+        return os.path.join(self._folder, path)
+
+    def replay(self, change: Change) -> Rewritten | Difference:
+        """The change as gradfix itself makes it; a difference if that is not what the plan says."""
+        entry = self.entries.get(change.path)
+        if entry is None:
+            return Difference(change.path, "the file is no longer there")
+        if entry.mode not in git.REGULAR:
+            return Difference(change.path, "it is not a regular file")
+        if entry.blob != change.blob:
+            return Difference(change.path, "the file has changed since the plan was made")
+        parsed = self._parse(change.path)
+        if parsed is None:
+            return Difference(change.path, "the file cannot be analysed")
+        steps: list[Step] = []
+        for rewrite in change.rewrites:
+            step = self._step(rewrite, parsed, change)
+            if isinstance(step, Difference):
+                return step
+            steps.append(step)
+            parsed = step.after
+        return Rewritten(change.path, tuple(steps))
+
+    def _parse(self, path: str) -> Source | None:
+        data = self._read(path)
+        # Where names that differ in case are one file, it may be another one's content.
+        if data is None or git.blob_id(data, self.commit) != self.entries[path].blob:
+            return None
+        if not source.can_matter(data):
+            return None
+        parsed = source.parse(self._place(path), data, self._options.settings.max_file_size)
+        return parsed if isinstance(parsed, Source) and parsed.encode(parsed.text) == data else None
+
+    def _step(self, rewrite: Rewrite, parsed: Source, change: Change) -> Step | Difference:
+        if rewrite.codemod not in self._options.selected:
+            return Difference(change.path, f"the base branch does not select {rewrite.codemod}")
+        selected = replace(self._options, selected=frozenset({rewrite.codemod}))
+        for attempt, after in pipeline.offers(parsed, selected):
+            diff = unified_diff(change.path, parsed.data, after.data)
+            if diff.decode("utf-8", "surrogateescape") == rewrite.diff:
+                key = Key.of(attempt.finding, parsed, change.path)
+                told = replace(attempt, outcome=rewrite.outcome, reason=rewrite.reason)
+                return Step(rewrite, told, key, parsed, after)
+        return Difference(change.path, f"gradfix itself does not come to this rewrite ({rewrite.codemod})")
+
+    def remaining(self, keys: Iterable[Key]) -> set[Key]:
+        """Those of ``keys`` whose mistake is still on the base branch."""
+        wanted = set(keys)
+        found: set[Key] = set()
+        for path in {key.path for key in wanted}:
+            codemods = frozenset(key.codemod for key in wanted if key.path == path) & self._options.selected
+            parsed = self._parse(path) if path in self.entries and git.is_safe(path) else None
+            if parsed is not None and codemods:
+                found |= wanted & self._keys(parsed, path, codemods)
+        return found
+
+    def _keys(self, parsed: Source, path: str, codemods: frozenset[str]) -> set[Key]:
+        """The keys of all findings in a file, as it is and after every fix that applies to it.
+
+        A fix may be for a line that the one before it has made.
+        """
+        options = replace(self._options, selected=codemods, unsafe_fixes=True)
+        keys = {Key.of(finding, parsed, path) for finding in pipeline.findings(parsed, options)}
+        for attempt in pipeline.repair(parsed, options).attempts:
+            before = parsed.with_text(attempt.before)
+            if isinstance(before, Source):
+                keys.add(Key.of(attempt.finding, before, path))
+        return keys
+
+
+def until(rewritten: Rewritten, stops: Collection[Key], *, unverified: bool) -> Rewritten | None:
+    """The steps before the first that is not to be proposed: each is proved on what those before it left.
+
+    Args:
+        rewritten: All steps.
+        stops: Keys that are not to be proposed: a person has said no, or they are proposed elsewhere.
+        unverified: Whether steps that could not be verified are proposed.
+    """
+    steps: list[Step] = []
+    for step in rewritten.steps:
+        proved = step.rewrite.outcome is Outcome.PROVED
+        if step.key in stops or not (proved or unverified):
+            break
+        steps.append(step)
+    return Rewritten(rewritten.path, tuple(steps)) if steps else None

@@ -1,0 +1,101 @@
+"""The token: where it comes from, and how it is kept out of everything that is printed."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from gradfix.bot.errors import UsageError
+
+VARIABLE = "GRADFIX_TOKEN"
+FILE_VARIABLE = "GRADFIX_TOKEN_FILE"
+KNOWN_VARIABLES = (
+    VARIABLE,
+    "GITHUB_TOKEN",
+    "GH_TOKEN",
+    "GITLAB_TOKEN",
+    "GITEA_TOKEN",
+    "FORGEJO_TOKEN",
+)
+"""Where forges' own tools keep a token that can write."""
+
+HIDDEN = "***"
+
+
+_known: list[Token] = []
+"""Every token of this process."""
+
+
+class Token:
+    """A secret that shows itself only to who asks for it by name."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        if not value or not value.isascii() or not value.isprintable() or " " in value:
+            # It is going to be part of a header line.
+            raise UsageError("the token is empty or holds characters that no token has")
+        self._value = value
+        _known.append(self)
+
+    def __repr__(self) -> str:
+        return f"Token({HIDDEN})"
+
+    def reveal(self) -> str:
+        """The secret itself, for the header of a request."""
+        return self._value
+
+    def basic(self, user: str) -> str:
+        """The value of an ``Authorization`` header for git over HTTP."""
+        return "Basic " + base64.b64encode(f"{user}:{self._value}".encode()).decode()
+
+    def redact(self, text: str, users: Sequence[str] = ("x-access-token", "oauth2")) -> str:
+        """``text`` with every form in which the secret travels replaced by stars."""
+        encoded = [self.basic(user).removeprefix("Basic ") for user in users]
+        for form in (self._value, quote(self._value, safe=""), *encoded, *(e.rstrip("=") for e in encoded)):
+            text = text.replace(form, HIDDEN)
+        return text
+
+
+def redacted(text: str) -> str:
+    """``text`` without any secret that this process knows."""
+    for token in _known:
+        text = token.redact(text)
+    return text
+
+
+def find_token(environment: Mapping[str, str], file: str | None = None) -> Token:
+    """The token from ``file``, or from the environment: ``GRADFIX_TOKEN_FILE``, else ``GRADFIX_TOKEN``.
+
+    There is no option that takes the token itself: what stands on a command line, every process can read.
+
+    Raises:
+        UsageError: there is none, or the file cannot be read.
+    """
+    path = file or environment.get(FILE_VARIABLE)
+    if path:
+        try:
+            return Token(Path(path).read_text(encoding="ascii").strip())
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not text"
+            raise UsageError(f"the token file cannot be read: {reason}") from None
+    if value := environment.get(VARIABLE, "").strip():
+        return Token(value)
+    raise UsageError(f"there is no token: set {VARIABLE}, or {FILE_VARIABLE} or --token-file to a file")
+
+
+def in_the_way(environment: Mapping[str, str]) -> list[str]:
+    """The variables that hold a token; ``plan`` does not start beside one.
+
+    The code that it runs belongs to the repository, and a process can read the environment with which its
+    parent was started even after the parent has removed the variable.
+    """
+    return [name for name in (*KNOWN_VARIABLES, FILE_VARIABLE) if environment.get(name)]
+
+
+def without_tokens() -> dict[str, str]:
+    """This process's environment without any token, for children that need none."""
+    return {k: v for k, v in os.environ.items() if k not in (*KNOWN_VARIABLES, FILE_VARIABLE)}

@@ -1,0 +1,172 @@
+"""The command line of the bot: two phases, exit codes, and what is imported when."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from forge_server import TOKEN, Fault, ForgeServer
+from world import BRANCH, FIXED_GAN, GAN, REPOSITORY, World
+
+ROOT = Path(__file__).resolve().parents[2]
+CI = ("GITHUB_", "GITLAB_", "CI_", "GITEA_", "GRADFIX_", "GH_", "FORGEJO_")
+
+
+def bot(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """``gradfix bot`` as its user runs it, outside of any CI."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(CI)}
+    done = subprocess.run(
+        [sys.executable, "-m", "gradfix", "bot", *map(str, arguments)],
+        cwd=cwd,
+        env={**clean, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    assert TOKEN not in done.stdout + done.stderr
+    return done
+
+
+def checkout(forge: ForgeServer, folder: Path) -> Path:
+    command = ["git", "clone", "-q", str(forge.root / f"{REPOSITORY}.git"), str(folder)]
+    subprocess.run(command, check=True, env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull})
+    return folder
+
+
+@pytest.fixture
+def clone(forge: ForgeServer, tmp_path: Path) -> Path:
+    return checkout(forge, tmp_path / "clone")
+
+
+def test_from_a_checkout_to_a_pull_request(lab: World, tmp_path: Path) -> None:
+    """Nothing is made up here: both versions are run, and the evidence goes into the pull request."""
+    lab.forge.commit(REPOSITORY, "main", {"rnn.py": None})
+    clone = checkout(lab.forge, tmp_path / "clone")
+    planned = bot("plan", "--python", sys.executable, "-o", "../plan.json", cwd=clone)
+    assert planned.returncode == 0, planned.stderr
+    assert planned.stdout.splitlines()[1:] == ["  undetached-fake: models/gan.py"]
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert plan["changes"][0]["rewrites"][0]["outcome"] == "proved"
+    target = ("--repo", REPOSITORY, "--api-url", lab.forge.api_url("github"))
+    dry = bot("publish", "plan.json", *target, "--dry-run", cwd=tmp_path, GRADFIX_TOKEN=TOKEN)
+    assert dry.returncode == 0, dry.stderr
+    assert "would create" in dry.stdout and "### What was wrong" in dry.stdout
+    assert lab.writes() == []
+    done = bot("publish", "plan.json", *target, cwd=tmp_path, GRADFIX_TOKEN=TOKEN)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{BRANCH}: created http://")
+    (pull,) = lab.forge.pulls
+    assert (
+        "| before | raised E1 at line 17 in `envy" in pull.body.replace("\\", "")
+        or "raised E1 at line 17" in pull.body
+    )
+    assert lab.forge.content(REPOSITORY, BRANCH, "models/gan.py") == FIXED_GAN
+    again = bot("publish", "plan.json", *target, cwd=tmp_path, GRADFIX_TOKEN=TOKEN)
+    assert again.stdout.startswith(f"{BRANCH}: unchanged")
+    status = bot("status", *target, cwd=tmp_path, GRADFIX_TOKEN=TOKEN)
+    assert status.stdout.startswith(f"{BRANCH}: open: 1 rewrites")
+
+
+def test_plan_does_not_start_beside_a_token(clone: Path) -> None:
+    done = bot("plan", cwd=clone, GH_TOKEN="x")
+    assert done.returncode == 2
+    assert "env -u GH_TOKEN gradfix bot plan" in done.stderr
+    assert not (clone / "plan.json").exists()
+
+
+def test_plan_is_about_a_commit(clone: Path, tmp_path: Path) -> None:
+    (clone / "rnn.py").write_text("changed\n")
+    done = bot("plan", "--no-verify", cwd=clone)
+    assert (done.returncode, "not committed" in done.stderr) == (2, True)
+    done = bot("plan", "--no-verify", cwd=tmp_path)
+    assert (done.returncode, "not a git repository" in done.stderr) == (2, True)
+
+
+def test_plan_leaves_out_what_is_not_committed(clone: Path) -> None:
+    (clone / "fresh.py").write_bytes(GAN)
+    (clone / "link.py").symlink_to("fresh.py")
+    done = bot("plan", "--no-verify", cwd=clone)
+    assert done.returncode == 0
+    assert "fresh.py: left out: it is not a regular file of the commit" in done.stderr
+    paths = {change["path"] for change in json.loads((clone / "plan.json").read_text())["changes"]}
+    assert paths == {"models/gan.py", "rnn.py"}
+
+
+def test_plan_works_below_the_root(clone: Path) -> None:
+    done = bot("plan", "--no-verify", "gan.py", cwd=clone / "models")
+    assert done.returncode == 0, done.stderr
+    (change,) = json.loads((clone / "models" / "plan.json").read_text())["changes"]
+    assert change["path"] == "models/gan.py"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--repo", "nets"], "is not the name of a repository"),
+        (["--repo", "-x/y"], "is not the name of a repository"),
+        (["--repo", "a/../b"], "is not the name of a repository"),
+        ([], "which repository"),
+        (["--repo", "a/b", "--api-url", "http://forge.example/api/v4"], "has to be https"),
+        (["--repo", "a/b", "--api-url", "https://forge.example/api"], "what kind of server"),
+    ],
+)
+def test_wrong_calls_are_2(clone: Path, arguments: list[str], message: str) -> None:
+    assert bot("plan", "--no-verify", cwd=clone).returncode == 0
+    done = bot("publish", *arguments, cwd=clone, GRADFIX_TOKEN="x")
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+
+
+def test_without_a_token_or_a_plan_it_is_2(clone: Path) -> None:
+    assert bot("publish", "--repo", "a/b", cwd=clone, GRADFIX_TOKEN="x").returncode == 2
+    bot("plan", "--no-verify", cwd=clone)
+    done = bot("publish", "--repo", "a/b", cwd=clone)
+    assert (done.returncode, "there is no token" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, 3), (403, 3), (429, 4)])
+def test_exit_codes(lab: World, clone: Path, status: int, code: int) -> None:
+    bot("plan", "--no-verify", cwd=clone)
+    far = (("Retry-After", "99999"),) if status == 429 else ()
+    lab.forge.fault = lambda number, request: Fault(status, far)
+    target = ("--repo", REPOSITORY, "--api-url", lab.forge.api_url("github"), "--base", "main")
+    done = bot("publish", *target, cwd=clone, GRADFIX_TOKEN=TOKEN)
+    assert done.returncode == code, done.stderr
+
+
+def test_ci_says_where_it_is() -> None:
+    from gradfix.bot.connect import place
+
+    github = place({"GITHUB_REPOSITORY": "a/b", "GITHUB_API_URL": "https://api.github.com"}, None, None, None)
+    assert (github.kind, github.git_url) == ("github", "https://github.com")
+    server = place({"GITHUB_API_URL": "https://ghe.example/api/v3"}, None, None, "a/b")
+    assert (server.kind, server.git_url) == ("github", "https://ghe.example")
+    gitlab = place(
+        {"CI_API_V4_URL": "https://gl.example/api/v4", "CI_PROJECT_PATH": "g/h/b"}, None, None, None
+    )
+    assert (gitlab.kind, gitlab.git_url, gitlab.repository) == ("gitlab", "https://gl.example", "g/h/b")
+    gitea = place({"GITHUB_API_URL": "https://tea.example/sub/api/v1"}, None, None, "a/b")
+    assert (gitea.kind, gitea.git_url) == ("gitea", "https://tea.example/sub")
+
+
+def test_nothing_of_the_bot_is_loaded_without_it(clone: Path) -> None:
+    code = (
+        "import sys, gradfix.cli; print([m for m in sys.modules if m.startswith(('gradfix.bot', 'httpx'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_plan_needs_no_http_client(clone: Path) -> None:
+    block = clone.parent / "block"
+    block.mkdir()
+    (block / "httpx2.py").write_text("raise ImportError('none', name='httpx2')\n")
+    assert bot("plan", "--no-verify", cwd=clone, PYTHONPATH=f"{block}{os.pathsep}{ROOT}").returncode == 0
+    done = bot(
+        "status", "--repo", "a/b", cwd=clone, PYTHONPATH=f"{block}{os.pathsep}{ROOT}", GRADFIX_TOKEN="x"
+    )
+    assert (done.returncode, "pip install 'gradfix[bot]'" in done.stderr) == (2, True)
