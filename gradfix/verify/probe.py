@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # The folder of this file holds modules (`runner`, `recording`) whose names a script may use too.
+STANDINS = os.path.join(HERE, "standins")
 sys.dont_write_bytecode = True
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != HERE]
 
@@ -795,7 +796,8 @@ def confine(job: dict[str, Any], channel: socket.socket | None) -> None:
     own, project = installed(), sandbox.project_files(job["root"], job["path"])
     box = sandbox.Confinement(
         job["level"],
-        sandbox.Readable(own.whole + project.whole, own.listed + project.listed),
+        # Stand-ins are loaded when a script asks for what they stand for.
+        sandbox.Readable([STANDINS, *own.whole, *project.whole], own.listed + project.listed),
         [os.path.join(job["folder"], "cwd")],
         # Within another program's sandbox `/dev/shm` is private already.
         job["limits"]["memory"] if job["shared"] and job["level"] == sandbox.LANDLOCK else 0,
@@ -948,9 +950,8 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
 def load_standins() -> Any:
     """The package of stand-ins beside this file, under a name that no script uses."""
     name = "_gradfix_standins"
-    folder = os.path.join(HERE, "standins")
     spec = importlib.util.spec_from_file_location(
-        name, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+        name, os.path.join(STANDINS, "__init__.py"), submodule_search_locations=[STANDINS]
     )
     assert spec is not None and spec.loader is not None
     package = importlib.util.module_from_spec(spec)
