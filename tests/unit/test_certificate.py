@@ -148,7 +148,7 @@ def test_the_file_may_have_changed_since(written: Path) -> None:
 
 def test_only_what_is_proved_is_applied_if_that_is_asked_for(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
-    script.write_text("raise ValueError('no licence')\n" + SCRIPT)
+    script.write_text("int('no licence')\n" + SCRIPT)
     before = script.read_bytes()
     arguments = ["apply", str(script), "--evidence", str(tmp_path / "evidence")]
     code, output = invoke(*arguments, "--require-proof")
