@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import CASES, FIXTURES, Case
+from cases import CASES, FIXTURES, Case
 
 from gradfix import pipeline, source
 from gradfix.autograd import analyze

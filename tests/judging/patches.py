@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from conftest import Case
+from cases import Case
 
 CARRIES = ("undetached_fake", "stale_forward")
 """The fixtures in which one network's loss runs into another network."""

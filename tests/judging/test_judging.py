@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import CASES
+from cases import CASES
 from typer.testing import CliRunner
 
 from gradfix import pipeline

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import CASES, Case
+from cases import CASES, Case
 
 from gradfix import pipeline, source
 from gradfix.pipeline import Options, Wishes

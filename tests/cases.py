@@ -1,4 +1,4 @@
-"""What several test modules need: the fixtures of the codemods, with what their headers say."""
+"""What several test modules need, as `cases`: the fixtures of the codemods, with what their headers say."""
 
 from __future__ import annotations
 
