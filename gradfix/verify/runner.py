@@ -867,7 +867,7 @@ class _Trial:
         python, torch = recordings[0].python, recordings[0].torch
         if blocked:
             return Evidence("not run", blocked, (), runs, python, "", torch, self.seeds)
-        standins = recordings[0].standins
+        standins = tuple(dict.fromkeys(one for recording in recordings for one in recording.standins))
         checks = tuple(replace(one, detail=self.relative(one.detail)) for one in self.checks(runner))
         outcome, reason = self.judge(runner, checks)
         return Evidence(outcome, reason, checks, runs, python, "", torch, self.seeds, standins=standins)

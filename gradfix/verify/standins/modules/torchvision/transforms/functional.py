@@ -81,10 +81,15 @@ def to_pil_image(picture: Any, mode: Any = None) -> Any:
 
 
 def normalize(tensor: torch.Tensor, mean: Any, std: Any, inplace: bool = False) -> torch.Tensor:
-    """Subtract the mean and divide by the deviation of each channel."""
+    """Subtract the mean and divide by the deviation of each channel.
+
+    Of numbers for three channels a picture in grey takes the first, as it did in older versions.
+    """
     tensor = tensor if inplace else tensor.clone()
     middle = torch.as_tensor(mean, dtype=tensor.dtype).reshape(-1, 1, 1)
     spread = torch.as_tensor(std, dtype=tensor.dtype).reshape(-1, 1, 1)
+    if tensor.shape[-3] == 1:
+        middle, spread = middle[:1], spread[:1]
     return tensor.sub_(middle).div_(spread)
 
 
