@@ -264,9 +264,7 @@ class Git:
 
     # ------------------------------------------------------------------ making a commit
 
-    def build(
-        self, parent: str, contents: Mapping[str, bytes], message: str, author: str, sealed: bool = True
-    ) -> str:
+    def build(self, parent: str, contents: Mapping[str, bytes], message: str, author: str) -> str:
         """A commit on ``parent`` in which the regular files of ``contents`` have these bytes.
 
         The same arguments always give the same commit: it is dated like its parent.
@@ -284,8 +282,8 @@ class Git:
         who = f"{author} {self._date(parent)}"
         head = f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n"
         commit = f"{head}\n{message.rstrip()}\n".encode()
-        stored = state.seal(commit) if sealed else commit
-        return self._run("hash-object", "-w", "-t", "commit", "--stdin", stdin=stored).decode().strip()
+        sealed = state.seal(commit)
+        return self._run("hash-object", "-w", "-t", "commit", "--stdin", stdin=sealed).decode().strip()
 
     def _date(self, commit: str) -> str:
         head = self.raw_commit(commit).split(b"\n\n", 1)[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -94,8 +93,3 @@ def in_the_way(environment: Mapping[str, str]) -> list[str]:
     parent was started even after the parent has removed the variable.
     """
     return [name for name in (*KNOWN_VARIABLES, FILE_VARIABLE) if environment.get(name)]
-
-
-def without_tokens() -> dict[str, str]:
-    """This process's environment without any token, for children that need none."""
-    return {k: v for k, v in os.environ.items() if k not in (*KNOWN_VARIABLES, FILE_VARIABLE)}

@@ -27,7 +27,8 @@ def status(forge: Forge, git: Git, token: Token, *, fork: bool = False) -> list[
 
 def _told(request: PullRequest, git: Git, head: str | None) -> Done:
     marker, _ = state.parsed(request.body)
-    rewrites = f"{len(marker.keys)} rewrites" if marker else "its marker was removed"
+    count = len(marker.keys) if marker else 0
+    rewrites = f"{count} rewrite{'' if count == 1 else 's'}" if marker else "its marker was removed"
     touched = head is not None and not state.is_sealed(git.raw_commit(head))
     if touched and REBUILD in request.labels:
         return Done(request.branch, "to be rebuilt", rewrites, request.url)

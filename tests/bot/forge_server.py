@@ -144,7 +144,8 @@ class ForgeServer:
         directory = self.root / f"{repository}.git"
         packed = directory / "packed-refs"
         rows = packed.read_text().splitlines() if packed.exists() else []
-        found = {row[52:]: row[:40] for row in rows if row[40:52] == " refs/heads/"}
+        pairs = [row.split(" ", 1) for row in rows if " refs/heads/" in row]
+        found = {ref.removeprefix("refs/heads/"): oid for oid, ref in pairs}
         heads = directory / "refs" / "heads"
         loose = [path for path in heads.rglob("*") if path.is_file() and path.suffix != ".lock"]
         return found | {str(path.relative_to(heads)): path.read_text().strip() for path in loose}

@@ -69,7 +69,7 @@ def test_from_a_checkout_to_a_pull_request(lab: World, tmp_path: Path) -> None:
     again = bot("publish", "plan.json", *target, cwd=tmp_path, GRADFIX_TOKEN=TOKEN)
     assert again.stdout.startswith(f"{BRANCH}: unchanged")
     status = bot("status", *target, cwd=tmp_path, GRADFIX_TOKEN=TOKEN)
-    assert status.stdout.startswith(f"{BRANCH}: open: 1 rewrites")
+    assert status.stdout.startswith(f"{BRANCH}: open: 1 rewrite ")
 
 
 def test_plan_does_not_start_beside_a_token(clone: Path) -> None:

@@ -46,7 +46,6 @@ HUNG = {"hang": Fault(hang=3.0), "hang-after": Fault(hang=3.0, after=True)}
 FAULTS = {**DROPPED, **BROKEN, **REFUSED, **LIMITED, **IN_THE_WAY}
 TELLING = {
     "first": ("drop", "drop-after", "401", "429-far"),
-    "moved": ("drop-after",),
     "fixed": ("502-after",),
 }
 """The faults of the default run."""
@@ -257,7 +256,7 @@ def test_every_request_hangs(scenarios: Callable[..., Scenario], scenario: str, 
 # ---------------------------------------------------------------------------- killed
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", ["first", pytest.param("moved", marks=pytest.mark.long), "fixed"])
 def test_killed_between_any_two_calls(
     scenarios: Callable[..., Scenario], scenario: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from forge_server import ForgeServer
-from world import BRANCH, FIXED_GAN, GAN, REPOSITORY, RETAINED, RNN, World, create
+from world import BRANCH, FIXED_GAN, GAN, REPOSITORY, RETAINED, RNN, World, as_proved, create, git
 
-from gradfix.bot import state
+from gradfix.bot import planning, state
 from gradfix.bot.errors import UsageError
 from gradfix.bot.plan import PlanFile
+from gradfix.pipeline import Wishes
 
 KINDS = ("github", "gitlab", "gitea")
 
@@ -513,3 +515,23 @@ def test_what_is_no_plan_is_refused(lab: World, tmp_path: Path, change: dict[str
     file.write_text(json.dumps(content))
     with pytest.raises(UsageError):
         load(str(file))
+
+
+@pytest.mark.parametrize("told", ["sha256", None])
+def test_repositories_may_use_the_other_hash(tmp_path: Path, told: str | None) -> None:
+    source = tmp_path / "source"
+    git_init = ["git", "init", "-q", "--object-format=sha256", "-b", "main", str(source)]
+    subprocess.run(git_init, check=True)
+    (source / "rnn.py").write_bytes(RNN)
+    git("add", "-A", cwd=source)
+    git("commit", "-q", "-m", "work", cwd=source)
+    (tmp_path / "forge" / "lab").mkdir(parents=True)
+    target = tmp_path / "forge" / "lab" / "nets.git"
+    subprocess.run(["git", "clone", "-q", "--bare", str(source), str(target)], check=True)
+    subprocess.run(["git", f"--git-dir={target}", "config", "http.receivepack", "true"], check=True)
+    plan = as_proved(planning.make([str(source)], Wishes(verify=False)).plan)
+    assert len(plan.base) == 64
+    with ForgeServer(tmp_path / "forge") as forge:
+        lab = World(forge, object_format=told)
+        assert whats(lab, plan) == {"carried-hidden-state": "created"}
+        assert whats(lab, plan) == {"carried-hidden-state": "unchanged"}

@@ -180,6 +180,7 @@ class World:
     forge: ForgeServer
     kind: str = "github"
     base: str = "main"
+    object_format: str | None = "sha1"
     slept: list[float] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     """Everything that runs have said."""
@@ -216,7 +217,7 @@ class World:
         patience = Patience(self.seconds, self.budget, self.slept.append)
         with (
             connect.forge(place, token, fork=fork, patience=patience) as served,
-            Git("sha1", seconds=self.seconds, sleep=self.slept.append) as git,
+            Git(self.object_format, seconds=self.seconds, sleep=self.slept.append) as git,
         ):
             yield served, git, token
 
@@ -262,3 +263,9 @@ def as_proved(plan: PlanFile) -> PlanFile:
 
     changes = (replace(c, rewrites=tuple(proved(r) for r in c.rewrites)) for c in plan.changes)
     return replace(plan, changes=tuple(changes))
+
+
+def git(*arguments: str, cwd: Path) -> None:
+    """Run git in a checkout, as a person would."""
+    identity = ["-c", "user.name=person", "-c", "user.email=person@example.org"]
+    subprocess.run(["git", *identity, *arguments], cwd=cwd, check=True)
