@@ -243,21 +243,25 @@ def busy(code: Code) -> set[str]:
     return {
         f.name
         for f in ast.walk(code.tree)
-        if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) and touches(f, set())
+        if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) and handles(f, set())
     }
 
 
 def touches(statement: ast.AST, minds: set[str]) -> bool:
     """Whether a statement may look at or change a gradient, or leaves the block."""
-    for node in ast.walk(statement):
+    leaving = (ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield)
+    return handles(statement, minds) or any(isinstance(node, leaving) for node in ast.walk(statement))
+
+
+def handles(code: ast.AST, minds: set[str]) -> bool:
+    """Whether some code may look at or change a gradient."""
+    for node in ast.walk(code):
         if isinstance(node, ast.Attribute) and (
             node.attr in {"backward", "step", "zero_grad", "grad", "parameters", "scale"}
             or node.attr in minds
         ):
             return True
         if isinstance(node, ast.Name) and node.id in minds:
-            return True
-        if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield)):
             return True
     return False
 
