@@ -155,12 +155,11 @@ def wasted(run: Run) -> dict[Hashable, Leak]:
             if backward in z.dropped.get(leaf, ())
         }
         consumed = any(backward in d for s in steps(run) for leaf, d in s.consumed.items() if leaf in fed[1])
-        # A step that finds nothing there was to consume them: what is misplaced is the clearing.
+        # A step that finds nothing at all was to consume them: what is misplaced is the clearing.
         starved = any(
-            leaf in s.empty
+            not fed[1].isdisjoint(s.empty)
             for s in steps(run)
-            if s.serial > backward.serial and s.path == backward.path
-            for leaf in fed[1]
+            if s.serial > backward.serial and s.path == backward.path and not s.consumed
         )
         if consumed or starved or any(leaf.unknown_grad for leaf in fed[1]):
             used.add(backward.site)
