@@ -10,11 +10,11 @@ network learns nothing, or only from the losses that are backpropagated before t
 
 Preconditions:
 
-* no step in the run ever consumes a gradient of that backward, and nobody looks at one;
-* wherever another pass follows, all of them are certainly cleared in it;
-* the last step before it in the pass is the only one of an optimizer that owns what it reaches; if other
-  optimizers own some of it too, that optimizer never has anything to consume;
-* no other step follows, before another backward, that the loss could be for.
+* the optimizer's only step in the pass comes before the backward, in the same block and with no other
+  backward in between, and the backward certainly reaches what it owns;
+* it never consumes a gradient of that backward: wherever another pass follows, they are certainly cleared;
+* it never consumes anything at all; or nobody else consumes that loss or looks at its gradients, no other
+  optimizer owns a part of what it reaches, and no other step follows that it could be for.
 
 Effect: repairs where no step of the optimizer consumes anything, changes where it consumes other losses.
 """
@@ -62,7 +62,7 @@ def too_early(run: Run) -> dict[Hashable, Early]:
         early = _before(run, event)
         if early is None:
             refuted.add(event.site)
-        elif _lost(run, event):
+        elif _lost(run, early):
             found.setdefault(event.site, early)
         elif _followed(run, event):
             refuted.add(event.site)
@@ -70,37 +70,37 @@ def too_early(run: Run) -> dict[Hashable, Early]:
 
 
 def _before(run: Run, event: Backward) -> Early | None:
-    """The step that should have waited for ``event``, if nothing else consumes what it computes."""
+    """The step that should have waited for ``event``, if its optimizer gets nothing from it."""
     if not (event.certain and event.accumulates and event.failure is None and event.path):
-        return None
-    if any(event in consumed for step in steps(run) for consumed in step.consumed.values()):
-        return None
-    if awaited(run, event) or run.grad_read_between(event.serial, run.serial + 1):
         return None
     reached = {leaf for leaf, sure in event.reached.items() if sure}
     if not all(o.state.groups_known for o in run.optimizers) or any(leaf.unknown_grad for leaf in reached):
         return None
     before = [step for step in steps(run) if step.path == event.path and step.serial < event.serial]
-    owners = [o.state for o in run.optimizers if reached & set(o.state.owned())]
     step = max(before, key=lambda s: s.serial, default=None)
-    if step is None or step.doubtful or step.optimizer not in owners:
+    if step is None or step.doubtful or reached.isdisjoint(step.optimizer.owned()):
         return None
     if sum(s.path == event.path for s in step.optimizer.steps) != 1:
         return None
     if any(step.serial < b.serial < event.serial for b in backwards(run) if b.accumulates):
         return None
-    idle = not any(s.consumed for s in step.optimizer.steps)
-    # A loss that runs through several networks is not told to be for one whose step has other losses.
-    if len(owners) > 1 and not idle:
+    if not any(s.consumed for s in step.optimizer.steps):
+        return Early(step, event, Effect.REPAIRS)
+    # It has losses: this one is for it only if it is for nobody else, and nobody just looks at it.
+    owners = [o for o in run.optimizers if not reached.isdisjoint(o.state.owned())]
+    consumed = any(event in consumed for s in steps(run) for consumed in s.consumed.values())
+    watched = run.grad_read_between(event.serial, run.serial + 1)
+    if consumed or watched or len(owners) > 1 or awaited(run, event):
         return None
-    return Early(step, event, Effect.REPAIRS if idle else Effect.CHANGES)
+    return Early(step, event, Effect.CHANGES)
 
 
-def _lost(run: Run, event: Backward) -> bool:
-    """Whether all that a backward computed for optimizers is certainly cleared."""
+def _lost(run: Run, early: Early) -> bool:
+    """Whether all that a backward computed for the optimizer is certainly cleared."""
+    event = early.backward
     dropped = {leaf for z in zeros(run) for leaf, held in z.dropped.items() if event in held}
-    owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
-    return {leaf for leaf, sure in event.reached.items() if sure and leaf in owned} <= dropped
+    mine = set(early.step.optimizer.owned())
+    return {leaf for leaf, sure in event.reached.items() if sure and leaf in mine} <= dropped
 
 
 def _followed(run: Run, event: Backward) -> bool:

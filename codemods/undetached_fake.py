@@ -155,12 +155,9 @@ def wasted(run: Run) -> dict[Hashable, Leak]:
             if backward in z.dropped.get(leaf, ())
         }
         consumed = any(backward in d for s in steps(run) for leaf, d in s.consumed.items() if leaf in fed[1])
-        # A step that finds nothing there was to consume them: what is misplaced is the clearing.
+        # A step that finds nothing at all was to consume them: it is misplaced, or the clearing is.
         starved = any(
-            leaf in s.empty
-            for s in steps(run)
-            if s.serial > backward.serial and s.path == backward.path
-            for leaf in fed[1]
+            not fed[1].isdisjoint(s.empty) for s in steps(run) if s.path == backward.path and not s.consumed
         )
         if consumed or starved or any(leaf.unknown_grad for leaf in fed[1]):
             used.add(backward.site)

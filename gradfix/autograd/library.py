@@ -579,12 +579,19 @@ def _first(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) ->
     return args[0][0] if args else NONE
 
 
+def _saved(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``torch.save``: writes what it is handed, and changes nothing."""
+    return NONE
+
+
 def _data_parallel(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     """``torch.nn.parallel.data_parallel(module, inputs, ...)``: the module, called on the inputs."""
     given = [*args, *(keywords[name] for name in ("module", "inputs") if name in keywords)]
     if len(given) < 2:
         return unknown(run, args, keywords, node, "data_parallel")
     (module, _), (inputs, expression), *_ = given
+    if isinstance(module, Tensor):  # no module at all: it raises, but only where there are several devices
+        return unknown(run, args, keywords, node, "data_parallel")
     if isinstance(inputs, Sequence) and inputs.kind == "tuple" and not inputs.open:
         parts = expression.elts if isinstance(expression, ast.Tuple) else [expression] * len(inputs.items)
         return call(run, module, list(zip(inputs.items, parts)), {}, node)
@@ -651,6 +658,8 @@ HANDLERS: dict[str, Handler] = {
     "torch.cuda.amp.GradScaler": _grad_scaler,
     "torch.amp.GradScaler": _grad_scaler,
     "torch.cuda.amp.grad_scaler.GradScaler": _grad_scaler,
+    "torch.save": _saved,
+    "torch.jit.save": _saved,
     "torch.nn.parallel.data_parallel": _data_parallel,
     "torch.nn.parallel.data_parallel.data_parallel": _data_parallel,
     "functools.partial": _partial,

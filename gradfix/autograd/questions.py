@@ -80,7 +80,7 @@ def owner(run: Run, backward: Backward) -> OptimizerState | None:
 
 
 def awaited(run: Run, backward: Backward) -> bool:
-    """Whether a step follows in the same pass before any other backward: the loss is meant for that one."""
+    """Whether a step follows in the same pass before any other backward: the loss is meant for it."""
     later = [s.serial for s in steps(run) if s.serial > backward.serial and s.path == backward.path]
     other = [b.serial for b in backwards(run) if b.serial > backward.serial and b.accumulates]
     return bool(later) and (not other or min(later) < min(other))
@@ -155,8 +155,8 @@ def owned_elsewhere(run: Run, backward: Backward, by: OptimizerState) -> set[Lea
 def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
     """Steps that consume a gradient which the same optimizer has consumed before.
 
-    Gives each with the first backward of its own pass. A step site that ever consumes only fresh
-    gradients after its first time is left out: its gradients are cleared somewhere.
+    Gives each with the first backward of its own pass that is for it. A step site that ever consumes only
+    fresh gradients after its first time is left out: its gradients are cleared somewhere.
     """
     again: dict[ast.AST, tuple[Step, Backward]] = {}
     clean: set[ast.AST] = set()
@@ -176,7 +176,9 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
         if step.doubtful or not stale or not fresh or not step.optimizer.groups_known:
             clean.add(step.site)
         else:
-            again.setdefault(step.site, (step, min(fresh, key=lambda b: b.serial)))
+            # Losses for other optimizers leave gradients here too, which are to be cleared with the rest.
+            own = [b for b in fresh if owner(run, b) is step.optimizer]
+            again.setdefault(step.site, (step, min(own or fresh, key=lambda b: b.serial)))
     for site, pair in again.items():
         if site not in clean:
             yield pair

@@ -204,15 +204,38 @@ def look(
 
 
 def settled(text: str) -> str:
-    """The program with every ``zero_grad`` as late as it may be: right before something that minds."""
+    """The program with every ``zero_grad`` as late as it may be: right before something that minds.
+
+    An optimizer's step is as late as it may be too; it minds every call, as that could be a forward.
+    """
     code = Code(text)
     minds = busy(code)
     for node in ast.walk(code.tree):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
             if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-                setattr(node, name, sink(block, minds))
+                setattr(node, name, settle_steps(sink(block, minds)))
     return ast.dump(code.tree)
+
+
+def settle_steps(block: list[ast.stmt]) -> list[ast.stmt]:
+    out = list(block)
+    for statement in reversed(block):
+        if not faults.is_call(statement, "step"):
+            continue
+        at = out.index(statement)
+        while at + 1 < len(out) and quiet(out[at + 1]):
+            out[at], out[at + 1] = out[at + 1], out[at]
+            at += 1
+    return out
+
+
+def quiet(statement: ast.stmt) -> bool:
+    """Whether a statement only computes with what it has: it calls nothing and looks at no gradient."""
+    return isinstance(statement, (ast.Assign, ast.AugAssign, ast.Pass)) and not any(
+        isinstance(node, ast.Call) or (isinstance(node, ast.Attribute) and node.attr in ("grad", "data"))
+        for node in ast.walk(statement)
+    )
 
 
 def busy(code: Code) -> set[str]:
@@ -220,21 +243,25 @@ def busy(code: Code) -> set[str]:
     return {
         f.name
         for f in ast.walk(code.tree)
-        if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) and touches(f, set())
+        if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) and handles(f, set())
     }
 
 
 def touches(statement: ast.AST, minds: set[str]) -> bool:
     """Whether a statement may look at or change a gradient, or leaves the block."""
-    for node in ast.walk(statement):
+    leaving = (ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield)
+    return handles(statement, minds) or any(isinstance(node, leaving) for node in ast.walk(statement))
+
+
+def handles(code: ast.AST, minds: set[str]) -> bool:
+    """Whether some code may look at or change a gradient."""
+    for node in ast.walk(code):
         if isinstance(node, ast.Attribute) and (
             node.attr in {"backward", "step", "zero_grad", "grad", "parameters", "scale"}
             or node.attr in minds
         ):
             return True
         if isinstance(node, ast.Name) and node.id in minds:
-            return True
-        if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield)):
             return True
     return False
 

@@ -524,9 +524,9 @@ STAYS = (
 
 NUMBERS = named(
     """in_channels out_channels in_features out_features num_features kernel_size stride padding dilation
-    groups hidden_size num_layers num_embeddings embedding_dim input_size batch_first eps momentum padding_idx
-    max_norm norm_type scale_grad_by_freq sparse num_heads embed_dim upscale_factor p inplace
-    normalized_shape"""
+    groups hidden_size num_layers num_embeddings embedding_dim input_size batch_first eps momentum
+    padding_idx max_norm norm_type scale_grad_by_freq sparse num_heads embed_dim upscale_factor p
+    inplace normalized_shape"""
 )
 
 
