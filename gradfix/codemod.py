@@ -135,12 +135,12 @@ class Claim:
     """Constructor lines of the optimizers whose consumed gradients stay equal, step for step,
     as far as the original gets (its crash or the end) or, for a fix that changes what is learned,
     up to the first step of an optimizer that is not listed."""
-    beyond: bool = True
-    """Whether they also stay equal beyond the crash, to what the original with its graphs kept would
-    consume. A history that is cut is another gradient from there on."""
     feeds: tuple[tuple[int, str], ...] = ()
     """``(constructor line, receiver text of a backward call)``: in the fixed program each
     step of that optimizer consumes gradients of exactly the listed backward calls."""
+    beyond: bool = True
+    """Whether the gradients of ``unchanged`` also stay equal beyond the crash, to what the original with
+    its graphs kept would consume. A history that is cut is another gradient from there on."""
 
 
 @dataclass(frozen=True, slots=True)

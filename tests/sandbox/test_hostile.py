@@ -19,7 +19,7 @@ pytest_plugins = ("redteam",)
 NOTHING = {"script": None, "inner": None, "tensor": False}
 TENSOR = [[2], "torch.float32", "00", "1.0", "1.0", True, 0, None]
 START = {"event": "start", "torch": "2.13", "python": "3.11", "exact": 10000, "sketch": 16}
-OPTIMIZER = {"event": "optimizer", "kind": "SGD", "at": NOTHING, "parameters": ["w"]}
+OPTIMIZER = {"event": "optimizer", "kind": "SGD", "at": NOTHING, "parameters": ["w"], "settings": "lr=0.1"}
 STEP = {"event": "step", "optimizer": 0, "at": NOTHING, "random": "", "parameters": [[TENSOR, TENSOR, []]]}
 BACKWARD = {"event": "backward", "at": NOTHING, "value": TENSOR, "retain": False}
 BACKWARD |= {"reached": [[0, 0]], "shares": [], "leaves": {}}

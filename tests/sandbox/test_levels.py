@@ -23,6 +23,11 @@ NONE = "no sandbox here"
 
 
 @pytest.fixture(autouse=True)
+def _nothing_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(runner.ALLOW, raising=False)
+
+
+@pytest.fixture(autouse=True)
 def _fresh() -> Any:
     runner._sandbox.cache_clear()
     yield

@@ -63,7 +63,12 @@ def test_sessions_in_the_readme_are_what_gradfix_prints(tmp_path: Path) -> None:
     shutil.copytree(WORKSHOP, tmp_path, dirs_exist_ok=True)
     for session in sessions:
         command, printed = session.split("\n", 1)
-        assert run(*command.split(), cwd=tmp_path) == printed
+        assert anywhere(run(*command.split(), cwd=tmp_path)) == anywhere(printed)
+
+
+def anywhere(printed: str) -> str:
+    """What is printed, but for the level of the sandbox, which is the machine's."""
+    return re.sub(r"^( +sandbox +).*$", r"\1...", printed, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("fixture", ARTICLES, ids=lambda path: path.stem)
