@@ -247,13 +247,8 @@ def _with_fixes(analysis: _Analysis, findings: Iterable[Finding], options: Optio
         fixes = sorted(finding.fixes, key=lambda fix: not _allowed(fix, options))
         reported = _with_fix(everything, finding, fixes, options)
         lent = everything.program.lent() if everything.program is not None else ()
-        if reported.fix is not None or not (_elsewhere(finding, lent) or _only_saves(finding)):
+        if reported.fix is not None or not _elsewhere(finding, lent):
             yield reported
-
-
-def _only_saves(finding: Finding) -> bool:
-    """Whether no more than work is lost: nothing to tell of where none of the fixes is right."""
-    return bool(finding.fixes) and all(fix.effect is Effect.PRESERVES for fix in finding.fixes)
 
 
 def _with_fix(analysis: _Analysis, finding: Finding, fixes: Iterable[Fix], options: Options) -> Reported:
@@ -409,11 +404,9 @@ def repair(parsed: Source, options: Options) -> Repaired:
         return Repaired(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (lossy,))
     repaired, attempts = _apply_in_turn(analysis, options)
     # A fix that is left was refuted, did not do, or needs leave: only the last are still on offer.
-    refused = {attempt.finding.code for attempt in attempts}
     remaining = tuple(
         _with_fix(repaired, finding, [fix for fix in finding.fixes if not _allowed(fix, options)], options)
         for finding in _reported(repaired, options)
-        if finding.code in refused or not _only_saves(finding)
     )
     result = repaired.source
     return Repaired(parsed.path, parsed.data, result.data, result.text, attempts, remaining)
