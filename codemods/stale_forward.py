@@ -634,6 +634,7 @@ def _moves_too(other: ast.stmt, bound: set[str]) -> bool:
 def _detach(program: Program, one: Stale, others: set[Node]) -> list[Edit]:
     """Detach what enters the first forward, where it leads into other networks."""
     moved = set(one.step.optimizer.owned())
+    trained = {leaf for optimizer in one.run.optimizers for leaf in optimizer.state.owned()}
     edits: list[Edit] = []
     for call in one.calls:
         if not any(n.call is call for n in others):
@@ -642,7 +643,8 @@ def _detach(program: Program, one: Stale, others: set[Node]) -> list[Edit]:
             assert isinstance(value, Value)
             roots = [(t.node, True) for t in tensors_in(value) if t.node is not None]
             leaves = {leaf for n in reach(roots) for leaf, _, _ in n.leaves}
-            if leaves - moved:
+            # Data that requires grad is nobody's to train: a detach of it would only puzzle.
+            if leaves & trained - moved:
                 code = detached_code(program.segment(expression), expression, value)
                 if code is not None:
                     edits.append(ReplaceExpression(Span.of(expression), code))

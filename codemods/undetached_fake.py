@@ -297,7 +297,7 @@ def _fixes_at(program: Program, leak: Leak, places: list[tuple[ast.expr, Value]]
         events += [e for e in (failing, failing.failure.culprit) if isinstance(e, Backward)]
     graph = {n for e in events for n in e.visited}
     events += [
-        b for b in backwards(leak.run) if b.path == leak.backward.path and not graph.isdisjoint(b.visited)
+        b for b in backwards(leak.run) if _in_pass(b, leak.backward) and not graph.isdisjoint(b.visited)
     ]
     # The pair with create_graph=True is an idiom of its own.
     retained = {e.site: drop_retain(e) for e in events if e.accumulates and not e.creates and drop_retain(e)}
@@ -316,6 +316,11 @@ def _fixes_at(program: Program, leak: Leak, places: list[tuple[ast.expr, Value]]
             suffix += " on line " + ", ".join(str(line(site)) for site, e in retained.items() if e in choice)
         edits = [edit for part in choice for edit in part]
         yield Fix(message + suffix, leak.effect, (*detach, *edits), claim)
+
+
+def _in_pass(event: Backward, of: Backward) -> bool:
+    """Whether ``event`` is in the same pass of the loop, possibly in a loop within it."""
+    return event.path[: len(of.path)] == of.path
 
 
 def _choices(retained: list[list[Edit]]) -> list[list[list[Edit]]]:

@@ -114,6 +114,11 @@ class Operand:
             self.storage = None  # type: ignore[assignment]
 
 
+def is_tensor(value: Value) -> bool:
+    """Whether this is a tensor: known as one, or the result of something unknown that carries a graph."""
+    return isinstance(value, Tensor) or (isinstance(value, Opaque) and value.node is not None)
+
+
 def operands_of(value: Value, expression: ast.expr | None) -> list[Operand]:
     """The tensors in an argument."""
     if value.__class__ is Tensor:
@@ -1512,7 +1517,7 @@ def _converted(run: Run, base: Tensor, name: str, node: ast.AST) -> Tensor:
 
 def _overload(name: str, args: list[Argument], keywords: Keywords) -> Operator | None:
     """The row of a tensor method for these arguments."""
-    if args and isinstance(args[0][0], Tensor):
+    if args and is_tensor(args[0][0]):
         found = operators.method(f"{name}.other")
         if found is not None:
             return found

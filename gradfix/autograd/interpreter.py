@@ -53,7 +53,8 @@ HARMLESS = frozenset(
     """numpy os sys time math random json pickle csv logging warnings datetime pathlib shutil glob re string
     torchvision matplotlib PIL cv2 wandb tensorboardX tensorboard tqdm pandas scipy sklearn skimage imageio
     gym gymnasium visdom pprint collections itertools argparse yaml h5py copy typing dataclasses abc io
-    torchaudio torchtext datasets soundfile librosa seaborn termcolor colorama tabulate""".split()
+    torchaudio torchtext datasets soundfile librosa seaborn termcolor colorama tabulate torchsummary
+    torchinfo""".split()
 )
 """Libraries that neither run backward nor touch parameters."""
 

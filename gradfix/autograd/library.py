@@ -16,6 +16,7 @@ from gradfix.autograd.calls import (
     attribute,
     call,
     call_opaque,
+    is_tensor,
     iterate,
     leaves_of,
     operands_of,
@@ -172,7 +173,7 @@ def _function_row(
         found = operators.function(f"{lookup}.scalar") or operators.function(f"{lookup}.dim")
         if found is not None:
             return found
-    if len(args) > 1 and isinstance(args[1][0], Tensor):
+    if len(args) > 1 and is_tensor(args[1][0]):
         found = operators.function(f"{lookup}.other")
         if found is not None:
             return found
