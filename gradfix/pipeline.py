@@ -160,7 +160,7 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
     problems = analysis.problems
     if with_fixes and any(finding.fixes for finding in findings):
         try:
-            reported = tuple(_with_fixes(analysis, findings, options))
+            reported = tuple(filter(_worth_telling, _with_fixes(analysis, findings, options)))
         except Exception as error:
             problems += (_failure(file.path, "the choice of a fix", error),)
     return FileReport(file.path, parsed.text, reported, problems, analysis.messages)
@@ -264,6 +264,12 @@ def _with_fix(analysis: _Analysis, finding: Finding, fixes: Iterable[Fix], optio
         if after is not None:
             return Reported(finding, fix, after.source.text)
     return Reported(finding)
+
+
+def _worth_telling(reported: Reported) -> bool:
+    """Whether there is anything to do about a finding: wasted work that cannot be saved is no mistake."""
+    fixes = reported.finding.fixes
+    return reported.fix is not None or not fixes or any(f.effect is not Effect.PRESERVES for f in fixes)
 
 
 def _allowed(fix: Fix, options: Options) -> bool:
@@ -414,6 +420,9 @@ def repair(parsed: Source, options: Options) -> Repaired:
         _with_fix(repaired, finding, [fix for fix in finding.fixes if not _allowed(fix, options)], options)
         for finding in _reported(repaired, options)
     )
+    # What running it has refuted is told, and so is its finding.
+    refused = {attempt.finding.code for attempt in attempts if not attempt.applied}
+    remaining = tuple(one for one in remaining if one.finding.code in refused or _worth_telling(one))
     result = repaired.source
     return Repaired(parsed.path, parsed.data, result.data, result.text, attempts, remaining)
 

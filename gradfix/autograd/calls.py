@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd import frameworks, imports, operators, unbound
-from gradfix.autograd.engine import backward, poison, step, zero_grad
+from gradfix.autograd.engine import backward, forget_state, poison, step, zero_grad
 from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Tri
 from gradfix.autograd.operators import OUT, Operator
 from gradfix.autograd.templates import templated
@@ -573,6 +573,8 @@ def iterate(
         return None, select
     if isinstance(value, Opaque) and value.node is not None:
         return None, lambda k: part(run, value, f"[{k}]", site)
+    if isinstance(value, Opaque):
+        return None, lambda k: _made(Opaque("item"), value, [])
     return None, lambda k: Opaque("item")
 
 
@@ -1078,7 +1080,7 @@ def call(
     if isinstance(value, Static):
         return call_function(run, value.function, args, keywords, node)
     if isinstance(value, Opaque):
-        result = call_opaque(run, value, args, keywords, node, discarded)
+        result = _made(call_opaque(run, value, args, keywords, node, discarded), value, args)
         if args and not discarded and isinstance(result, Opaque) and result.node is None:
             # What is called may be a network: the result may have a graph that cannot be seen.
             _may_carry(run, result, node)
@@ -1411,7 +1413,11 @@ def call_method(
     if isinstance(base, Tensor):
         return _tensor_method(run, base, name, args, keywords, node)
     if isinstance(base, Opaque):
-        return _opaque_method(run, base, name, args, keywords, node, discarded)
+        if discarded and base.made_from is not None:
+            # What is told to reset itself may be a part of the network.
+            forget_state(base.made_from, 3)
+        result = _opaque_method(run, base, name, args, keywords, node, discarded)
+        return _made(result, base, args)
     if isinstance(base, (Module, Instance)):
         held = base.attributes.get(name)
         if held is None and base.cls is not None and base.cls.lookup(name) is not None:
@@ -1446,6 +1452,14 @@ def call_method(
     if isinstance(base, Const) and isinstance(base.value, str):
         return _text_method(base.value, name, args)
     return call_opaque(run, Opaque(name), args, keywords, node, discarded)
+
+
+def _made(result: Value, by: Opaque, args: list[Argument]) -> Value:
+    """``result``, which remembers the network that it may hold parts of."""
+    if result.__class__ is Opaque and result is not by and result.made_from is None:
+        handed = next((value for value, _ in args if isinstance(value, Module)), None)
+        result.made_from = handed or by.made_from
+    return result
 
 
 def _text_method(text: str, name: str, args: list[Argument]) -> Value:

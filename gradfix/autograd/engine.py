@@ -202,7 +202,7 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
             for top in value.leaves():
                 for leaf in top.family():
                     _forget(leaf)
-            _forget_state(value, depth)
+            forget_state(value, depth)
         elif isinstance(value, Opaque) and value.leaf is not None:
             for leaf in value.leaf.family():
                 _forget(leaf)
@@ -231,7 +231,7 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
             continue
 
 
-def _forget_state(module: Module, depth: int) -> None:
+def forget_state(module: Module, depth: int) -> None:
     """Tensors that a network keeps may have been replaced (a state reset)."""
     for name, held in module.attributes.items():
         if isinstance(held, (Tensor, Sequence)) and any(t.node is not None for t in tensors_in(held)):
@@ -239,7 +239,7 @@ def _forget_state(module: Module, depth: int) -> None:
     if depth:
         for child in [*module.items, *module.attributes.values()]:
             if isinstance(child, Module):
-                _forget_state(child, depth - 1)
+                forget_state(child, depth - 1)
 
 
 def _forget(leaf: Leaf) -> None:

@@ -49,6 +49,7 @@ class Opaque(Value):
         "harmless",
         "label",
         "leaf",
+        "made_from",
         "node",
         "owner",
         "parent",
@@ -66,6 +67,8 @@ class Opaque(Value):
         """A logger or the like: calls of its methods leave tensors alone."""
         self.owner: Module | None = None
         """The network whose attribute it is."""
+        self.made_from: Module | None = None
+        """A network that was handed to what made it: it may be that network, or hold parts of it."""
 
     def block(self, created: ast.AST | None = None) -> Leaf:
         """Its parameters as one block; asking for it says that this is a network."""

@@ -46,8 +46,9 @@ def standard_codemods(folder: Path) -> str:
     write_codemod(folder, "broken-word", "broken", [("good", "repairs")])
     write_codemod(folder, "risky-word", "risky", [("good", "changes")])
     write_codemod(folder, "stubborn-word", "stubborn", [("(stubborn)", "preserves"), ("good", "preserves")])
-    write_codemod(folder, "traded-word", "traded", [("bad", "preserves")])
+    write_codemod(folder, "traded-word", "traded", [("bad", "repairs")])
     write_codemod(folder, "hopeless-word", "hopeless")
+    write_codemod(folder, "idle-word", "idle", [("bad", "preserves")])
     return str(folder)
 
 

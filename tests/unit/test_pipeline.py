@@ -114,6 +114,14 @@ def test_a_fix_is_held_against_codemods_that_are_not_selected() -> None:
     assert check(ignore=("bad-word",)).findings[0].fix is None
 
 
+def test_waste_that_cannot_be_saved_is_not_told() -> None:
+    put("idle")
+    assert check().findings == ()
+    planned = plan()
+    assert result(planned) == ["idle"]
+    assert planned.remaining == ()
+
+
 def test_a_fix_that_may_be_applied_goes_before_one_that_may_not() -> None:
     write_codemod(Path("codemods"), "either-word", "either", [("best", "changes"), ("good", "repairs")])
     put("either")
@@ -123,7 +131,7 @@ def test_a_fix_that_may_be_applied_goes_before_one_that_may_not() -> None:
 
 
 def test_a_fix_whose_edits_do_not_fit_is_passed_over() -> None:
-    write_codemod(Path("codemods"), "odd-word", "odd", [("not python (", "preserves"), ("odd", "preserves")])
+    write_codemod(Path("codemods"), "odd-word", "odd", [("not python (", "repairs"), ("odd", "repairs")])
     put("odd")
     assert [found.fix for found in check().findings] == [None]
 
