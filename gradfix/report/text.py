@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from gradfix.codemod import Applicability, Codemod, Finding
-from gradfix.results import Attempt, Judged, Outcome, Plan, Repaired, Report, Reported
+from gradfix.results import Attempt, Explanation, Judged, Outcome, Plan, Repaired, Report, Reported
 from gradfix.source import character_column, split_lines
 
 _BOLD, _RED, _GREEN, _YELLOW, _BLUE = "1", "1;31", "1;32", "1;33", "1;34"
@@ -47,6 +47,24 @@ class Text:
                 told = f"{self._paint(verdict.outcome, colours[verdict.outcome])}: {verdict.reason}"
                 yield "".join(f"{line}\n" for line in self._why(file.before, lines, finding, told))
                 yield "".join(f"      {version:<12}{what}\n" for version, what in file.judgement.runs) + "\n"
+
+    def explanation(self, explanation: Explanation) -> Iterator[str]:
+        """Why autograd has raised an error, and the patch for it."""
+        yield "\n"
+        equals = self._paint("=", _BLUE)
+        for number, (path, text, finding) in enumerate(explanation.files):
+            rows = list(self._why(path, split_lines(text), finding, ""))
+            gutter = rows[-1].split("=")[0] if not self._colour else ""
+            yield "".join(f"{row}\n" for row in rows[:-1])
+        known = [f"{gutter}{equals} {explanation.known}"] if explanation.known else []
+        fix = explanation.fix or "gradfix knows no fix for this"
+        yield "".join(f"{line}\n" for line in [*known, f"{gutter}{equals} {fix}"])
+        if explanation.patch:
+            yield "\n"
+            for line in explanation.patch.decode("utf-8", "replace").splitlines():
+                colour = {"-": _RED, "+": _GREEN, "@": _BLUE}.get(line[:1])
+                yield f"{self._paint(line, colour) if colour else line}\n"
+            yield f"\nApply it with: {explanation.apply}\n"
 
     def _findings(self, path: str, text: str, findings: Sequence[Reported]) -> Iterator[str]:
         lines = split_lines(text) if findings else ()
