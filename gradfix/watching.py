@@ -31,7 +31,8 @@ from gradfix.results import Explanation, Reported
 from gradfix.source import Problem, Source
 
 WATCH = Path(__file__).parent / "verify" / "watch.py"
-EXPLAINER = f"import sys; sys.path.append({str(Path(__file__).parent.parent)!r}); from gradfix.cli import main; main()"
+HOME = str(Path(__file__).parent.parent)
+EXPLAINER = f"import sys; sys.path.append({HOME!r}); from gradfix.cli import main; main()"
 """This gradfix, started where no module of the script's folder can stand in for one of its own (``-P``)."""
 CALLS = frozenset({"backward", "manual_backward", "grad", "step"})
 """The last names of calls that run a backward or a step."""
@@ -187,7 +188,7 @@ class _Told:
         return self._files[path]
 
     def note(self, path: str, span: Span, message: str, *, over: bool = False) -> None:
-        """Put ``message`` at ``span``, where nothing is said of that line yet or this is to go ``over`` it."""
+        """Put ``message`` at ``span``, if nothing is said of that line yet or this is to go ``over`` it."""
         notes = self._notes.setdefault(path, [])
         if over:
             notes[:] = [note for note in notes if note.span.line != span.line or note.span in self._kept]
@@ -278,7 +279,7 @@ class _Told:
             raised = (path, line) in map(tuple, self.facts["places"])
             if not words:
                 if raised:
-                    words = f"the same line, in an earlier pass,"
+                    words = "the same line, in an earlier pass,"
                     self.note(path, span, f"{message}, in an earlier pass; autograd raises here in this one")
                 else:
                     words = f"`{file.code(span)}` at line {line}"
@@ -300,7 +301,7 @@ class _Told:
         return list(dict.fromkeys(names))
 
     def _assignment(self, variable: Mapping[str, Any]) -> tuple[str, ast.stmt] | None:
-        """The statement that gave ``variable`` its value: the last one before its line, or in its function."""
+        """The statement that gave ``variable`` its value: the last before its line, or in its function."""
         file = self.file(variable["file"])
         if file is None:
             return None

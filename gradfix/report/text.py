@@ -52,7 +52,7 @@ class Text:
         """Why autograd has raised an error, and the patch for it."""
         yield "\n"
         equals = self._paint("=", _BLUE)
-        for number, (path, text, finding) in enumerate(explanation.files):
+        for path, text, finding in explanation.files:
             rows = list(self._why(path, split_lines(text), finding, ""))
             gutter = rows[-1].split("=")[0] if not self._colour else ""
             yield "".join(f"{row}\n" for row in rows[:-1])

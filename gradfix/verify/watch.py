@@ -42,7 +42,8 @@ import sysconfig
 import threading
 import time
 import types
-from typing import Any, Deque, Dict, Iterator, List, Optional, Set, Tuple
+from collections.abc import Iterator
+from typing import Any
 
 EVENTS = 64
 ROOTS = 4
@@ -65,7 +66,7 @@ KINDS = (
 )
 """Autograd's own errors, as in ``probe.py``."""
 
-Place = Tuple[str, int]
+Place = tuple[str, int]
 """A file and a line."""
 
 HERE = os.path.abspath(__file__)
@@ -92,7 +93,7 @@ def main() -> None:
         raise
 
 
-def run(command: List[str]) -> None:
+def run(command: list[str]) -> None:
     """The script or module, as Python itself would run it."""
     module = types.ModuleType("__main__")
     # Nothing else holds the globals of this file when its name is given to the script.
@@ -109,8 +110,7 @@ def run(command: List[str]) -> None:
     path = os.path.abspath(command[0])
     module.__file__ = path
     module.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
-    module.__dict__["__cached__"] = None
-    module.__dict__["__annotations__"] = {}
+    module.__dict__.update(__cached__=None, __annotations__={})
     with io.open_code(path) as file:
         data = file.read()
     try:
@@ -133,7 +133,7 @@ def report(error: BaseException) -> None:
 
 
 def explain(
-    watch: Watch, error: BaseException, explainer: List[str], state: Tuple[str, Dict[str, str]]
+    watch: Watch, error: BaseException, explainer: list[str], state: tuple[str, dict[str, str]]
 ) -> None:
     """Have the explanation printed, if autograd has raised ``error`` or what led to it."""
     try:
@@ -158,9 +158,9 @@ def explain(
         print(f"gradfix: the error could not be explained: {failure}", file=sys.stderr)
 
 
-def autograd_error(error: Optional[BaseException]) -> Optional[Tuple[str, BaseException]]:
+def autograd_error(error: BaseException | None) -> tuple[str, BaseException] | None:
     """The error of autograd in a chain of errors, with its kind; the one that was raised last."""
-    seen: Set[int] = set()
+    seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         if isinstance(error, RuntimeError):
@@ -179,17 +179,17 @@ class Event:
 
     __slots__ = ("clock", "number", "optimizer", "partial", "places", "retained", "roots", "thread")
 
-    def __init__(self, number: int, clock: int, places: List[Place]) -> None:
+    def __init__(self, number: int, clock: int, places: list[Place]) -> None:
         self.number = number
         self.clock = clock
         """The number that the next graph node made in this thread gets."""
         self.places = places
         """The lines of the user's files that led here, innermost first."""
         self.thread = threading.get_ident()
-        self.roots: List[Any] = []
+        self.roots: list[Any] = []
         self.retained = False
         self.partial = False
-        self.optimizer: Optional[int] = None
+        self.optimizer: int | None = None
         """The identity of the optimizer; ``None`` for a backward call."""
 
 
@@ -197,8 +197,8 @@ class Watch:
     """What has happened so far."""
 
     def __init__(self) -> None:
-        self.events: Deque[Event] = collections.deque(maxlen=EVENTS)
-        self.kept: Deque[Event] = collections.deque()
+        self.events: collections.deque[Event] = collections.deque(maxlen=EVENTS)
+        self.kept: collections.deque[Event] = collections.deque()
         self.numbers = itertools.count()
         self.clock: Any = lambda: -1
         self.attached = False
@@ -232,7 +232,7 @@ class Watch:
 
         variable._execution_engine = Engine()
 
-    def event(self, frame: Optional[types.FrameType]) -> Event:
+    def event(self, frame: types.FrameType | None) -> Event:
         event = Event(next(self.numbers), self.clock(), places(frame))
         self.events.append(event)
         return event
@@ -274,7 +274,7 @@ class Awaiting:
             self.watch.attach()
 
 
-OWN: Dict[str, bool] = {}
+OWN: dict[str, bool] = {}
 """Whether a file is the user's, by its name in code objects."""
 
 
@@ -287,9 +287,9 @@ def is_own(file: str) -> bool:
     return known
 
 
-def places(frame: Optional[types.FrameType]) -> List[Place]:
+def places(frame: types.FrameType | None) -> list[Place]:
     """The user's lines that are running, innermost first, at most four."""
-    found: List[Place] = []
+    found: list[Place] = []
     while frame is not None and len(found) < 4:
         if is_own(frame.f_code.co_filename):
             found.append((frame.f_code.co_filename, frame.f_lineno))
@@ -297,7 +297,7 @@ def places(frame: Optional[types.FrameType]) -> List[Place]:
     return found
 
 
-def roots_of(names: Dict[str, Any]) -> List[Any]:
+def roots_of(names: dict[str, Any]) -> list[Any]:
     """The tensors from which a backward call starts, in the names of the function that calls the engine."""
     for name in ("t_outputs", "outputs", "tensors"):
         roots = names.get(name)
@@ -317,7 +317,7 @@ class Variable:
     def __init__(self, name: str, value: Any, frame: types.FrameType, line: int) -> None:
         self.name, self.value, self.frame, self.line = name, value, frame, line
 
-    def told(self) -> Dict[str, Any]:
+    def told(self) -> dict[str, Any]:
         """Where it stands: the explanation finds its assignment there."""
         code = self.frame.f_code
         return {
@@ -334,14 +334,14 @@ class Facts:
     def __init__(self, watch: Watch, kind: str, error: BaseException) -> None:
         self.watch = watch
         self.deadline = time.monotonic() + SECONDS
-        self.optimizers: Dict[int, str] = {}
-        self.modules: Dict[int, str] = {}
+        self.optimizers: dict[int, str] = {}
+        self.modules: dict[int, str] = {}
         """The name of each parameter by its identity."""
-        self.variables: List[Variable] = []
-        self.roots: List[Any] = []
-        self.failed: List[Place] = []
+        self.variables: list[Variable] = []
+        self.roots: list[Any] = []
+        self.failed: list[Place] = []
         self.look(error)
-        self.told: Dict[str, Any] = {
+        self.told: dict[str, Any] = {
             "kind": kind,
             "message": str(error).split("\n", 1)[0],
             "places": self.failed[::-1],
@@ -401,9 +401,9 @@ class Facts:
                     if not inner.startswith("_"):
                         self.visit(f"{name}.{inner}", item, frame, line, depth - 1)
 
-    def nodes(self, roots: List[Any]) -> Dict[Any, None]:
+    def nodes(self, roots: list[Any]) -> dict[Any, None]:
         """The nodes of a graph, from its roots on; not all of them where there are too many."""
-        found: Dict[Any, None] = {}
+        found: dict[Any, None] = {}
         waiting = [root for root in roots if root is not None]
         while waiting and len(found) < NODES and time.monotonic() < self.deadline:
             node = waiting.pop()
@@ -412,7 +412,7 @@ class Facts:
                 waiting.extend(after for after, _ in node.next_functions if after is not None)
         return found
 
-    def troubles(self, nodes: Dict[Any, None], text: str) -> Iterator[Tuple[Any, str]]:
+    def troubles(self, nodes: dict[Any, None], text: str) -> Iterator[tuple[Any, str]]:
         """The nodes whose saved tensors cannot be had, for the reason of which autograd says ``text``."""
         for node in nodes:
             if time.monotonic() > self.deadline:
@@ -428,12 +428,12 @@ class Facts:
                 except Exception:
                     continue
 
-    def holding(self, values: List[Any]) -> List[Variable]:
+    def holding(self, values: list[Any]) -> list[Variable]:
         """The variables that hold one of ``values``, a tensor each once."""
         wanted = {id(value) for value in values}
         return list({id(one.value): one for one in self.variables if id(one.value) in wanted}.values())
 
-    def freed(self, nodes: Dict[Any, None]) -> Dict[str, Any]:
+    def freed(self, nodes: dict[Any, None]) -> dict[str, Any]:
         """Which earlier backward has freed a part of the graph, and what was computed in that part."""
         broken = {node for node, _ in self.troubles(nodes, SAME)}
         failing = self.watch.events[-1] if self.watch.events else None
@@ -449,14 +449,14 @@ class Facts:
                 }
         return self.hanging(self.nodes(list(broken)))
 
-    def hanging(self, old: Dict[Any, None]) -> Dict[str, Any]:
+    def hanging(self, old: dict[Any, None]) -> dict[str, Any]:
         """The variables whose graph is the old part: those that were computed last in it."""
         found = [one for one in self.variables if one.value.grad_fn is not None and one.value.grad_fn in old]
         found.sort(key=lambda one: -one.value.grad_fn._sequence_nr())
         unique = list({id(one.value): one for one in reversed(found)}.values())[::-1]
         return {"shared": [one.told() for one in unique[:3]]}
 
-    def moved(self, nodes: Dict[Any, None]) -> Dict[str, Any]:
+    def moved(self, nodes: dict[Any, None]) -> dict[str, Any]:
         """Which tensor has moved since it was saved, and the step that moved it."""
         told = [self.moved_tensor(*trouble) for trouble in self.troubles(nodes, MOVED)]
         # What is known best is told; of equals the one that was saved last.
@@ -465,7 +465,7 @@ class Facts:
         )
         return ranked[0] if ranked else {}
 
-    def made_of(self, node: Any) -> List[Dict[str, Any]]:
+    def made_of(self, node: Any) -> list[dict[str, Any]]:
         """The variable that was computed first of those whose graph goes through ``node``."""
         hanging = [one for one in self.variables if one.value.grad_fn is not None]
         hanging.sort(key=lambda one: one.value.grad_fn._sequence_nr())
@@ -475,7 +475,7 @@ class Facts:
                     return [one.told()]
         return []
 
-    def moved_tensor(self, node: Any, message: str) -> Dict[str, Any]:
+    def moved_tensor(self, node: Any, message: str) -> dict[str, Any]:
         saved = re.search(r"\[[\w.]+ \[([\d, ]*)\]\].* version (\d+); expected version (\d+)", message)
         if saved is None:
             return {}
@@ -502,7 +502,7 @@ class Facts:
         )
         return {"parameter": name, "made": self.made_of(node), **self.step_since(node, parameter)}
 
-    def step_since(self, node: Any, parameter: Any) -> Dict[str, Any]:
+    def step_since(self, node: Any, parameter: Any) -> dict[str, Any]:
         """The last step of an optimizer of ``parameter`` after ``node`` was made."""
         owners = self.owners(parameter)
         born = node._sequence_nr()
@@ -515,12 +515,12 @@ class Facts:
                 return {"step": event.places, "optimizer": self.optimizers.get(event.optimizer or 0)}
         return {}
 
-    def owners(self, parameter: Any) -> Set[int]:
+    def owners(self, parameter: Any) -> set[int]:
         """The identities of the optimizers that update ``parameter``."""
         import gc
 
         kind = sys.modules["torch"].optim.Optimizer
-        found: Set[int] = set()
+        found: set[int] = set()
         for one in gc.get_objects():
             if issubclass(type(one), kind):
                 groups = one.param_groups
@@ -530,7 +530,7 @@ class Facts:
 
 
 def leaves_beside(node: Any) -> Iterator[Any]:
-    """The leaf tensors that go into ``node``, or into it as another view (``Linear`` saves its transposed)."""
+    """The leaf tensors that go into ``node``, or a view of them (``Linear`` saves the transposed weight)."""
     for before, _ in node.next_functions:
         depth = 0
         while before is not None and depth < 4:
