@@ -212,7 +212,7 @@ class _Told:
             raised = next((line for place, line in self.facts["places"] if place == one), None)
             notes = tuple(sorted(self._notes[one], key=lambda note: note.span))
             span = file.call(raised) if raised is not None else notes[0].span
-            message = self.message if one == order[0] else "and what led to it"
+            message = self.message if one == order[0] else "the lines that led to it"
             files.append((_shown(one), file.source.text, Finding(self.facts["kind"], message, span, notes)))
         return Explanation(tuple(files))
 
@@ -228,7 +228,7 @@ class _Told:
         for outer, outer_line in self.facts["places"][1:]:
             outer_file = self.file(outer)
             if outer_file is not None:
-                self.note(outer, outer_file.whole(outer_line), "called from here")
+                self.note(outer, outer_file.whole(outer_line), "called from here: autograd raises")
 
     def _freed(self, failing: str) -> str:
         earlier = self._cause("earlier", "this backward has freed the graph")
@@ -247,10 +247,18 @@ class _Told:
         if not step:
             for one in self.facts.get("tensors", ()):
                 self._changes(one)
-        what = f"`{name}`" if name else _listed(tensors[:2]) if tensors else "a tensor"
+        what = f"`{name}`" if name else _listed(tensors[:2]) or self._saved()
         by = step or "an operation in place"
         self.message = f"`{failing}` needs {what} as it was in the forward, and {by} has changed it since"
         return "autograd raises here: it needs the old values"
+
+    def _saved(self) -> str:
+        """A tensor that no name of the running functions holds, by the operation that has saved it."""
+        if "operation" not in self.facts:
+            return "a tensor"
+        shape = ", ".join(map(str, self.facts["shape"]))
+        part = "the result" if self.facts["role"] == "result" else "an operand"
+        return f"{part} of `{self.facts['operation']}` (a tensor of shape [{shape}])"
 
     def _cut(self, failing: str) -> str:
         names = self._variables(
@@ -279,14 +287,14 @@ class _Told:
             raised = (path, line) in map(tuple, self.facts["places"])
             if not words:
                 if raised:
-                    words = "the same line, in an earlier pass,"
-                    self.note(path, span, f"{message}, in an earlier pass; autograd raises here in this one")
+                    words = "an earlier run of the same line"
+                    self.note(path, span, f"{message} when it ran before; now autograd raises here")
                 else:
                     words = f"`{file.code(span)}` at line {line}"
                     self.note(path, span, message)
                     self.causes.append((path, line))
             elif not raised:
-                self.note(path, file.whole(line), "called from here")
+                self.note(path, file.whole(line), f"called from here, {message}")
         return words
 
     def _variables(self, fact: str, message: str) -> list[str]:

@@ -412,8 +412,11 @@ class Facts:
                 waiting.extend(after for after, _ in node.next_functions if after is not None)
         return found
 
-    def troubles(self, nodes: dict[Any, None], text: str) -> Iterator[tuple[Any, str]]:
-        """The nodes whose saved tensors cannot be had, for the reason of which autograd says ``text``."""
+    def troubles(self, nodes: dict[Any, None], text: str) -> Iterator[tuple[Any, str, str]]:
+        """The nodes whose saved tensors cannot be had because of what autograd calls ``text``.
+
+        Each with the name of such a tensor in it, and autograd's message.
+        """
         for node in nodes:
             if time.monotonic() > self.deadline:
                 return
@@ -423,7 +426,7 @@ class Facts:
                     getattr(node, name)
                 except RuntimeError as error:
                     if text in str(error):
-                        yield node, str(error)
+                        yield node, name, str(error)
                         break
                 except Exception:
                     continue
@@ -435,7 +438,7 @@ class Facts:
 
     def freed(self, nodes: dict[Any, None]) -> dict[str, Any]:
         """Which earlier backward has freed a part of the graph, and what was computed in that part."""
-        broken = {node for node, _ in self.troubles(nodes, SAME)}
+        broken = {node for node, _, _ in self.troubles(nodes, SAME)}
         failing = self.watch.events[-1] if self.watch.events else None
         for event in reversed(self.watch.kept):
             if event is failing:
@@ -475,7 +478,7 @@ class Facts:
                     return [one.told()]
         return []
 
-    def moved_tensor(self, node: Any, message: str) -> dict[str, Any]:
+    def moved_tensor(self, node: Any, saved_as: str, message: str) -> dict[str, Any]:
         saved = re.search(r"\[[\w.]+ \[([\d, ]*)\]\].* version (\d+); expected version (\d+)", message)
         if saved is None:
             return {}
@@ -496,7 +499,14 @@ class Facts:
                 if list(one.value.shape) == shape and one.value._version == version
             ]
             unique = {id(one.value): one for one in tensors}
-            return {"made": self.made_of(node), "tensors": [one.told() for one in unique.values()]}
+            role = "result" if saved_as.startswith("_saved_result") else "operand"
+            return {
+                "made": self.made_of(node),
+                "tensors": [one.told() for one in unique.values()],
+                "operation": re.sub(r"Backward\d*$", "", node.name().rpartition("::")[2]),
+                "role": role,
+                "shape": shape,
+            }
         name = self.modules.get(id(parameter)) or next(
             (one.name for one in self.variables if one.value is parameter), None
         )
