@@ -2,12 +2,14 @@
 
     python benchmarks/watch.py [--python EXE] [--repeat N]
 
-Each workload trains for a fixed number of steps as a script of its own and prints the seconds of CPU time that its loop took
-and the peak of its memory in MiB. It runs plainly and under watch in turn, ``--repeat`` times each; compared are
-the least times and the least peaks, since other work on the machine only adds to them. The workloads go from the
-worst case, a network of one unit whose step is all overhead, to one of ordinary size.
+Each workload trains for a fixed number of steps as a script of its own and prints the seconds of CPU time
+that its loop took and the peak of its memory in MiB. It runs plainly and under watch in turn, ``--repeat``
+times each; compared are the least times and the least peaks, since other work on the machine only adds to
+them. The workloads go from the worst case, a network of one unit whose step is all overhead, to networks
+whose step is mostly arithmetic. Where the arithmetic takes milliseconds, the noise is larger than the hooks.
 
-``events`` is the cost of the hooks per training step in microseconds, ``start`` what the whole command takes longer.
+``events`` is the cost of the hooks per training step (one backward, one step) in microseconds of CPU time,
+``start`` what the whole command takes longer by the clock.
 """
 
 from __future__ import annotations

@@ -241,7 +241,7 @@ class _Told:
 
     def _moved(self, failing: str) -> str:
         step = self._cause("step", "this step has changed the weights")
-        self._variables("made", "`{}` is computed here with the old values")
+        self._variables("made", "`{}` is computed here with the old values", anew=True)
         name = self.facts.get("parameter")
         tensors = list(dict.fromkeys(one["name"] for one in self.facts.get("tensors", ())))
         if not step:
@@ -297,26 +297,35 @@ class _Told:
                 self.note(path, file.whole(line), f"called from here, {message}")
         return words
 
-    def _variables(self, fact: str, message: str) -> list[str]:
+    def _variables(self, fact: str, message: str, *, anew: bool = False) -> list[str]:
         """Note where variables were assigned; their names."""
         names = []
         for one in self.facts.get(fact, ()):
-            found = self._assignment(one)
+            found = self._assignment(one, anew=anew)
             if found is not None:
                 name, node = found
                 self.note(one["file"], Span.of(node), message.format(name))
             names.append(one["name"])
         return list(dict.fromkeys(names))
 
-    def _assignment(self, variable: Mapping[str, Any]) -> tuple[str, ast.stmt] | None:
-        """The statement that gave ``variable`` its value: the last before its line, or in its function."""
+    def _assignment(self, variable: Mapping[str, Any], *, anew: bool = False) -> tuple[str, ast.stmt] | None:
+        """The statement that gave ``variable`` its value: the last before its line, or in its function.
+
+        Assignments like ``+=`` count unless it is the one that made the value ``anew``.
+        """
         file = self.file(variable["file"])
         if file is None:
             return None
         for scope in (file.scope(variable["function"]), file.source.tree):
             for name in _prefixes(variable["name"]):
                 nodes = sorted(
-                    (node for node in ast.walk(scope) if isinstance(node, ast.stmt) and name in _bound(node)),
+                    (
+                        node
+                        for node in ast.walk(scope)
+                        if isinstance(node, ast.stmt)
+                        and name in _bound(node)
+                        and not (anew and isinstance(node, ast.AugAssign))
+                    ),
                     key=lambda node: node.lineno,
                 )
                 before = [node for node in nodes if node.lineno < variable["line"]]

@@ -127,8 +127,9 @@ def marked(told: str) -> dict[int, str]:
 
 def test_a_graph_that_the_other_loss_has_freed(tmp_path: Path) -> None:
     (tmp_path / "gan.py").write_text(GAN)
-    done = run(tmp_path, "gan.py")
-    assert done.returncode == 1
+    done, plain = run(tmp_path, "gan.py"), plainly(tmp_path, "gan.py")
+    assert done.returncode == plain.returncode == 1
+    assert done.stderr.startswith(f"{plain.stderr}\n")
     told = explanation(done.stderr)
     assert told.startswith(
         "gan.py:18:5: E1: `loss_p.backward()` goes through `picture` into a graph that "
@@ -157,7 +158,9 @@ def test_the_patch_is_one_that_git_takes_and_the_script_then_runs(tmp_path: Path
 
 def test_a_state_that_is_carried_over(tmp_path: Path) -> None:
     (tmp_path / "rnn.py").write_text(RNN)
-    told = explanation(run(tmp_path, "rnn.py").stderr)
+    # A module beside the script does not get into the process that explains.
+    (tmp_path / "typer.py").write_text("raise SystemError")
+    told = explanation(plainly(tmp_path, "-P", "-m", "gradfix", "run", "rnn.py").stderr)
     assert told.startswith("rnn.py:12:5: E1: ")
     assert "= carried-hidden-state: " in told
     assert "Apply it with: " in told
@@ -236,18 +239,18 @@ def test_every_fixture_that_raises_is_explained(path: Path) -> None:
 
 FACTS = """\
 import inspect, os, pickle, sys
-import {first}
+import torch
 
 print(sys.argv, __name__, __file__, __spec__, __package__, sys.path[0], input())
-print(sorted(name for name in globals() if name.startswith("__")), sys.modules["__main__"].__dict__ is globals())
+print(sorted(name for name in globals() if name.startswith("__")))
+print(sys.modules["__main__"].__dict__ is globals())
 """
 
 
-@pytest.mark.parametrize("first", ["torch", "json"])
-def test_the_script_is_what_it_would_be(tmp_path: Path, first: str) -> None:
+def test_the_script_is_what_it_would_be(tmp_path: Path) -> None:
     folder = tmp_path / "inner"
     folder.mkdir()
-    (folder / "facts.py").write_text(FACTS.format(first=first))
+    (folder / "facts.py").write_text(FACTS)
     arguments = ("inner/facts.py", "--python", "x", "-m", "-h", "--", "--version")
     watched = run(tmp_path, *arguments, stdin="line\n")
     plain = plainly(tmp_path, *arguments, stdin="line\n")
@@ -278,13 +281,6 @@ def test_the_end_is_what_it_would_be(tmp_path: Path, code: str) -> None:
     watched, plain = run(tmp_path, "end.py"), plainly(tmp_path, "end.py")
     assert watched.returncode == plain.returncode
     assert (watched.stdout, watched.stderr) == (plain.stdout, plain.stderr)
-
-
-def test_the_traceback_is_what_it_would_be(tmp_path: Path) -> None:
-    (tmp_path / "gan.py").write_text(GAN)
-    watched, plain = run(tmp_path, "gan.py"), plainly(tmp_path, "gan.py")
-    assert "E1" not in plain.stderr
-    assert watched.stderr.startswith(plain.stderr)
 
 
 def test_an_error_that_the_script_catches_is_its_own_affair(tmp_path: Path) -> None:
@@ -352,12 +348,6 @@ def test_a_module(tmp_path: Path) -> None:
     done = run(tmp_path, "-m", "package.train", "--epochs", "3")
     assert done.stdout == "['--epochs', '3'] package\n"
     assert explanation(done.stderr).startswith(os.path.join("package", "train.py") + ":20:5: E1: ")
-
-
-def test_modules_beside_the_script_do_not_reach_the_explanation(tmp_path: Path) -> None:
-    (tmp_path / "typer.py").write_text("raise SystemError")
-    (tmp_path / "gan.py").write_text(GAN)
-    assert "Apply it with" in plainly(tmp_path, "-P", "-m", "gradfix", "run", "gan.py").stderr
 
 
 # ---------------------------------------------------------------------------- what cannot be run
