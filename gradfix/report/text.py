@@ -61,7 +61,7 @@ class Text:
         yield "".join(f"{line}\n" for line in [*known, f"{gutter}{equals} {fix}"])
         if explanation.patch:
             yield "\n"
-            for line in explanation.patch.decode("utf-8", "replace").splitlines():
+            for line in explanation.patch.decode("utf-8", "replace").removesuffix("\n").split("\n"):
                 colour = {"-": _RED, "+": _GREEN, "@": _BLUE}.get(line[:1])
                 yield f"{self._paint(line, colour) if colour else line}\n"
             yield f"\nApply it with: {explanation.apply}\n"
