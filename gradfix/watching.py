@@ -233,11 +233,37 @@ class _Told:
     def _freed(self, failing: str) -> str:
         earlier = self._cause("earlier", "this backward has freed the graph")
         shared = self._variables("shared", "`{}` is computed here, in the graph that was freed")
-        names = _listed(shared)
+        names = _listed(shared or self._carried())
         by = f"{earlier} has freed" if earlier else "an earlier backward has freed"
         through = f" through {names}" if names else ""
         self.message = f"`{failing}` goes{through} into a graph that {by}"
         return "autograd raises here: the graph has been freed"
+
+    def _carried(self) -> list[str]:
+        """Note what brings the graph of an earlier pass of a loop, or of an earlier call, into this one.
+
+        That is a variable of the graph which is read before the same block gives it its next value. The
+        names of such variables.
+        """
+        names: list[str] = []
+        for one in self.facts.get("graph", ()):
+            file = self.file(one["file"])
+            name = next((name for name in _prefixes(one["name"]) if "[" not in name), "")
+            if file is None or name in names:
+                continue
+            scope = file.scope(one["function"])
+            inside = [
+                node
+                for node in ast.walk(scope)
+                if isinstance(node, (ast.For, ast.While)) and Span.of(node).line <= one["line"] <= _end(node)
+            ]
+            # An attribute outlives the call of the method that sets it; a local variable does not.
+            block = inside[-1] if inside else scope if "." in name else None
+            read = _read_before_bound(block, name) if block is not None else None
+            if read is not None:
+                self.note(one["file"], Span.of(read), f"`{name}` comes in here from before, with its graph")
+                names.append(name)
+        return names
 
     def _moved(self, failing: str) -> str:
         step = self._cause("step", "this step has changed the weights")
@@ -358,6 +384,34 @@ class _Told:
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 inner = {**variable, "name": node.id, "line": statement.lineno}
                 self._cuts(inner, depth - 1)
+
+
+def _end(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
+
+
+def _read_before_bound(block: ast.AST, name: str) -> ast.expr | None:
+    """Where ``block`` reads ``name`` with its graph, if that is before the first statement that binds it."""
+    bound = [node for node in ast.walk(block) if isinstance(node, ast.stmt) and name in _bound(node)]
+    cut = {
+        node.value
+        for node in ast.walk(block)
+        if isinstance(node, ast.Attribute) and node.attr in CUTS | {"data", "shape", "size"}
+    }
+    reads = [
+        node
+        for node in ast.walk(block)
+        if isinstance(node, (ast.Name, ast.Attribute))
+        and isinstance(node.ctx, ast.Load)
+        and node not in cut
+        and ast.unparse(node) == name
+    ]
+    added = (node.target for node in bound if isinstance(node, ast.AugAssign))
+    reads += [node for node in added if isinstance(node, (ast.Name, ast.Attribute))]
+    if not bound or not reads:
+        return None
+    first, read = min(bound, key=lambda node: node.lineno), min(reads, key=lambda node: node.lineno)
+    return read if read.lineno <= _end(first) else None
 
 
 def _prefixes(name: str) -> Iterator[str]:

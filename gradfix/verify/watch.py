@@ -52,6 +52,8 @@ NODES = 100_000
 SECONDS = 5.0
 """How long may be spent on looking at a graph."""
 VARIABLES = 5_000
+NAMES = 100
+"""Variables in the graph that failed that are told."""
 PATIENCE = 120
 """Seconds that the explanation may take."""
 
@@ -349,6 +351,7 @@ class Facts:
         nodes = self.nodes([root.grad_fn for root in self.roots])
         if kind == "E1":
             self.told.update(self.freed(nodes))
+            self.told["graph"] = [one.told() for one in self.variables if one.value.grad_fn in nodes][:NAMES]
         elif kind == "E2":
             self.told.update(self.moved(nodes))
         elif kind == "E3":

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from fakes import ROOT, git
 
+from gradfix import watching
+
 FIXTURES = ROOT / "tests" / "fixtures"
 RAISES = re.compile(r"^# raises: (E\d) at line (\d+)", re.MULTILINE)
 
@@ -164,6 +166,33 @@ def test_a_state_that_is_carried_over(tmp_path: Path) -> None:
     assert told.startswith("rnn.py:12:5: E1: ")
     assert "= carried-hidden-state: " in told
     assert "Apply it with: " in told
+
+
+def test_a_state_that_the_model_cannot_follow(tmp_path: Path) -> None:
+    code = RNN.replace("import torch\n", "import torch\n\nunknown = eval('lambda x: x')\n", 1)
+    (tmp_path / "rnn.py").write_text(
+        code.replace("h = cell(torch.randn(1, 2), h)", "h = unknown(cell(unknown(torch.randn(1, 2)), h))")
+    )
+    told = explanation(run(tmp_path, "rnn.py").stderr)
+    assert told.startswith(
+        "rnn.py:14:5: E1: `loss.backward()` goes through `h` into a graph "
+        "that an earlier run of the same line has freed\n"
+    )
+    assert marked(told)[11] == "`h` comes in here from before, with its graph"
+    assert "= gradfix knows no fix for this\n" in told
+
+
+@pytest.mark.parametrize(("freed_by", "known"), [(14, True), (13, False)])
+def test_the_facts_overrule_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, freed_by: int, known: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "gan.py"
+    path.write_text(GAN)
+    facts = {"kind": "E1", "places": [[str(path), 18]], "earlier": [[str(path), freed_by]]}
+    explained = watching.explain(facts)
+    assert explained is not None
+    assert bool(explained.patch) == bool(explained.known) == known
 
 
 def test_a_graph_used_twice_in_another_module(tmp_path: Path) -> None:
