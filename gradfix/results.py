@@ -186,6 +186,8 @@ class Explanation:
     """``(path, text, what happened there)``, first the file in which the error was raised."""
     known: str = ""
     """The codemod and its finding that foretell this error; empty if none does."""
+    advice: str = ""
+    """How to learn what could not be told."""
     fix: str = ""
     """What its fix does; empty if there is none."""
     patch: bytes = b""

@@ -176,6 +176,8 @@ class _Told:
     causes: list[tuple[str, int]] = field(default_factory=list)
     """The lines of what is known for certain to have led to the error."""
     message: str = ""
+    advice: str = ""
+    """How to learn what could not be told."""
     _notes: dict[str, list[Note]] = field(default_factory=dict)
     _files: dict[str, _File | None] = field(default_factory=dict)
 
@@ -214,7 +216,7 @@ class _Told:
             span = file.call(raised) if raised is not None else notes[0].span
             message = self.message if one == order[0] else "the lines that led to it"
             files.append((_shown(one), file.source.text, Finding(self.facts["kind"], message, span, notes)))
-        return Explanation(tuple(files))
+        return Explanation(tuple(files), advice=self.advice)
 
     def tell(self) -> None:
         """Note everything that is known."""
@@ -275,6 +277,8 @@ class _Told:
                 self._changes(one)
         what = f"`{name}`" if name else _listed(tensors[:2]) or self._saved()
         by = step or "an operation in place"
+        if not (step or name or tensors):
+            self.advice = "`torch.autograd.set_detect_anomaly(True)` shows the line that computed it"
         self.message = f"`{failing}` needs {what} as it was in the forward, and {by} has changed it since"
         return "autograd raises here: it needs the old values"
 

@@ -51,14 +51,14 @@ class Text:
     def explanation(self, explanation: Explanation) -> Iterator[str]:
         """Why autograd has raised an error, and the patch for it."""
         yield "\n"
-        equals = self._paint("=", _BLUE)
+        margin = ""
         for path, text, finding in explanation.files:
             rows = list(self._why(path, split_lines(text), finding, ""))
-            gutter = rows[-1].split("=")[0] if not self._colour else ""
+            margin = " " * (len(rows[-1]) - len(rows[-1].lstrip()))
             yield "".join(f"{row}\n" for row in rows[:-1])
-        known = [f"{gutter}{equals} {explanation.known}"] if explanation.known else []
         fix = explanation.fix or "gradfix knows no fix for this"
-        yield "".join(f"{line}\n" for line in [*known, f"{gutter}{equals} {fix}"])
+        for told in filter(None, (explanation.known, explanation.advice, fix)):
+            yield f"{margin}{self._paint('=', _BLUE)} {told}\n"
         if explanation.patch:
             yield "\n"
             for line in explanation.patch.decode("utf-8", "replace").removesuffix("\n").split("\n"):
