@@ -104,11 +104,11 @@ def run(command: list[str]) -> None:
     module.__dict__["__builtins__"] = builtins
     if command[0] == "-m":
         sys.argv = ["-m", *command[2:]]
-        sys.path[0] = os.getcwd()
+        look_first_in(os.getcwd())
         runpy._run_module_as_main(command[1])  # type: ignore[attr-defined]
         return
     sys.argv = command
-    sys.path[0] = os.path.dirname(os.path.realpath(command[0]))
+    look_first_in(os.path.dirname(os.path.realpath(command[0])))
     path = os.path.abspath(command[0])
     module.__file__ = path
     module.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
@@ -123,6 +123,12 @@ def run(command: list[str]) -> None:
         print(f"error: {command[0]}{place}: syntax-error: {told}", file=sys.stderr)
         raise SystemExit(2) from None
     exec(code, module.__dict__)
+
+
+def look_first_in(folder: str) -> None:
+    """Put ``folder`` where Python has put the folder of this file, unless it was told not to (``-P``)."""
+    if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(HERE):
+        sys.path[0] = folder
 
 
 def report(error: BaseException) -> None:
