@@ -7,7 +7,8 @@ names that the script has for them. They are put into the script's lines here, t
 static model says of the same file.
 
 The facts win. A finding counts only if it predicts this very error, of this kind at this line, and if it
-names the backward or the step that is known to have led to it; without one, gradfix knows no fix.
+blames no other backward or step than those that are known to have led to it; without one, gradfix knows no
+fix.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from gradfix import pipeline, source
 from gradfix.codemod import Finding, Note, Span
 from gradfix.pipeline import Refusal, Wishes
 from gradfix.results import Explanation, Reported
-from gradfix.source import Problem, Source
+from gradfix.source import Problem, Source, split_lines
 
 WATCH = Path(__file__).parent / "verify" / "watch.py"
 HOME = str(Path(__file__).parent.parent)
@@ -36,6 +37,7 @@ EXPLAINER = f"import sys; sys.path.append({HOME!r}); from gradfix.cli import mai
 """This gradfix, started where no module of the script's folder can stand in for one of its own (``-P``)."""
 CALLS = frozenset({"backward", "manual_backward", "grad", "step"})
 """The last names of calls that run a backward or a step."""
+_CALL = re.compile(rf"\b({'|'.join(sorted(CALLS))})\s*\(")
 CUTS = frozenset(
     {"detach", "item", "numpy", "tolist", "argmax", "tensor", "as_tensor", "from_numpy", "no_grad"}
 )
@@ -81,7 +83,7 @@ def explain(facts: Mapping[str, Any]) -> Explanation | None:
 
 
 def _predicted(path: str, kind: str, lines: set[int], causes: Sequence[tuple[str, int]]) -> Reported | None:
-    """The finding that predicts this error, if it names everything that is known to have led to it."""
+    """The finding that predicts this error, unless it blames something else than what has led to it."""
     options = pipeline.prepare([path], Wishes())
     if isinstance(options, Refusal):
         return None
@@ -89,11 +91,25 @@ def _predicted(path: str, kind: str, lines: set[int], causes: Sequence[tuple[str
         for reported in file.findings:
             claims = [fix.claim for fix in reported.finding.fixes]
             fits = any(claim.raises == kind and claim.raises_line in lines for claim in claims)
-            spans = [reported.finding.span, *(note.span for note in reported.finding.notes)]
-            here = [line for cause, line in causes if cause == path]
-            if fits and all(any(one.line <= line <= one.end_line for one in spans) for line in here):
+            if fits and not _contradicts(reported.finding, file.text, lines, causes, path):
                 return reported
     return None
+
+
+def _contradicts(
+    finding: Finding, text: str, raised: set[int], causes: Sequence[tuple[str, int]], path: str
+) -> bool:
+    """Whether ``finding`` blames backward or step calls, and not those that are known to have led to it."""
+    lines = split_lines(text)
+    spans = [finding.span, *(note.span for note in finding.notes)]
+    blamed = {
+        span.line
+        for span in spans
+        if span.line not in raised and _CALL.search(" ".join(lines[span.line - 1 : span.end_line]))
+    }
+    known = [line for cause, line in causes if cause == path]
+    covered = all(any(span.line <= line <= span.end_line for span in spans) for line in known)
+    return bool(blamed) and not covered
 
 
 def _with_fix(told: _Told, path: str, reported: Reported) -> Explanation:
