@@ -291,6 +291,49 @@ def _rerun(file: str, paths: Sequence[str] | None, form: OutputFormat, wishes: W
     raise typer.Exit({"proved": 0, "refuted": 1}.get(evidence.outcome, 2))
 
 
+@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
+def run(
+    script: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SCRIPT [ARG]...", help="The script, and all that it is to be called with."),
+    ] = None,
+    module: Annotated[
+        str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as `python -m` does.")
+    ] = None,
+    python: Annotated[
+        str | None, typer.Option("--python", metavar="EXE", help="The interpreter to run it with.")
+    ] = None,
+) -> None:
+    """Run your own command under watch; when autograd raises, say why, and offer the patch.
+
+    This process becomes the script, so the exit code is the script's. There is no sandbox.
+    """
+    from gradfix import watching
+
+    arguments = [*([module] if module is not None else []), *(script or [])]
+    if not arguments:
+        _refuse("nothing to run: name a script, or a module with -m")
+    command = watching.command(arguments, python, module=module is not None)
+    if isinstance(command, Problem):
+        _refuse(f"{command.path}: {command.message}")
+    try:
+        os.execv(command[0], command)
+    except OSError as error:
+        _refuse(f"{command[0]} cannot be run: {error.strerror}")
+
+
+@app.command("explain-error", hidden=True)
+def explain_error() -> None:
+    """Print the explanation of an error whose facts are on standard input; `run` starts this."""
+    import json
+
+    from gradfix import watching
+
+    explanation = watching.explain(json.load(sys.stdin))
+    if explanation is not None:
+        _print_all(text.Text(_colour()).explanation(explanation))
+
+
 @app.command("list")
 def list_codemods(codemods: Codemods = None) -> None:
     """Name the mistakes that gradfix knows."""

@@ -181,6 +181,23 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why autograd has raised an error in a script that ran under watch."""
+
+    files: tuple[tuple[str, str, Finding], ...]
+    """``(path, text, what happened there)``, first the file in which the error was raised."""
+    known: str = ""
+    """The codemod and its finding that foretell this error; empty if none does."""
+    advice: str = ""
+    """How to learn what could not be told."""
+    fix: str = ""
+    """What its fix does; empty if there is none."""
+    patch: bytes = b""
+    apply: str = ""
+    """The command that applies the fix."""
+
+
+@dataclass(frozen=True, slots=True)
 class Patch:
     """A plan as a patch that ``git apply`` takes; it gives byte for byte what ``write`` writes."""
 

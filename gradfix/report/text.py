@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gradfix.codemod import Applicability, Codemod, Finding
-from gradfix.results import Attempt, Judged, Outcome, Plan, Repaired, Report, Reported
+from gradfix.results import Attempt, Explanation, Judged, Outcome, Plan, Repaired, Report, Reported
 from gradfix.source import character_column, split_lines
 
 if TYPE_CHECKING:
@@ -66,6 +66,24 @@ class Text:
         yield "".join(f"    {line}\n" for line in difference(found.before, found.after)) + "\n"
         yield "".join(f"      {line}\n" for line in evidence.lines()[:-1])
         yield f"certified as {found.outcome}; now {evidence.outcome}: {evidence.reason}\n"
+
+    def explanation(self, explanation: Explanation) -> Iterator[str]:
+        """Why autograd has raised an error, and the patch for it."""
+        yield "\n"
+        margin = ""
+        for path, text, finding in explanation.files:
+            rows = list(self._why(path, split_lines(text), finding, ""))
+            margin = " " * (len(rows[-1]) - len(rows[-1].lstrip()))
+            yield "".join(f"{row}\n" for row in rows[:-1])
+        fix = explanation.fix or "gradfix knows no fix for this"
+        for told in filter(None, (explanation.known, explanation.advice, fix)):
+            yield f"{margin}{self._paint('=', _BLUE)} {told}\n"
+        if explanation.patch:
+            yield "\n"
+            for line in explanation.patch.decode("utf-8", "replace").removesuffix("\n").split("\n"):
+                colour = {"-": _RED, "+": _GREEN, "@": _BLUE}.get(line[:1])
+                yield f"{self._paint(line, colour) if colour else line}\n"
+            yield f"\nApply it with: {explanation.apply}\n"
 
     def _findings(self, path: str, text: str, findings: Sequence[Reported]) -> Iterator[str]:
         lines = split_lines(text) if findings else ()

@@ -41,6 +41,8 @@ MAY_NOT_IMPORT = {
     "gradfix.verify.provenance": ("gradfix",),
     "gradfix.verify.dataless": ("gradfix",),
     "gradfix.verify.standins": ("gradfix",),
+    "gradfix.verify.watch": ("gradfix",),
+    "gradfix.watching": (*COMMANDS, "gradfix.report"),
     "gradfix.claims": (*STORY, *REWRITING, "gradfix.autograd", "gradfix.codemods"),
     "gradfix.pipeline": (*COMMANDS, "gradfix.report"),
     "gradfix.report": (*COMMANDS, "gradfix.pipeline"),
@@ -123,7 +125,7 @@ def test_codemods_import_only_gradfix_and_the_standard_library(path: Path) -> No
     assert {module.split(".")[0] for module in imports(path)} <= {"gradfix", *sys.stdlib_module_names}
 
 
-@pytest.mark.parametrize("name", ["probe", "provenance", "dataless"])
+@pytest.mark.parametrize("name", ["probe", "provenance", "dataless", "watch"])
 def test_what_runs_in_the_users_interpreter_needs_only_torch(name: str) -> None:
     # Where there is a numpy, scripts may draw random numbers from it, so the probe seeds it.
     found = {module.split(".")[0] for module in imports(ROOT / "gradfix" / "verify" / f"{name}.py")}

@@ -1,0 +1,565 @@
+"""Run the user's own command, and explain the error when autograd raises one; in the user's interpreter.
+
+This file is executed, never imported by gradfix: it may use the standard library and torch only, and no
+syntax newer than Python 3.9::
+
+    python watch.py EXPLAINER SCRIPT [ARG]...
+    python watch.py EXPLAINER -m MODULE [ARG]...
+
+``EXPLAINER`` is a JSON list, the command that explains: it gets the facts as JSON on standard input, and
+prints. It is started where and with the environment in which this process was, after Python has printed
+the traceback of an error that leaves the script, and only if autograd has raised that error.
+
+Everything else is as with ``python SCRIPT [ARG]...``: this process *is* the script, so signals, exit code,
+standard streams and memory are its own. Neither a traceback nor an import shows a frame of this file:
+
+* The engine that runs backward calls is replaced by one whose ``run_backward`` is a property. Its getter
+  notes the line and returns torch's own method, and is over before that runs.
+* Optimizers call a post hook, which torch offers for all of them.
+* torch is not imported before the script does it: a finder, which finds nothing, is asked for each
+  further module and sees when the parts of torch are there.
+* The frames below the script's are taken off before ``sys.excepthook`` is called.
+
+What is kept: the lines of the last ``EVENTS`` backward and step calls, and the graph nodes under the last
+``ROOTS`` backward calls that have freed their graphs. These nodes hold no saved tensors any more. A call
+that frees only a part of a graph (``inputs=``, ``autograd.grad``) is kept until the next call only.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import importlib.machinery
+import io
+import itertools
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+import types
+from collections.abc import Iterator
+from typing import Any
+
+EVENTS = 64
+ROOTS = 4
+NODES = 100_000
+"""Graph nodes that are looked at, at most, when an error is explained."""
+SECONDS = 5.0
+"""How long may be spent on looking at a graph."""
+VARIABLES = 5_000
+NAMES = 100
+"""Variables in the graph that failed that are told."""
+PATIENCE = 120
+"""Seconds that the explanation may take."""
+
+SAME = "backward through the graph a second time"
+MOVED = "modified by an inplace operation"
+KINDS = (
+    ("E1", SAME),
+    ("E2", MOVED),
+    ("E3", "does not require grad and does not have a grad_fn"),
+    ("E3", "One of the differentiated Tensors does not require grad"),
+    ("E4", "leaf Variable that requires grad"),
+)
+"""Autograd's own errors, as in ``probe.py``."""
+
+Place = tuple[str, int]
+"""A file and a line."""
+
+HERE = os.path.abspath(__file__)
+LIBRARIES = tuple(
+    {os.path.join(path, "") for key in ("stdlib", "platstdlib") for path in [sysconfig.get_path(key)] if path}
+)
+
+
+def main() -> None:
+    """Run the script; what it raises leaves this function as it would leave the script."""
+    explainer, *command = sys.argv[1:]
+    state = os.getcwd(), dict(os.environ)
+    watch = Watch()
+    sys.meta_path.insert(0, Awaiting(watch))
+    try:
+        run(command)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        report(error)
+        explain(watch, error, json.loads(explainer), state)
+        # Python sets the exit code, and ends by the signal where it was Ctrl-C.
+        sys.excepthook = lambda *_: None
+        raise
+
+
+def run(command: list[str]) -> None:
+    """The script or module, as Python itself would run it."""
+    module = types.ModuleType("__main__")
+    # Nothing else holds the globals of this file when its name is given to the script.
+    sys.modules["_gradfix_watch"] = sys.modules["__main__"]
+    sys.modules["__main__"] = module
+    module.__dict__["__builtins__"] = builtins
+    if command[0] == "-m":
+        sys.argv = ["-m", *command[2:]]
+        look_first_in(os.getcwd())
+        runpy._run_module_as_main(command[1])  # type: ignore[attr-defined]
+        return
+    sys.argv = command
+    look_first_in(os.path.dirname(os.path.realpath(command[0])))
+    path = os.path.abspath(command[0])
+    module.__file__ = path
+    module.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
+    module.__dict__.update(__cached__=None, __annotations__={})
+    with io.open_code(path) as file:
+        data = file.read()
+    try:
+        code = compile(data, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        place = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        told = error.msg if isinstance(error, SyntaxError) else error
+        print(f"error: {command[0]}{place}: syntax-error: {told}", file=sys.stderr)
+        raise SystemExit(2) from None
+    exec(code, module.__dict__)
+
+
+def look_first_in(folder: str) -> None:
+    """Put ``folder`` where Python has put the folder of this file, unless it was told not to (``-P``)."""
+    if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(HERE):
+        sys.path[0] = folder
+
+
+def report(error: BaseException) -> None:
+    """Print ``error`` as Python does, without the frames of this file."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, HERE):
+        trace = trace.tb_next
+    error.__traceback__ = trace
+    sys.excepthook(type(error), error, trace)
+
+
+def explain(
+    watch: Watch, error: BaseException, explainer: list[str], state: tuple[str, dict[str, str]]
+) -> None:
+    """Have the explanation printed, if autograd has raised ``error`` or what led to it."""
+    try:
+        found = autograd_error(error)
+        if found is None:
+            return
+        facts = json.dumps(Facts(watch, *found).told)
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        folder, environment = state
+        subprocess.run(
+            explainer,
+            input=facts.encode(),
+            cwd=folder,
+            env=environment,
+            timeout=PATIENCE,
+            check=False,
+            stdout=2,
+        )
+    except Exception as failure:
+        print(f"gradfix: the error could not be explained: {failure}", file=sys.stderr)
+
+
+def autograd_error(error: BaseException | None) -> tuple[str, BaseException] | None:
+    """The error of autograd in a chain of errors, with its kind; the one that was raised last."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, RuntimeError):
+            for kind, text in KINDS:
+                if text in str(error):
+                    return kind, error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return None
+
+
+# ---------------------------------------------------------------------------- while it runs
+
+
+class Event:
+    """A backward call or an optimizer step."""
+
+    __slots__ = ("clock", "number", "optimizer", "partial", "places", "retained", "roots", "thread")
+
+    def __init__(self, number: int, clock: int, places: list[Place]) -> None:
+        self.number = number
+        self.clock = clock
+        """The number that the next graph node made in this thread gets."""
+        self.places = places
+        """The lines of the user's files that led here, innermost first."""
+        self.thread = threading.get_ident()
+        self.roots: list[Any] = []
+        self.retained = False
+        self.partial = False
+        self.optimizer: int | None = None
+        """The identity of the optimizer; ``None`` for a backward call."""
+
+
+class Watch:
+    """What has happened so far."""
+
+    def __init__(self) -> None:
+        self.events: collections.deque[Event] = collections.deque(maxlen=EVENTS)
+        self.kept: collections.deque[Event] = collections.deque()
+        self.numbers = itertools.count()
+        self.clock: Any = lambda: -1
+        self.attached = False
+
+    def attach(self) -> None:
+        """Hook into torch, as soon as the parts that this needs are there."""
+        variable = getattr(sys.modules.get("torch.autograd.variable"), "Variable", None)
+        optimizer = sys.modules.get("torch.optim.optimizer")
+        autograd = getattr(getattr(sys.modules.get("torch"), "_C", None), "_autograd", None)
+        if variable is None or autograd is None or not hasattr(optimizer, "Optimizer"):
+            return
+        self.attached = True
+        try:
+            self.clock = getattr(autograd, "_get_sequence_nr", self.clock)
+            self.replace_engine(variable)
+            optimizer.register_optimizer_step_post_hook(self.stepped)  # type: ignore[union-attr]
+        except Exception as error:  # The script goes on, whatever this torch is like.
+            print(f"gradfix: this torch cannot be watched: {error}", file=sys.stderr)
+
+    def replace_engine(self, variable: Any) -> None:
+        genuine = variable._execution_engine
+        backward = self.backward
+
+        class Engine(type(genuine)):  # type: ignore[misc]
+            """torch's engine, which is asked for ``run_backward`` before each use of it."""
+
+            @property
+            def run_backward(self) -> Any:
+                backward(sys._getframe(1))
+                return genuine.run_backward
+
+        variable._execution_engine = Engine()
+
+    def event(self, frame: types.FrameType | None) -> Event:
+        event = Event(next(self.numbers), self.clock(), places(frame))
+        self.events.append(event)
+        return event
+
+    def backward(self, frame: types.FrameType) -> None:
+        """A backward call is about to run; ``frame`` is the one that calls the engine."""
+        try:
+            event = self.event(frame)
+            names = frame.f_locals
+            arguments = names.get("args", ())
+            roots = roots_of(names)
+            # run_backward(tensors, gradients, retain_graph, create_graph, inputs, ...)
+            event.retained = bool(arguments[1]) if len(arguments) > 1 else True
+            event.partial = bool(arguments[3]) if len(arguments) > 3 else False
+            if self.kept and self.kept[-1].partial:
+                self.kept.pop().roots = []
+            if not event.retained:
+                event.roots = [root.grad_fn for root in roots if root.grad_fn is not None]
+                self.kept.append(event)
+            if len(self.kept) > ROOTS:
+                self.kept.popleft().roots = []
+        except Exception:  # The script goes on, whatever torch looks like.
+            return
+
+    def stepped(self, optimizer: Any, *_: Any) -> None:
+        """An optimizer has made a step."""
+        self.event(sys._getframe(1)).optimizer = id(optimizer)
+
+
+class Awaiting:
+    """A finder that finds nothing: it only sees that modules are being imported."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Attach to torch once it is there."""
+        if not self.watch.attached and "torch.optim.optimizer" in sys.modules:
+            self.watch.attach()
+
+
+OWN: dict[str, bool] = {}
+"""Whether a file is the user's, by its name in code objects."""
+
+
+def is_own(file: str) -> bool:
+    known = OWN.get(file)
+    if known is None:
+        path = os.path.abspath(file)
+        library = "site-packages" in path or "dist-packages" in path or path.startswith(LIBRARIES)
+        known = OWN[file] = not (file.startswith("<") or library or path == HERE)
+    return known
+
+
+def places(frame: types.FrameType | None) -> list[Place]:
+    """The user's lines that are running, innermost first, at most four."""
+    found: list[Place] = []
+    while frame is not None and len(found) < 4:
+        if is_own(frame.f_code.co_filename):
+            found.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return found
+
+
+def roots_of(names: dict[str, Any]) -> list[Any]:
+    """The tensors from which a backward call starts, in the names of the function that calls the engine."""
+    for name in ("t_outputs", "outputs", "tensors"):
+        roots = names.get(name)
+        if isinstance(roots, (tuple, list)):
+            return [root for root in roots if hasattr(root, "grad_fn")]
+    return []
+
+
+# ---------------------------------------------------------------------------- when autograd has raised
+
+
+class Variable:
+    """A tensor that a name of the script holds, or an element or attribute of what it holds."""
+
+    __slots__ = ("frame", "line", "name", "value")
+
+    def __init__(self, name: str, value: Any, frame: types.FrameType, line: int) -> None:
+        self.name, self.value, self.frame, self.line = name, value, frame, line
+
+    def told(self) -> dict[str, Any]:
+        """Where it stands: the explanation finds its assignment there."""
+        code = self.frame.f_code
+        return {
+            "name": self.name,
+            "file": code.co_filename,
+            "line": self.line,
+            "function": code.co_firstlineno,
+        }
+
+
+class Facts:
+    """What is known of an error, in ``told``: kind, message, lines, and per kind what led to it."""
+
+    def __init__(self, watch: Watch, kind: str, error: BaseException) -> None:
+        self.watch = watch
+        self.deadline = time.monotonic() + SECONDS
+        self.optimizers: dict[int, str] = {}
+        self.modules: dict[int, str] = {}
+        """The name of each parameter by its identity."""
+        self.variables: list[Variable] = []
+        self.roots: list[Any] = []
+        self.failed: list[Place] = []
+        self.look(error)
+        self.told: dict[str, Any] = {
+            "kind": kind,
+            "message": str(error).split("\n", 1)[0],
+            "places": self.failed[::-1],
+        }
+        nodes = self.nodes([root.grad_fn for root in self.roots])
+        if kind == "E1":
+            self.told.update(self.freed(nodes))
+            self.told["graph"] = [one.told() for one in self.variables if one.value.grad_fn in nodes][:NAMES]
+        elif kind == "E2":
+            self.told.update(self.moved(nodes))
+        elif kind == "E3":
+            self.told["roots"] = [one.told() for one in self.holding(self.roots)]
+
+    def look(self, error: BaseException) -> None:
+        """Collect lines, names and the roots of the backward call from the traceback."""
+        trace = error.__traceback__
+        while trace is not None:
+            frame = trace.tb_frame
+            if is_own(frame.f_code.co_filename):
+                self.failed.append((frame.f_code.co_filename, trace.tb_lineno))
+                self.collect(frame, trace.tb_lineno)
+            elif frame.f_code.co_name in ("_engine_run_backward", "backward", "grad"):
+                self.roots = roots_of(frame.f_locals) or self.roots
+            trace = trace.tb_next
+
+    def collect(self, frame: types.FrameType, line: int) -> None:
+        scope = dict(frame.f_locals)
+        if frame.f_locals is not frame.f_globals:
+            scope = {
+                **{name: frame.f_globals[name] for name in frame.f_code.co_names if name in frame.f_globals},
+                **scope,
+            }
+        for name, value in scope.items():
+            if not name.startswith("__"):
+                self.visit(name, value, frame, line, 3)
+
+    def visit(self, name: str, value: Any, frame: types.FrameType, line: int, depth: int) -> None:
+        torch = sys.modules["torch"]
+        if len(self.variables) > VARIABLES or isinstance(value, (types.ModuleType, type, types.FunctionType)):
+            return
+        if isinstance(value, torch.Tensor):
+            self.variables.append(Variable(name, value, frame, line))
+        elif isinstance(value, torch.optim.Optimizer):
+            self.optimizers.setdefault(id(value), name)
+        elif depth and isinstance(value, (tuple, list)):
+            for number, item in enumerate(itertools.islice(value, 64)):
+                self.visit(f"{name}[{number}]", item, frame, line, depth - 1)
+        elif depth and isinstance(value, dict):
+            for key, item in itertools.islice(value.items(), 64):
+                self.visit(f"{name}[{key!r}]", item, frame, line, depth - 1)
+        else:
+            if isinstance(value, torch.nn.Module):
+                for inner, parameter in value.named_parameters():
+                    self.modules.setdefault(id(parameter), f"{name}.{inner}")
+            attributes = getattr(value, "__dict__", None)
+            if depth and isinstance(attributes, dict):
+                for inner, item in itertools.islice(attributes.items(), 128):
+                    if not inner.startswith("_"):
+                        self.visit(f"{name}.{inner}", item, frame, line, depth - 1)
+
+    def nodes(self, roots: list[Any]) -> dict[Any, None]:
+        """The nodes of a graph, from its roots on; not all of them where there are too many."""
+        found: dict[Any, None] = {}
+        waiting = [root for root in roots if root is not None]
+        while waiting and len(found) < NODES and time.monotonic() < self.deadline:
+            node = waiting.pop()
+            if node not in found:
+                found[node] = None
+                waiting.extend(after for after, _ in node.next_functions if after is not None)
+        return found
+
+    def troubles(self, nodes: dict[Any, None], text: str) -> Iterator[tuple[Any, str, str]]:
+        """The nodes whose saved tensors cannot be had because of what autograd calls ``text``.
+
+        Each with the name of such a tensor in it, and autograd's message.
+        """
+        for node in nodes:
+            if time.monotonic() > self.deadline:
+                return
+            names = [name for name in dir(node) if name.startswith("_saved_") or name == "saved_tensors"]
+            for name in names:
+                try:
+                    getattr(node, name)
+                except RuntimeError as error:
+                    if text in str(error):
+                        yield node, name, str(error)
+                        break
+                except Exception:
+                    continue
+
+    def holding(self, values: list[Any]) -> list[Variable]:
+        """The variables that hold one of ``values``, a tensor each once."""
+        wanted = {id(value) for value in values}
+        return list({id(one.value): one for one in self.variables if id(one.value) in wanted}.values())
+
+    def freed(self, nodes: dict[Any, None]) -> dict[str, Any]:
+        """Which earlier backward has freed a part of the graph, and what was computed in that part."""
+        broken = {node for node, _, _ in self.troubles(nodes, SAME)}
+        failing = self.watch.events[-1] if self.watch.events else None
+        for event in reversed(self.watch.kept):
+            if event is failing:
+                continue
+            shared = self.nodes(event.roots)
+            common = broken & shared.keys()
+            if common:
+                return {
+                    "earlier": event.places,
+                    **self.hanging({node: None for node in shared if node in nodes}),
+                }
+        return self.hanging(self.nodes(list(broken)))
+
+    def hanging(self, old: dict[Any, None]) -> dict[str, Any]:
+        """The variables whose graph is the old part: those that were computed last in it."""
+        found = [one for one in self.variables if one.value.grad_fn is not None and one.value.grad_fn in old]
+        found.sort(key=lambda one: -one.value.grad_fn._sequence_nr())
+        unique = list({id(one.value): one for one in reversed(found)}.values())[::-1]
+        return {"shared": [one.told() for one in unique[:3]]}
+
+    def moved(self, nodes: dict[Any, None]) -> dict[str, Any]:
+        """Which tensor has moved since it was saved, and the step that moved it."""
+        told = [self.moved_tensor(*trouble) for trouble in self.troubles(nodes, MOVED)]
+        # What is known best is told; of equals the one that was saved last.
+        ranked = sorted(
+            told, key=lambda one: ("step" not in one, "parameter" not in one, "tensors" not in one)
+        )
+        return ranked[0] if ranked else {}
+
+    def made_of(self, node: Any) -> list[dict[str, Any]]:
+        """The variable that was computed first of those whose graph goes through ``node``."""
+        hanging = [one for one in self.variables if one.value.grad_fn is not None]
+        hanging.sort(key=lambda one: one.value.grad_fn._sequence_nr())
+        for one in hanging:
+            if one.value.grad_fn._sequence_nr() >= node._sequence_nr():
+                if node in self.nodes([one.value.grad_fn]):
+                    return [one.told()]
+        return []
+
+    def moved_tensor(self, node: Any, saved_as: str, message: str) -> dict[str, Any]:
+        saved = re.search(r"\[[\w.]+ \[([\d, ]*)\]\].* version (\d+); expected version (\d+)", message)
+        if saved is None:
+            return {}
+        shape = [int(size) for size in saved.group(1).split(",") if size.strip()]
+        version = int(saved.group(2))
+        parameter = next(
+            (
+                leaf
+                for leaf in leaves_beside(node)
+                if leaf._version == version and sorted(leaf.shape) == sorted(shape)
+            ),
+            None,
+        )
+        if parameter is None:
+            tensors = [
+                one
+                for one in self.variables
+                if list(one.value.shape) == shape and one.value._version == version
+            ]
+            unique = {id(one.value): one for one in tensors}
+            role = "result" if saved_as.startswith("_saved_result") else "operand"
+            return {
+                "made": self.made_of(node),
+                "tensors": [one.told() for one in unique.values()],
+                "operation": re.sub(r"Backward\d*$", "", node.name().rpartition("::")[2]),
+                "role": role,
+                "shape": shape,
+            }
+        name = self.modules.get(id(parameter)) or next(
+            (one.name for one in self.variables if one.value is parameter), None
+        )
+        return {"parameter": name, "made": self.made_of(node), **self.step_since(node, parameter)}
+
+    def step_since(self, node: Any, parameter: Any) -> dict[str, Any]:
+        """The last step of an optimizer of ``parameter`` after ``node`` was made."""
+        owners = self.owners(parameter)
+        born = node._sequence_nr()
+        for event in reversed(self.watch.events):
+            if (
+                event.optimizer in owners
+                and event.clock > born >= 0
+                and event.thread == threading.get_ident()
+            ):
+                return {"step": event.places, "optimizer": self.optimizers.get(event.optimizer or 0)}
+        return {}
+
+    def owners(self, parameter: Any) -> set[int]:
+        """The identities of the optimizers that update ``parameter``."""
+        import gc
+
+        kind = sys.modules["torch"].optim.Optimizer
+        found: set[int] = set()
+        for one in gc.get_objects():
+            if issubclass(type(one), kind):
+                groups = one.param_groups
+                if any(parameter is owned for group in groups for owned in group["params"]):
+                    found.add(id(one))
+        return found
+
+
+def leaves_beside(node: Any) -> Iterator[Any]:
+    """The leaf tensors that go into ``node``, or a view of them (``Linear`` saves the transposed weight)."""
+    for before, _ in node.next_functions:
+        depth = 0
+        while before is not None and depth < 4:
+            if hasattr(before, "variable"):
+                yield before.variable
+                break
+            if len(before.next_functions) != 1:
+                break
+            before, depth = before.next_functions[0][0], depth + 1
+
+
+if __name__ == "__main__":
+    main()

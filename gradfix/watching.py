@@ -1,0 +1,496 @@
+"""The user's own command, run under watch: what is started, and what is said when autograd raises.
+
+``command`` gives the command line that takes the place of this process (``verify/watch.py`` says how the
+script is watched). When an error of autograd leaves the script, that file hands the facts to ``explain``:
+what failed where, which backward had freed the graph, which step or operation had changed a tensor, and the
+names that the script has for them. They are put into the script's lines here, together with what the
+static model says of the same file.
+
+The facts win. A finding counts only if it predicts this very error, of this kind at this line, and if it
+blames no other backward or step than those that are known to have led to it; without one, gradfix knows no
+fix.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from gradfix import patch as patches
+from gradfix import pipeline, source
+from gradfix.codemod import Finding, Note, Span
+from gradfix.pipeline import Refusal, Wishes
+from gradfix.results import Explanation, Reported
+from gradfix.source import Problem, Source, split_lines
+
+WATCH = Path(__file__).parent / "verify" / "watch.py"
+HOME = str(Path(__file__).parent.parent)
+EXPLAINER = f"import sys; sys.path.append({HOME!r}); from gradfix.cli import main; main()"
+"""This gradfix, started where no module of the script's folder can stand in for one of its own (``-P``)."""
+CALLS = frozenset({"backward", "manual_backward", "grad", "step"})
+"""The last names of calls that run a backward or a step."""
+_CALL = re.compile(rf"\b({'|'.join(sorted(CALLS))})\s*\(")
+CUTS = frozenset(
+    {"detach", "item", "numpy", "tolist", "argmax", "tensor", "as_tensor", "from_numpy", "no_grad"}
+)
+"""The last names of what no gradient passes."""
+DEPTH = 4
+"""How many assignments back from a loss a cut is looked for."""
+
+
+def command(script: Sequence[str], python: str | None, *, module: bool = False) -> list[str] | Problem:
+    """The command that runs ``script``, its path or module and its arguments, under watch."""
+    from gradfix.verify.runner import choose_interpreter
+
+    path = Path.cwd() / "-m" if module else Path(script[0])
+    if not module and not path.is_file():
+        return Problem(script[0], "is a folder" if path.is_dir() else "does not exist")
+    interpreter = choose_interpreter(path, python)
+    if isinstance(interpreter, str):
+        return Problem(script[0], f"cannot be run: {interpreter}")
+    explainer = json.dumps([sys.executable, "-P", "-c", EXPLAINER, "explain-error"])
+    return [interpreter.executable, str(WATCH), explainer, *(["-m"] if module else []), *script]
+
+
+def explain(facts: Mapping[str, Any]) -> Explanation | None:
+    """What is to be said of an error; ``None`` where none of its lines can be read.
+
+    Args:
+        facts: As ``verify/watch.py`` tells them.
+    """
+    told = _Told(facts)
+    places = [place for place in map(tuple, facts["places"]) if told.file(place[0]) is not None]
+    if not places:
+        return None
+    told.tell()
+    for path in dict.fromkeys(path for path, _ in places):
+        lines = {line for one, line in places if one == path}
+        reported = _predicted(path, facts["kind"], lines, told.causes)
+        if reported is not None:
+            return _with_fix(told, path, reported)
+    return told.explanation(places[0][0])
+
+
+# ---------------------------------------------------------------------------- what the model says
+
+
+def _predicted(path: str, kind: str, lines: set[int], causes: Sequence[tuple[str, int]]) -> Reported | None:
+    """The finding that predicts this error, unless it blames something else than what has led to it."""
+    options = pipeline.prepare([path], Wishes())
+    if isinstance(options, Refusal):
+        return None
+    for file in pipeline.check([path], options).files:
+        for reported in file.findings:
+            claims = [fix.claim for fix in reported.finding.fixes]
+            fits = any(claim.raises == kind and claim.raises_line in lines for claim in claims)
+            if fits and not _contradicts(reported.finding, file.text, lines, causes, path):
+                return reported
+    return None
+
+
+def _contradicts(
+    finding: Finding, text: str, raised: set[int], causes: Sequence[tuple[str, int]], path: str
+) -> bool:
+    """Whether ``finding`` blames backward or step calls, and not those that are known to have led to it."""
+    lines = split_lines(text)
+    spans = [finding.span, *(note.span for note in finding.notes)]
+    blamed = {
+        span.line
+        for span in spans
+        if span.line not in raised and _CALL.search(" ".join(lines[span.line - 1 : span.end_line]))
+    }
+    known = [line for cause, line in causes if cause == path]
+    covered = all(any(span.line <= line <= span.end_line for span in spans) for line in known)
+    return bool(blamed) and not covered
+
+
+def _with_fix(told: _Told, path: str, reported: Reported) -> Explanation:
+    """The explanation with the notes of the finding, and its patch if one holds."""
+    finding, fix = reported.finding, reported.fix
+    noted = {note.span.line for note in finding.notes}
+    for note in finding.notes:
+        told.note(path, note.span, note.message, over=True)
+    told.note(path, finding.span, "", over=finding.span.line not in noted)
+    explanation = told.explanation(path)
+    explanation = replace(explanation, known=f"{finding.code}: {finding.message}")
+    parsed = told.file(path)
+    assert parsed is not None
+    after = parsed.source.encode(reported.fixed_text) if reported.fixed_text is not None else None
+    if fix is None or not isinstance(after, bytes):
+        return explanation
+    name = _shown(path)
+    relative = name if not os.path.isabs(name) else os.path.basename(name)
+    unsafe = " --unsafe-fixes" if fix.applicability == "unsafe" else ""
+    return replace(
+        explanation,
+        fix=f"fix ({fix.effect}, {fix.applicability}): {fix.message}",
+        patch=patches.unified_diff(relative.replace(os.sep, "/"), parsed.source.data, after),
+        apply=f"gradfix apply --select {finding.code}{unsafe} {name}",
+    )
+
+
+# ---------------------------------------------------------------------------- the facts, in lines
+
+
+@dataclass(frozen=True)
+class _File:
+    source: Source
+
+    @cached_property
+    def scopes(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+        return [node for node in ast.walk(self.source.tree) if isinstance(node, functions)]
+
+    def call(self, line: int) -> Span:
+        """The backward or step call that runs at ``line``, or the line."""
+        calls = [
+            node
+            for node in ast.walk(self.source.tree)
+            if isinstance(node, ast.Call)
+            and node.lineno <= line <= (node.end_lineno or node.lineno)
+            and _last_name(node.func) in CALLS
+        ]
+        if calls:
+            return Span.of(max(calls, key=lambda node: (node.lineno, node.col_offset)))
+        return self.whole(line)
+
+    def whole(self, line: int) -> Span:
+        """All of ``line`` but its indentation and trailing blanks."""
+        text = self.source.lines[line - 1] if 0 < line <= len(self.source.lines) else ""
+        code = text.rstrip()
+        start = len(code) - len(code.lstrip())
+        return Span(line, len(code[:start].encode()), line, len(code.encode()))
+
+    def scope(self, first_line: int) -> ast.AST:
+        """The function that begins at ``first_line``, or the module."""
+        for function in self.scopes:
+            if first_line in {function.lineno, *(one.lineno for one in function.decorator_list)}:
+                return function
+        return self.source.tree
+
+    def code(self, span: Span) -> str:
+        """The first line of what is at ``span``, without the arguments of a call that is long."""
+        raw = self.source.lines[span.line - 1].encode()
+        end = span.end_column if span.end_line == span.line else len(raw)
+        code = raw[span.column : end].decode(errors="replace").strip()
+        return code if len(code) <= 50 else f"{code[:47]}..."
+
+
+@dataclass
+class _Told:
+    """The notes on an error, by file, and one sentence that says what has happened."""
+
+    facts: Mapping[str, Any]
+    causes: list[tuple[str, int]] = field(default_factory=list)
+    """The lines of what is known for certain to have led to the error."""
+    message: str = ""
+    advice: str = ""
+    """How to learn what could not be told."""
+    _notes: dict[str, list[Note]] = field(default_factory=dict)
+    _files: dict[str, _File | None] = field(default_factory=dict)
+
+    def file(self, path: str) -> _File | None:
+        """The file at ``path``; ``None`` if it cannot be read as Python."""
+        if path not in self._files:
+            data = source.load(path)
+            parsed = source.parse(path, data) if isinstance(data, bytes) else data
+            self._files[path] = _File(parsed) if isinstance(parsed, Source) else None
+        return self._files[path]
+
+    def note(self, path: str, span: Span, message: str, *, over: bool = False) -> None:
+        """Put ``message`` at ``span``, if nothing is said of that line yet or this is to go ``over`` it."""
+        notes = self._notes.setdefault(path, [])
+        if over:
+            notes[:] = [note for note in notes if note.span.line != span.line or note.span in self._kept]
+            self._kept.add(span)
+        elif any(note.span.line == span.line for note in notes):
+            return
+        notes.append(Note(span, message))
+
+    @cached_property
+    def _kept(self) -> set[Span]:
+        """The spans of what was noted over something else."""
+        return set()
+
+    def explanation(self, path: str) -> Explanation:
+        """What was noted, beginning with the file at ``path``, where the error was raised."""
+        order = sorted(self._notes, key=lambda one: one != path)
+        files = []
+        for one in order:
+            file = self.file(one)
+            assert file is not None
+            raised = next((line for place, line in self.facts["places"] if place == one), None)
+            notes = tuple(sorted(self._notes[one], key=lambda note: note.span))
+            span = file.call(raised) if raised is not None else notes[0].span
+            message = self.message if one == order[0] else "the lines that led to it"
+            files.append((_shown(one), file.source.text, Finding(self.facts["kind"], message, span, notes)))
+        return Explanation(tuple(files), advice=self.advice)
+
+    def tell(self) -> None:
+        """Note everything that is known."""
+        path, line = next(place for place in self.facts["places"] if self.file(place[0]) is not None)
+        file = self.file(path)
+        assert file is not None
+        span = file.whole(line) if self.facts["kind"] == "E4" else file.call(line)
+        tellers = {"E1": self._freed, "E2": self._moved, "E3": self._cut, "E4": self._leaf}
+        here = tellers[self.facts["kind"]](file.code(span))
+        self.note(path, span, here)
+        for outer, outer_line in self.facts["places"][1:]:
+            outer_file = self.file(outer)
+            if outer_file is not None:
+                self.note(outer, outer_file.whole(outer_line), "called from here: autograd raises")
+
+    def _freed(self, failing: str) -> str:
+        earlier = self._cause("earlier", "this backward has freed the graph")
+        shared = self._variables("shared", "`{}` is computed here, in the graph that was freed")
+        names = _listed(shared or self._carried())
+        by = f"{earlier} has freed" if earlier else "an earlier backward has freed"
+        through = f" through {names}" if names else ""
+        self.message = f"`{failing}` goes{through} into a graph that {by}"
+        return "autograd raises here: the graph has been freed"
+
+    def _carried(self) -> list[str]:
+        """Note what brings the graph of an earlier pass of a loop, or of an earlier call, into this one.
+
+        That is a variable of the graph which is read before the same block gives it its next value. The
+        names of such variables.
+        """
+        names: list[str] = []
+        for one in self.facts.get("graph", ()):
+            file = self.file(one["file"])
+            name = next((name for name in _prefixes(one["name"]) if "[" not in name), "")
+            if file is None or name in names:
+                continue
+            scope = file.scope(one["function"])
+            inside = [
+                node
+                for node in ast.walk(scope)
+                if isinstance(node, (ast.For, ast.While)) and Span.of(node).line <= one["line"] <= _end(node)
+            ]
+            # An attribute outlives the call of the method that sets it; a local variable does not.
+            block = inside[-1] if inside else scope if "." in name else None
+            read = _read_before_bound(block, name) if block is not None else None
+            if read is not None:
+                self.note(one["file"], Span.of(read), f"`{name}` comes in here from before, with its graph")
+                names.append(name)
+        return names
+
+    def _moved(self, failing: str) -> str:
+        step = self._cause("step", "this step has changed the weights")
+        self._variables("made", "`{}` is computed here with the old values", anew=True)
+        name = self.facts.get("parameter")
+        tensors = list(dict.fromkeys(one["name"] for one in self.facts.get("tensors", ())))
+        if not step:
+            for one in self.facts.get("tensors", ()):
+                self._changes(one)
+        what = f"`{name}`" if name else _listed(tensors[:2]) or self._saved()
+        by = step or "an operation in place"
+        if not (step or name or tensors):
+            self.advice = "`torch.autograd.set_detect_anomaly(True)` shows the line that computed it"
+        self.message = f"`{failing}` needs {what} as it was in the forward, and {by} has changed it since"
+        return "autograd raises here: it needs the old values"
+
+    def _saved(self) -> str:
+        """A tensor that no name of the running functions holds, by the operation that has saved it."""
+        if "operation" not in self.facts:
+            return "a tensor"
+        shape = ", ".join(map(str, self.facts["shape"]))
+        part = "the result" if self.facts["role"] == "result" else "an operand"
+        return f"{part} of `{self.facts['operation']}` (a tensor of shape [{shape}])"
+
+    def _cut(self, failing: str) -> str:
+        names = self._variables(
+            "roots", "`{}` is computed here, and nothing that requires a gradient is in it"
+        )
+        for root in self.facts.get("roots", ()):
+            self._cuts(root)
+        what = _listed(names) or "what it starts from"
+        self.message = f"`{failing}` has nothing to differentiate: {what} hangs on no graph"
+        return "autograd raises here: there is no graph"
+
+    def _leaf(self, failing: str) -> str:
+        self.message = (
+            f"`{failing}` changes a leaf that requires a gradient in place, while gradients are recorded"
+        )
+        return "autograd raises here"
+
+    def _cause(self, fact: str, message: str) -> str:
+        """Note an earlier call; the call and its line in words, or nothing where it is not known."""
+        words = ""
+        for path, line in self.facts.get(fact, ()):
+            file = self.file(path)
+            if file is None:
+                continue
+            span = file.call(line)
+            raised = (path, line) in map(tuple, self.facts["places"])
+            if not words:
+                if raised:
+                    words = "an earlier run of the same line"
+                    self.note(path, span, f"{message} when it ran before; now autograd raises here")
+                else:
+                    words = f"`{file.code(span)}` at line {line}"
+                    self.note(path, span, message)
+                    self.causes.append((path, line))
+            elif not raised:
+                self.note(path, file.whole(line), f"called from here, {message}")
+        return words
+
+    def _variables(self, fact: str, message: str, *, anew: bool = False) -> list[str]:
+        """Note where variables were assigned; their names."""
+        names = []
+        for one in self.facts.get(fact, ()):
+            found = self._assignment(one, anew=anew)
+            if found is not None:
+                name, node = found
+                self.note(one["file"], Span.of(node), message.format(name))
+            names.append(one["name"])
+        return list(dict.fromkeys(names))
+
+    def _assignment(self, variable: Mapping[str, Any], *, anew: bool = False) -> tuple[str, ast.stmt] | None:
+        """The statement that gave ``variable`` its value: the last before its line, or in its function.
+
+        Assignments like ``+=`` count unless it is the one that made the value ``anew``.
+        """
+        file = self.file(variable["file"])
+        if file is None:
+            return None
+        for scope in (file.scope(variable["function"]), file.source.tree):
+            for name in _prefixes(variable["name"]):
+                nodes = sorted(
+                    (
+                        node
+                        for node in ast.walk(scope)
+                        if isinstance(node, ast.stmt)
+                        and name in _bound(node)
+                        and not (anew and isinstance(node, ast.AugAssign))
+                    ),
+                    key=lambda node: node.lineno,
+                )
+                before = [node for node in nodes if node.lineno < variable["line"]]
+                if nodes:
+                    return name, (before or nodes)[-1]
+        return None
+
+    def _changes(self, variable: Mapping[str, Any]) -> None:
+        """Note the operations in place on ``variable`` in its function."""
+        file = self.file(variable["file"])
+        if file is None:
+            return
+        for node in ast.walk(file.scope(variable["function"])):
+            if isinstance(node, ast.stmt) and any(
+                name in _changed(node) for name in _prefixes(variable["name"])
+            ):
+                self.note(variable["file"], Span.of(node), f"`{variable['name']}` is changed in place here")
+
+    def _cuts(self, variable: Mapping[str, Any], depth: int = DEPTH) -> None:
+        """Note what no gradient passes, among the assignments that led to ``variable``."""
+        found = self._assignment(variable)
+        if found is None or not depth:
+            return
+        _, statement = found
+        value = getattr(statement, "value", None)
+        for node in ast.walk(value) if isinstance(value, ast.AST) else ():
+            if isinstance(node, ast.Call) and _last_name(node.func) in CUTS:
+                span = Span.of(node)
+                self.note(variable["file"], span, f"no gradient passes `{_last_name(node.func)}`", over=True)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                inner = {**variable, "name": node.id, "line": statement.lineno}
+                self._cuts(inner, depth - 1)
+
+
+def _end(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
+
+
+def _read_before_bound(block: ast.AST, name: str) -> ast.expr | None:
+    """Where ``block`` reads ``name`` with its graph, if that is before the first statement that binds it."""
+    bound = [node for node in ast.walk(block) if isinstance(node, ast.stmt) and name in _bound(node)]
+    cut = {
+        node.value
+        for node in ast.walk(block)
+        if isinstance(node, ast.Attribute) and node.attr in CUTS | {"data", "shape", "size"}
+    }
+    reads = [
+        node
+        for node in ast.walk(block)
+        if isinstance(node, (ast.Name, ast.Attribute))
+        and isinstance(node.ctx, ast.Load)
+        and node not in cut
+        and ast.unparse(node) == name
+    ]
+    added = (node.target for node in bound if isinstance(node, ast.AugAssign))
+    reads += [node for node in added if isinstance(node, (ast.Name, ast.Attribute))]
+    if not bound or not reads:
+        return None
+    first, read = min(bound, key=lambda node: node.lineno), min(reads, key=lambda node: node.lineno)
+    return read if read.lineno <= _end(first) else None
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    """``self.h[0]``, ``self.h``, ``self``."""
+    while name:
+        yield name
+        cut = max(name.rfind("."), name.rfind("["))
+        name = name[:cut] if cut > 0 else ""
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """The names and attributes that a statement assigns to."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.For)):
+        targets = [node.target]
+    elif isinstance(node, ast.Expr):
+        # `outputs.append(value)` is what gave a list its elements.
+        call = node.value
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "append":
+            targets = [call.func.value]
+    flat = [inner for target in targets for inner in _flat(target)]
+    return {ast.unparse(target) for target in flat}
+
+
+def _flat(target: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for inner in target.elts:
+            yield from _flat(inner)
+    else:
+        yield target.value if isinstance(target, ast.Starred) else target
+
+
+def _changed(node: ast.stmt) -> set[str]:
+    """The names of what a statement changes in place."""
+    if isinstance(node, ast.AugAssign):
+        target = node.target
+        return {ast.unparse(target.value if isinstance(target, ast.Subscript) else target)}
+    if isinstance(node, ast.Assign):
+        return {ast.unparse(one.value) for one in node.targets if isinstance(one, ast.Subscript)}
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        function = node.value.func
+        if isinstance(function, ast.Attribute) and re.fullmatch(r"[a-z]\w*[a-z0-9]_", function.attr):
+            return {ast.unparse(function.value)}
+    return set()
+
+
+def _last_name(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(f"`{name}`" for name in names)
+
+
+def _shown(path: str) -> str:
+    """``path`` as people write it: from the current folder, if it lies there."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative

@@ -1,0 +1,405 @@
+"""`gradfix run`: what the user sees of a script under watch, and what is said when autograd raises."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from fakes import ROOT, git
+
+from gradfix import watching
+
+FIXTURES = ROOT / "tests" / "fixtures"
+RAISES = re.compile(r"^# raises: (E\d) at line (\d+)", re.MULTILINE)
+
+GAN = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+painter = nn.Linear(4, 3)
+critic = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+opt_p = torch.optim.Adam(painter.parameters())
+opt_c = torch.optim.Adam(critic.parameters())
+for _ in range(3):
+    picture = painter(torch.randn(5, 4)).tanh()
+    verdict = critic(picture)
+    loss_c = verdict.sigmoid().mean()
+    opt_c.zero_grad()
+    loss_c.backward()
+    opt_c.step()
+    loss_p = (1 - critic(picture)).pow(2).mean()
+    opt_p.zero_grad()
+    loss_p.backward()
+    opt_p.step()
+"""
+STALE = GAN.replace("loss_c.backward()", "loss_c.backward(retain_graph=True)").replace(
+    "critic(picture)).pow", "verdict).pow"
+)
+RNN = """\
+import torch
+from torch import nn
+
+cell = nn.RNNCell(2, 4)
+head = nn.Linear(4, 1)
+opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+h = torch.zeros(1, 4)
+for _ in range(3):
+    h = cell(torch.randn(1, 2), h)
+    loss = head(h).pow(2).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+HELPER = """\
+def train(loss):
+    loss.backward()
+"""
+TWICE = """\
+import torch
+from helper import train
+
+net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh())
+features = net(torch.randn(2, 3))
+first = (features * 2).pow(2).sum()
+second = (features * 3).pow(2).sum()
+train(first)
+train(second)
+"""
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+
+
+def run(folder: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """`gradfix run`, as its user calls it."""
+    return subprocess.run(
+        [sys.executable, "-m", "gradfix", "run", *arguments],
+        cwd=folder,
+        env=environment(),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def plainly(folder: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """The same without gradfix."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment(),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def explanation(stderr: str) -> str:
+    """What follows the traceback."""
+    found = re.search(r"^\S+:\d+:\d+: E\d: .*", stderr, re.MULTILINE | re.DOTALL)
+    return found.group() if found else ""
+
+
+def marked(told: str) -> dict[int, str]:
+    """The labels by the number of the line that they stand under."""
+    labels: dict[int, str] = {}
+    number = 0
+    for row in told.splitlines():
+        if line := re.match(r" *(\d+) \| ", row):
+            number = int(line.group(1))
+        elif label := re.match(r" *\| +[-^]+ (.+)", row):
+            labels[number] = f"{labels.get(number, '')} {label.group(1)}".strip()
+    return labels
+
+
+# ---------------------------------------------------------------------------- explanations
+
+
+def test_a_graph_that_the_other_loss_has_freed(tmp_path: Path) -> None:
+    (tmp_path / "gan.py").write_text(GAN)
+    done, plain = run(tmp_path, "gan.py"), plainly(tmp_path, "gan.py")
+    assert done.returncode == plain.returncode == 1
+    assert done.stderr.startswith(f"{plain.stderr}\n")
+    told = explanation(done.stderr)
+    assert told.startswith(
+        "gan.py:18:5: E1: `loss_p.backward()` goes through `picture` into a graph that "
+        "`loss_c.backward()` at line 14 has freed\n"
+    )
+    labels = marked(told)
+    assert "`picture` is computed here" in labels[10]
+    assert labels.keys() >= {10, 14, 18}
+    assert "= undetached-fake: " in told
+    assert "= fix (repairs, safe): detach `picture`\n" in told
+    assert "Apply it with: gradfix apply --select undetached-fake gan.py\n" in told
+
+
+def test_the_patch_is_one_that_git_takes_and_the_script_then_runs(tmp_path: Path) -> None:
+    (tmp_path / "gan.py").write_text(STALE)
+    told = explanation(run(tmp_path, "gan.py").stderr)
+    assert "needs `critic." in told
+    assert "`opt_c.step()` at line 15 has changed it since" in told
+    start, end = told.index("--- a/gan.py"), told.index("\nApply it with")
+    (tmp_path / "fix.patch").write_text(told[start:end])
+    git("init", "-q", ".", cwd=tmp_path)
+    git("apply", "fix.patch", cwd=tmp_path)
+    done = run(tmp_path, "gan.py")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_state_that_is_carried_over(tmp_path: Path) -> None:
+    (tmp_path / "rnn.py").write_text(RNN)
+    # A module beside the script does not get into the process that explains.
+    (tmp_path / "typer.py").write_text("raise SystemError")
+    told = explanation(plainly(tmp_path, "-P", "-m", "gradfix", "run", "rnn.py").stderr)
+    assert told.startswith("rnn.py:12:5: E1: ")
+    assert "= carried-hidden-state: " in told
+    assert "Apply it with: " in told
+
+
+def test_a_state_that_the_model_cannot_follow(tmp_path: Path) -> None:
+    code = RNN.replace("import torch\n", "import torch\n\nunknown = eval('lambda x: x')\n", 1)
+    (tmp_path / "rnn.py").write_text(
+        code.replace("h = cell(torch.randn(1, 2), h)", "h = unknown(cell(unknown(torch.randn(1, 2)), h))")
+    )
+    told = explanation(run(tmp_path, "rnn.py").stderr)
+    assert told.startswith(
+        "rnn.py:14:5: E1: `loss.backward()` goes through `h` into a graph "
+        "that an earlier run of the same line has freed\n"
+    )
+    assert marked(told)[11] == "`h` comes in here from before, with its graph"
+    assert "= gradfix knows no fix for this\n" in told
+
+
+@pytest.mark.parametrize(("freed_by", "known"), [(14, True), (13, False)])
+def test_the_facts_overrule_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, freed_by: int, known: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "gan.py"
+    path.write_text(GAN)
+    facts = {"kind": "E1", "places": [[str(path), 18]], "earlier": [[str(path), freed_by]]}
+    explained = watching.explain(facts)
+    assert explained is not None
+    assert bool(explained.patch) == bool(explained.known) == known
+
+
+def test_a_graph_used_twice_in_another_module(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text(HELPER)
+    (tmp_path / "twice.py").write_text(TWICE)
+    told = explanation(run(tmp_path, "twice.py").stderr)
+    first, second = told.split("twice.py:9:1: ")
+    assert first.startswith("helper.py:2:5: E1: `loss.backward()` goes through `features`")
+    labels = marked(second)
+    assert "`features` is computed here" in labels[5]
+    assert "has freed the graph" in labels[8]
+    assert "autograd raises" in labels[9]
+
+
+def test_an_activation_that_was_changed_in_place(tmp_path: Path) -> None:
+    code = "import torch\n\nw = torch.ones(3, requires_grad=True)\ny = w.exp()\ny += 1\ny.sum().backward()\n"
+    (tmp_path / "inplace.py").write_text(code)
+    told = explanation(run(tmp_path, "inplace.py").stderr)
+    assert told.startswith("inplace.py:6:1: E2: ")
+    assert "needs `y` as it was" in told
+    assert "`y` is changed in place here" in marked(told)[5]
+    assert "= gradfix knows no fix for this\n" in told
+    assert "Apply it with" not in told
+
+
+def test_a_loss_without_a_graph(tmp_path: Path) -> None:
+    code = (
+        "import torch\n\nnet = torch.nn.Linear(3, 1)\nscore = net(torch.ones(2, 3)).detach()\n"
+        "loss = score.mean()\nloss.backward()\n"
+    )
+    (tmp_path / "cut.py").write_text(code)
+    told = explanation(run(tmp_path, "cut.py").stderr)
+    assert told.startswith("cut.py:6:1: E3: ")
+    assert marked(told)[4] == "no gradient passes `detach`"
+    assert "`loss` is computed here" in marked(told)[5]
+
+
+def test_a_leaf_that_is_changed_in_place(tmp_path: Path) -> None:
+    (tmp_path / "leaf.py").write_text("import torch\n\nw = torch.ones(3, requires_grad=True)\nw += 1\n")
+    told = explanation(run(tmp_path, "leaf.py").stderr)
+    assert told.startswith("leaf.py:4:1: E4: `w += 1` changes a leaf")
+    assert "= gradfix knows no fix for this\n" in told
+
+
+def test_an_error_that_another_one_wraps_is_explained(tmp_path: Path) -> None:
+    code = GAN.replace(
+        "    loss_p.backward()\n",
+        "    try:\n        loss_p.backward()\n"
+        "    except RuntimeError as error:\n        raise ValueError('no luck') from error\n",
+    )
+    (tmp_path / "gan.py").write_text(code)
+    done = run(tmp_path, "gan.py")
+    assert "ValueError: no luck" in done.stderr
+    assert explanation(done.stderr).startswith("gan.py:19:9: E1: ")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sorted(FIXTURES.glob("*/*.py")) if ".fixed" not in path.name],
+    ids=lambda path: f"{path.parent.name}/{path.stem}",
+)
+def test_every_fixture_that_raises_is_explained(path: Path) -> None:
+    header = RAISES.search(path.read_text(encoding="utf-8"))
+    if header is None:
+        pytest.skip("raises nothing")
+    told = explanation(run(path.parent, path.name).stderr)
+    assert re.match(rf"{re.escape(path.name)}:{header[2]}:\d+: {header[1]}: ", told)
+    assert ("Apply it with: " in told) == path.with_suffix(".fixed.py").exists()
+
+
+# ---------------------------------------------------------------------------- nothing else is changed
+
+FACTS = """\
+import inspect, os, pickle, sys
+import torch
+
+print(sys.argv, __name__, __file__, __spec__, __package__, sys.path[0], input())
+print(sorted(name for name in globals() if name.startswith("__")))
+print(sys.modules["__main__"].__dict__ is globals())
+"""
+
+
+def test_the_script_is_what_it_would_be(tmp_path: Path) -> None:
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    (folder / "facts.py").write_text(FACTS)
+    arguments = ("inner/facts.py", "--python", "x", "-m", "-h", "--", "--version")
+    watched = run(tmp_path, *arguments, stdin="line\n")
+    plain = plainly(tmp_path, *arguments, stdin="line\n")
+    assert (watched.stdout, watched.stderr, watched.returncode) == (plain.stdout, plain.stderr, 0)
+
+
+def test_torch_is_not_imported_for_a_script_that_does_not(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text("import sys\nprint('torch' in sys.modules)\n")
+    assert run(tmp_path, "plain.py").stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import sys; sys.exit(7)",
+        "raise SystemExit('said')",
+        "import atexit\natexit.register(print, 'bye')\nraise KeyboardInterrupt",
+        "def f():\n    return 1 / 0\n\nf()",
+        "import sys\nsys.excepthook = lambda *told: print('mine', told[0])\n1 / 0",
+        "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)",
+        "import os\nos._exit(3)",
+        "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise ValueError from error",
+        "import traceback\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    traceback.print_exc()",
+    ],
+)
+def test_the_end_is_what_it_would_be(tmp_path: Path, code: str) -> None:
+    (tmp_path / "end.py").write_text(code + "\n")
+    watched, plain = run(tmp_path, "end.py"), plainly(tmp_path, "end.py")
+    assert watched.returncode == plain.returncode
+    assert (watched.stdout, watched.stderr) == (plain.stdout, plain.stderr)
+
+
+def test_an_error_that_the_script_catches_is_its_own_affair(tmp_path: Path) -> None:
+    code = GAN.replace(
+        "    loss_p.backward()\n",
+        "    try:\n        loss_p.backward()\n    except RuntimeError:\n"
+        "        traceback.print_exc(file=sys.stdout)\n",
+    )
+    (tmp_path / "gan.py").write_text(f"import sys\nimport traceback\n{code}")
+    watched, plain = run(tmp_path, "gan.py"), plainly(tmp_path, "gan.py")
+    assert "second time" in watched.stdout
+    assert (watched.returncode, watched.stdout, watched.stderr) == (0, plain.stdout, "")
+
+
+def test_ctrl_c_reaches_the_script(tmp_path: Path) -> None:
+    (tmp_path / "wait.py").write_text(
+        "import time\nprint('ready', flush=True)\ntry:\n    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    print('stopped')\n    raise\n"
+    )
+    command = [sys.executable, "-m", "gradfix", "run", "wait.py"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe, text=True
+    ) as started:
+        assert started.stdout is not None and started.stdout.readline() == "ready\n"
+        time.sleep(0.1)
+        started.send_signal(signal.SIGINT)
+        out, error = started.communicate(timeout=60)
+    assert out == "stopped\n"
+    assert error.endswith("KeyboardInterrupt\n")
+    assert started.returncode == -signal.SIGINT
+
+
+WORKERS = """\
+import multiprocessing
+
+import torch
+
+
+def double(x):
+    return 2 * x
+
+
+if __name__ == "__main__":
+    for method in ("fork", "spawn"):
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            print(pool.map(double, [1, 2, 3]))
+    data = torch.utils.data.DataLoader(torch.arange(4), batch_size=2, num_workers=1)
+    print([batch.tolist() for batch in data])
+"""
+
+
+def test_worker_processes(tmp_path: Path) -> None:
+    (tmp_path / "workers.py").write_text(WORKERS)
+    done = run(tmp_path, "workers.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "[2, 4, 6]\n[2, 4, 6]\n[[0, 1], [2, 3]]\n"
+
+
+def test_a_module(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "train.py").write_text(f"import sys\nprint(sys.argv[1:], __package__)\n{GAN}")
+    done = run(tmp_path, "-m", "package.train", "--epochs", "3")
+    assert done.stdout == "['--epochs', '3'] package\n"
+    assert explanation(done.stderr).startswith(os.path.join("package", "train.py") + ":20:5: E1: ")
+
+
+# ---------------------------------------------------------------------------- what cannot be run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "error: nothing to run: name a script, or a module with -m\n"),
+        (("missing.py",), "error: missing.py: does not exist\n"),
+        (("folder",), "error: folder: is a folder\n"),
+        (("picture.py",), "error: picture.py: syntax-error: "),
+        (("broken.py",), "error: broken.py:2: syntax-error: "),
+        (("--python", "no-such-python", "broken.py"), "error: broken.py: cannot be run: no-such-python "),
+    ],
+)
+def test_what_cannot_be_run_is_one_message_and_2(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "picture.py").write_bytes(b"\x89PNG\r\n\x00\xff")
+    (tmp_path / "broken.py").write_text("x = 1\nx = (\n")
+    done = run(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith(message)
+    assert done.stderr.count("\n") == 1
