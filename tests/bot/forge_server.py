@@ -98,6 +98,8 @@ class ForgeServer:
         self.problems: list[str] = []
         self.allows_duplicates = False
         """Some forges do."""
+        self.is_public = False
+        """Whether anybody can read without a token, though not who they are nor, on GitLab, the notes."""
         self._lock = threading.RLock()
 
     def __enter__(self) -> ForgeServer:
@@ -676,9 +678,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _api(self, data: bytes) -> tuple[int, dict[str, str], bytes]:
-        if self.headers.get_all("Authorization") != [f"Bearer {TOKEN}"]:
-            return 401, {}, b'{"message": "Bad credentials"}'
         parts = urllib.parse.urlsplit(self.path)
+        given = self.headers.get_all("Authorization") or []
+        for_all = self.command == "GET" and not re.search(r"^/api/v\d/user$|/api/v4/.*/notes$", parts.path)
+        if given != [f"Bearer {TOKEN}"] and not (self.forge.is_public and for_all and not given):
+            return 401, {}, b'{"message": "Bad credentials"}'
         query = dict(urllib.parse.parse_qsl(parts.query))
         status, content = self.forge.answer(self.command, parts.path, query, json.loads(data or b"{}"))
         headers = {"Content-Type": "application/json"}
@@ -710,9 +714,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         names = [
             base64.b64encode(f"{user}:{TOKEN}".encode()).decode() for user in ("x-access-token", "oauth2")
         ]
-        if len(given) != 1 or given[0] not in [f"Basic {name}" for name in names]:
-            return 401, {"WWW-Authenticate": 'Basic realm="forge"'}, b""
         parts = urllib.parse.urlsplit(self.path)
+        for_all = parts.path.endswith("/git-upload-pack") or parts.query == "service=git-upload-pack"
+        known = len(given) == 1 and given[0] in [f"Basic {name}" for name in names]
+        if not known and not (self.forge.is_public and for_all and not given):
+            return 401, {"WWW-Authenticate": 'Basic realm="forge"'}, b""
         environment = {
             "PATH": os.environ["PATH"],
             "GIT_PROJECT_ROOT": str(self.forge.root),
