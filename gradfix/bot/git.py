@@ -166,7 +166,8 @@ class Git:
         if self._object_format is None:
             told = self._repeated(remote, "ls-remote", "--end-of-options", remote.url, "HEAD", local=False)
             self._object_format = "sha256" if re.match(rb"[0-9a-f]{64}\t", told) else "sha1"
-        self._run("init", "--quiet", "--bare", f"--object-format={self._object_format}")
+        # No template: it would bring hooks, and what else an administrator has put there.
+        self._run("init", "--quiet", "--bare", "--template=", f"--object-format={self._object_format}")
         self._initialised = True
 
     def _fetch(self, remote: Remote, options: Sequence[str], refs: Sequence[str]) -> None:
