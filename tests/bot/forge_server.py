@@ -156,18 +156,20 @@ class ForgeServer:
         self, repository: str, branch: str, files: dict[str, bytes | None], message: str = "work"
     ) -> str:
         """What a person pushes: ``files`` on top of ``branch`` (``None`` removes one)."""
-        index = f"{self.root}/{repository}.git/person-index"
-        Path(index).unlink(missing_ok=True)
         parent = self.branches(repository).get(branch)
-        rows = []
+        text = message.encode()
+        # One process for all of it, where hash-object, update-index, write-tree and more would each be one.
+        stream = [b"commit refs/heads/%s\n" % branch.encode()]
+        stream.append(b"committer person <person@example.org> 1767225600 +0000\n")
+        stream.append(b"data %d\n%s\n" % (len(text) + 1, text + b"\n"))
+        stream += [b"from %s\n" % parent.encode()] if parent else []
         for path, data in files.items():
             if data is None:
-                rows.append(f"0 {'0' * 40}\t{path}")
+                stream.append(b"D %s\n" % path.encode())
             else:
-                rows.append(
-                    f"100644 {self.git(repository, 'hash-object', '-w', '--stdin', stdin=data)}\t{path}"
-                )
-        return self.commit_entries(repository, branch, rows, message, parent)
+                stream.append(b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(data), data))
+        self.git(repository, "fast-import", "--quiet", stdin=b"".join(stream))
+        return self.branches(repository)[branch]
 
     def commit_entries(
         self, repository: str, branch: str, rows: list[str], message: str, parent: str | None
