@@ -70,6 +70,13 @@ BaseBranch = Annotated[
 ]
 Fork = Annotated[bool, typer.Option("--fork", help="Push to a fork of the token's owner.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
+PublicDryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Say what would be done, and change nothing; needs no token where anybody can read.",
+    ),
+]
 PlanPath = Annotated[str, typer.Argument(metavar="PLAN", help="What `gradfix bot plan` has written.")]
 
 
@@ -153,7 +160,7 @@ def publish(
         bool, typer.Option("--unsafe-fixes", help="Accept fixes that change what a running program learns.")
     ] = False,
     token_file: TokenFile = None,
-    dry_run: DryRun = False,
+    dry_run: PublicDryRun = False,
 ) -> None:
     """Open, update and close the pull requests. Runs nothing of the repository."""
 
@@ -162,7 +169,11 @@ def publish(
         from gradfix.bot import publish as publishing
 
         loaded = plans.load(plan)
-        with _connected(repo, forge, api_url, token_file, fork, loaded.base) as (served, git, token):
+        find = secret.token_if_any if dry_run else secret.find_token
+        token = find(os.environ, token_file)
+        if token is None:
+            _say("note: there is no token, so only what anybody can see is looked at", error=True)
+        with _connected(repo, forge, api_url, token, fork, loaded.base) as (served, git):
             wanted = publishing.Wanted(base, fork, again, unsafe_fixes, dry_run)
             done = publishing.publish(loaded, served, git, token, wanted)
         return _tell(done)
@@ -183,7 +194,8 @@ def status(
     def work() -> int:
         from gradfix.bot import status as statuses
 
-        with _connected(repo, forge, api_url, token_file, fork, None) as (served, git, token):
+        token = secret.find_token(os.environ, token_file)
+        with _connected(repo, forge, api_url, token, fork, None) as (served, git):
             return _tell(statuses.status(served, git, token, fork=fork))
 
     _guarded(work)
@@ -208,7 +220,8 @@ def review(
         if pr < 1:
             raise UsageError("--pr names the pull request")
         loaded = plans.load(plan)
-        with _connected(repo, forge, api_url, token_file, False, loaded.base) as (served, git, token):
+        token = secret.find_token(os.environ, token_file)
+        with _connected(repo, forge, api_url, token, False, loaded.base) as (served, git):
             return _tell(reviewing.review(loaded, pr, served, git, token, dry_run=dry_run))
 
     _guarded(work)
@@ -222,19 +235,18 @@ def _connected(
     repo: str | None,
     forge: Kind | None,
     api_url: str | None,
-    token_file: str | None,
+    token: Token | None,
     fork: bool,
     commit: str | None,
-) -> Iterator[tuple[Forge, Git, Token]]:
-    """The forge, a repository for git's plumbing, and the token; the hash is that of ``commit``."""
+) -> Iterator[tuple[Forge, Git]]:
+    """The forge, and a repository for git's plumbing, whose hash is that of ``commit``."""
     from gradfix.bot import connect
     from gradfix.bot.git import Git
 
     object_format = None if commit is None else "sha256" if len(commit) == 64 else "sha1"
     place = connect.place(os.environ, forge, api_url, repo)
-    token = secret.find_token(os.environ, token_file)
     with connect.forge(place, token, fork=fork) as served, Git(object_format) as git:
-        yield served, git, token
+        yield served, git
 
 
 def _tell(done: Iterable[Done]) -> int:

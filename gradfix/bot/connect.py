@@ -74,8 +74,10 @@ def _kind(environment: Mapping[str, str], url: str | None) -> str:
 
 
 @contextmanager
-def forge(where: Place, token: Token, *, fork: bool, patience: Patience | None = None) -> Iterator[Forge]:
-    """The forge at ``where``, with an HTTP client that is closed in the end."""
+def forge(
+    where: Place, token: Token | None, *, fork: bool, patience: Patience | None = None
+) -> Iterator[Forge]:
+    """The forge at ``where``, with an HTTP client that is closed in the end; without a token for reading."""
     make, _, headers = _FORGES[where.kind]
     with Http(where.api_url, token, headers, patience or Patience()) as http:
         yield make(http, where.repository, where.git_url, fork=fork)

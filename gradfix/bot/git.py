@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from gradfix.bot import markdown, state
+from gradfix.bot import markdown, secret, state
 from gradfix.bot.errors import (
     AnswerLost,
     BotError,
@@ -34,7 +34,7 @@ from gradfix.bot.errors import (
     Unreachable,
     UsageError,
 )
-from gradfix.bot.secret import Token
+from gradfix.bot.secret import ANONYMOUS, Token
 
 LOCAL_SECONDS = 120.0
 REMOTE_SECONDS = 300.0
@@ -94,7 +94,8 @@ class Remote:
     """A repository on a server."""
 
     url: str
-    token: Token
+    token: Token | None
+    """``None`` to fetch as anybody can."""
     user: str
     """The name that goes with the token in HTTP's basic authentication."""
 
@@ -165,7 +166,8 @@ class Git:
         if self._object_format is None:
             told = self._repeated(remote, "ls-remote", "--end-of-options", remote.url, "HEAD", local=False)
             self._object_format = "sha256" if re.match(rb"[0-9a-f]{64}\t", told) else "sha1"
-        self._run("init", "--quiet", "--bare", f"--object-format={self._object_format}")
+        # No template: it would bring hooks, and what else an administrator has put there.
+        self._run("init", "--quiet", "--bare", "--template=", f"--object-format={self._object_format}")
         self._initialised = True
 
     def _fetch(self, remote: Remote, options: Sequence[str], refs: Sequence[str]) -> None:
@@ -318,10 +320,11 @@ class Git:
 
     def _remote(self, remote: Remote, *arguments: str, local: bool = True) -> bytes:
         """What a command that talks to the server prints."""
-        authorization = f"Authorization: {remote.token.basic(remote.user)}"
         key = f"http.{remote.url}.extraHeader"
         # The empty value first takes away whatever a configuration may have put there.
-        settings = [(key, ""), (key, authorization)]
+        settings = [(key, "")]
+        if remote.token is not None:
+            settings.append((key, f"Authorization: {remote.token.basic(remote.user)}"))
         command = ["git", *([f"--git-dir={self._directory}"] if local else []), *arguments]
         environment = self._environment(settings, {})
         code, out, err = _call(command, b"", environment, self._seconds, self._folder)
@@ -395,18 +398,17 @@ _STATUS = re.compile(r"(?:returned error: |HTTP )(\d{3})")
 def _failure(command: str, out: bytes, err: bytes, remote: Remote) -> BotError:
     """What it means that a command that talks to the server failed."""
     told = err.decode("utf-8", "replace")
-    said = remote.token.redact(_said(err))
+    said = secret.redacted(_said(err))
     rejected = [line for line in out.decode("utf-8", "replace").splitlines() if line.startswith("!\t")]
     if command == "push" and rejected:
         reason = rejected[0].split("\t")[-1]
-        return _Rejected(
-            remote.token.redact(f"the server refuses the push: {markdown.one_line(reason, 200)}")
-        )
+        return _Rejected(secret.redacted(f"the server refuses the push: {markdown.one_line(reason, 200)}"))
     statuses = [int(status) for status in _STATUS.findall(told)]
     if 429 in statuses:
         return RateLimited("the server asks git to come back later")
     if 401 in statuses or 403 in statuses or "Authentication failed" in told or "could not read" in told:
-        return NotAllowed(f"the server does not let git {command} with this token")
+        how = "with this token" if remote.token is not None else f"({ANONYMOUS})"
+        return NotAllowed(f"the server does not let git {command} {how}")
     if 404 in statuses or "couldn't find remote ref" in told or "not found" in told.lower():
         return Missing(f"git {command}: {said}")
     return AnswerLost(f"git {command}: {said}")

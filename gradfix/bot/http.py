@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import email.utils
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx2
 
 from gradfix import __version__
-from gradfix.bot import markdown
+from gradfix.bot import markdown, secret
 from gradfix.bot.errors import (
     AnswerLost,
     BotError,
@@ -33,7 +34,7 @@ from gradfix.bot.errors import (
     Unreachable,
     UsageError,
 )
-from gradfix.bot.secret import Token
+from gradfix.bot.secret import ANONYMOUS, Token
 
 WAITS = (1.0, 3.0, 9.0)
 """Seconds between attempts."""
@@ -59,8 +60,13 @@ class Http:
     """A client for the API at ``api_url``; used as a context manager."""
 
     def __init__(
-        self, api_url: str, token: Token, headers: Mapping[str, str], patience: Patience = Patience()
+        self,
+        api_url: str,
+        token: Token | None,
+        headers: Mapping[str, str],
+        patience: Patience = Patience(),
     ) -> None:
+        """``token`` is ``None`` to ask as anybody can, who may read what is public."""
         self._origin = origin_of(api_url)
         self._base = api_url.rstrip("/")
         self._token = token
@@ -68,13 +74,15 @@ class Http:
         self._left = patience.budget
         self._seen: dict[str, tuple[str, httpx2.Response]] = {}
         agent = {"User-Agent": f"gradfix/{__version__}", "Accept": "application/json"}
-        # Plain HTTP is for this machine only: no proxy is to see it.
+        # Plain HTTP is for this machine only: no proxy is to see it, and no authority has to be read (which
+        # takes longer than all the rest) for a context that trusts nobody.
         encrypted = self._origin[0] == "https"
         self._client = httpx2.Client(
             headers={**agent, **headers},
             timeout=patience.seconds,
             follow_redirects=False,
             trust_env=encrypted,
+            verify=True if encrypted else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
         )
 
     def __enter__(self) -> Http:
@@ -158,7 +166,7 @@ class Http:
             self._patience.sleep(pause)
 
     def _attempt(self, method: str, url: str, content: Json | None) -> httpx2.Response | _NoAnswer:
-        headers = {"Authorization": self._authorization()}
+        headers = {} if self._token is None else {"Authorization": f"Bearer {self._token.reveal()}"}
         known = self._seen.get(url) if method == "GET" else None
         if known is not None:
             headers["If-None-Match"] = known[0]
@@ -175,9 +183,6 @@ class Http:
         if method == "GET" and response.status_code == 200 and tag:
             self._seen[url] = tag, response
         return response
-
-    def _authorization(self) -> str:
-        return f"Bearer {self._token.reveal()}"
 
     def _asked_to_wait(self, response: httpx2.Response) -> float | None:
         """For how many seconds the forge asks to wait; ``None`` if it does not."""
@@ -212,8 +217,10 @@ class Http:
         status = response.status_code
         if 200 <= status < 300:
             return response
-        said = self._token.redact(markdown.one_line(_message(response), 200))
+        said = secret.redacted(markdown.one_line(_message(response), 200))
         problem = f"{what}: {status}{f': {said}' if said else ''}"
+        if self._token is None and status in (401, 403, 404):
+            problem += f" ({ANONYMOUS})"
         if status in (301, 302, 307, 308):
             raise UsageError(f"{problem}: the repository or the server has moved; give its new name")
         if status in (401, 403):

@@ -71,17 +71,24 @@ class Done:
     """In a dry run: what the pull request would say."""
 
 
-def publish(plan: PlanFile, forge: Forge, git: Git, token: Token, wanted: Wanted) -> list[Done]:
+def publish(plan: PlanFile, forge: Forge, git: Git, token: Token | None, wanted: Wanted) -> list[Done]:
     """Make the pull requests; what became of each is in the answer.
 
+    Without a token, what is public can be read, so a dry run needs none: it changes nothing.
+
     Raises:
+        UsageError: something is to be changed without a token, or in a fork that belongs to its owner.
         BotError: nothing at all could be done.
     """
+    if token is None and not wanted.dry_run:
+        raise UsageError("without a token nothing can be changed: only a dry run needs none")
+    if token is None and wanted.fork:
+        raise UsageError("whose fork it is, the token says: --fork needs one in a dry run too")
     return list(_Publisher(plan, forge, git, token, wanted).run())
 
 
 class _Publisher:
-    def __init__(self, plan: PlanFile, forge: Forge, git: Git, token: Token, wanted: Wanted) -> None:
+    def __init__(self, plan: PlanFile, forge: Forge, git: Git, token: Token | None, wanted: Wanted) -> None:
         self._plan = plan
         self._forge = forge
         self._git = git

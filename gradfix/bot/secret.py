@@ -22,6 +22,7 @@ KNOWN_VARIABLES = (
 """Where forges' own tools keep a token that can write."""
 
 HIDDEN = "***"
+ANONYMOUS = "there is no token, so it was asked as anybody can"
 
 
 _known: list[Token] = []
@@ -67,12 +68,24 @@ def redacted(text: str) -> str:
 
 
 def find_token(environment: Mapping[str, str], file: str | None = None) -> Token:
+    """The token, where there has to be one; see :func:`token_if_any`.
+
+    Raises:
+        UsageError: there is none, or the file cannot be read.
+    """
+    token = token_if_any(environment, file)
+    if token is None:
+        raise UsageError(f"there is no token: set {VARIABLE}, or {FILE_VARIABLE} or --token-file to a file")
+    return token
+
+
+def token_if_any(environment: Mapping[str, str], file: str | None = None) -> Token | None:
     """The token from ``file``, or from the environment: ``GRADFIX_TOKEN_FILE``, else ``GRADFIX_TOKEN``.
 
     There is no option that takes the token itself: what stands on a command line, every process can read.
 
     Raises:
-        UsageError: there is none, or the file cannot be read.
+        UsageError: the file that is named cannot be read.
     """
     path = file or environment.get(FILE_VARIABLE)
     if path:
@@ -81,9 +94,8 @@ def find_token(environment: Mapping[str, str], file: str | None = None) -> Token
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not text"
             raise UsageError(f"the token file cannot be read: {reason}") from None
-    if value := environment.get(VARIABLE, "").strip():
-        return Token(value)
-    raise UsageError(f"there is no token: set {VARIABLE}, or {FILE_VARIABLE} or --token-file to a file")
+    value = environment.get(VARIABLE, "").strip()
+    return Token(value) if value else None
 
 
 def in_the_way(environment: Mapping[str, str]) -> list[str]:

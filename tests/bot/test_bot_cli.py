@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from forge_server import TOKEN, Fault, ForgeServer
+from typer.testing import CliRunner
 from world import BRANCH, FIXED_GAN, GAN, REPOSITORY, World
+
+from gradfix.bot.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
 CI = ("GITHUB_", "GITLAB_", "CI_", "GITEA_", "GRADFIX_", "GH_", "FORGEJO_")
 
 
-def bot(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """``gradfix bot`` as its user runs it, outside of any CI."""
+def outside_ci(**environment: str) -> dict[str, str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(CI)}
+    return {**clean, "PYTHONPATH": str(ROOT), **environment}
+
+
+def process(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """``gradfix bot`` as its user runs it."""
     done = subprocess.run(
         [sys.executable, "-m", "gradfix", "bot", *map(str, arguments)],
         cwd=cwd,
-        env={**clean, "PYTHONPATH": str(ROOT), **environment},
+        env=outside_ci(**environment),
         capture_output=True,
         text=True,
         timeout=180,
@@ -30,6 +39,15 @@ def bot(*arguments: object, cwd: Path, **environment: str) -> subprocess.Complet
     assert "Traceback" not in done.stderr, done.stderr
     assert TOKEN not in done.stdout + done.stderr
     return done
+
+
+def bot(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The same in this process, which takes a tenth of the time."""
+    with contextlib.chdir(cwd), mock.patch.dict(os.environ, outside_ci(**environment), clear=True):
+        done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert TOKEN not in done.stdout + done.stderr
+    return subprocess.CompletedProcess([], done.exit_code, done.stdout, done.stderr)
 
 
 def checkout(forge: ForgeServer, folder: Path) -> Path:
@@ -47,7 +65,7 @@ def test_from_a_checkout_to_a_pull_request(lab: World, tmp_path: Path) -> None:
     """Nothing is made up here: both versions are run, and the evidence goes into the pull request."""
     lab.forge.commit(REPOSITORY, "main", {"rnn.py": None})
     clone = checkout(lab.forge, tmp_path / "clone")
-    planned = bot("plan", "--python", sys.executable, "-o", "../plan.json", cwd=clone)
+    planned = process("plan", "--python", sys.executable, "-o", "../plan.json", cwd=clone)
     assert planned.returncode == 0, planned.stderr
     assert planned.stdout.splitlines()[1:] == ["  undetached-fake: models/gan.py"]
     plan = json.loads((tmp_path / "plan.json").read_text())
@@ -56,8 +74,12 @@ def test_from_a_checkout_to_a_pull_request(lab: World, tmp_path: Path) -> None:
     dry = bot("publish", "plan.json", *target, "--dry-run", cwd=tmp_path, GRADFIX_TOKEN=TOKEN)
     assert dry.returncode == 0, dry.stderr
     assert "would create" in dry.stdout and "### What was wrong" in dry.stdout
+    lab.forge.is_public = True
+    seen = bot("publish", "plan.json", *target, "--dry-run", cwd=tmp_path)
+    assert (seen.returncode, seen.stdout) == (0, dry.stdout)
+    assert "note: there is no token" in seen.stderr
     assert lab.writes() == []
-    done = bot("publish", "plan.json", *target, cwd=tmp_path, GRADFIX_TOKEN=TOKEN)
+    done = process("publish", "plan.json", *target, cwd=tmp_path, GRADFIX_TOKEN=TOKEN)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"{BRANCH}: created http://")
     (pull,) = lab.forge.pulls
@@ -117,12 +139,12 @@ def test_plan_works_below_the_root(clone: Path) -> None:
 )
 def test_wrong_calls_are_2(clone: Path, arguments: list[str], message: str) -> None:
     assert bot("plan", "--no-verify", cwd=clone).returncode == 0
-    done = bot("publish", *arguments, cwd=clone, GRADFIX_TOKEN="x")
+    done = bot("publish", *arguments, cwd=clone, GRADFIX_TOKEN=TOKEN)
     assert (done.returncode, message in done.stderr) == (2, True), done.stderr
 
 
 def test_without_a_token_or_a_plan_it_is_2(clone: Path) -> None:
-    assert bot("publish", "--repo", "a/b", cwd=clone, GRADFIX_TOKEN="x").returncode == 2
+    assert bot("publish", "--repo", "a/b", cwd=clone, GRADFIX_TOKEN=TOKEN).returncode == 2
     bot("plan", "--no-verify", cwd=clone)
     done = bot("publish", "--repo", "a/b", cwd=clone)
     assert (done.returncode, "there is no token" in done.stderr) == (2, True)
@@ -165,8 +187,8 @@ def test_plan_needs_no_http_client(clone: Path) -> None:
     block = clone.parent / "block"
     block.mkdir()
     (block / "httpx2.py").write_text("raise ImportError('none', name='httpx2')\n")
-    assert bot("plan", "--no-verify", cwd=clone, PYTHONPATH=f"{block}{os.pathsep}{ROOT}").returncode == 0
-    done = bot(
-        "status", "--repo", "a/b", cwd=clone, PYTHONPATH=f"{block}{os.pathsep}{ROOT}", GRADFIX_TOKEN="x"
+    assert process("plan", "--no-verify", cwd=clone, PYTHONPATH=f"{block}{os.pathsep}{ROOT}").returncode == 0
+    done = process(
+        "status", "--repo", "a/b", cwd=clone, PYTHONPATH=f"{block}{os.pathsep}{ROOT}", GRADFIX_TOKEN=TOKEN
     )
     assert (done.returncode, "pip install 'gradfix[bot]'" in done.stderr) == (2, True)

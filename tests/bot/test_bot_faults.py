@@ -3,7 +3,8 @@
 A clean run of each scenario is recorded first. Then for each of its requests, and each fault, everything
 is set back, the fault is injected at that request, the bot runs, and runs once more without the fault. The
 second run must end in exactly what the clean run ended in, and nothing forbidden may have happened on the
-way. The default run takes the faults that tell most; ``pytest -m long tests/bot`` takes all of them.
+way. The default run takes the fault that tells most at every request, and every fault where the pull request
+is opened; ``pytest -m long tests/bot`` takes every fault at every request, in every scenario, on every forge.
 """
 
 from __future__ import annotations
@@ -44,11 +45,10 @@ LIMITED = {
 IN_THE_WAY = {"422": Fault(422, message="A pull request already exists"), "409": Fault(409)}
 HUNG = {"hang": Fault(hang=3.0), "hang-after": Fault(hang=3.0, after=True)}
 FAULTS = {**DROPPED, **BROKEN, **REFUSED, **LIMITED, **IN_THE_WAY}
-TELLING = {
-    "first": ("drop", "drop-after", "401", "429-far"),
-    "fixed": ("502-after",),
-}
-"""The faults of the default run."""
+TELLING = {"first": "drop-after", "fixed": "502-after"}
+"""The fault that the default run has at every request: what was asked for is done, and nobody says so."""
+IN_TURN = ("drop", "401", "429-far")
+"""Those that it has at one request after the other: nothing was done, and the run goes on, or ends."""
 
 
 class Killed(BaseException):
@@ -199,10 +199,8 @@ def inject(scenario: Scenario, number: int, name: str, fault: Fault) -> None:
     scenario.check_converged(told)
 
 
-@pytest.mark.parametrize(
-    ("scenario", "name"), [(scenario, name) for scenario, names in TELLING.items() for name in names]
-)
-def test_telling_faults_at_every_request(
+@pytest.mark.parametrize(("scenario", "name"), TELLING.items())
+def test_an_answer_lost_at_every_request(
     scenarios: Callable[..., Scenario], scenario: str, name: str
 ) -> None:
     made = scenarios(scenario)
@@ -210,12 +208,22 @@ def test_telling_faults_at_every_request(
         inject(made, number, name, FAULTS[name])
 
 
-@pytest.mark.parametrize("name", sorted(set(FAULTS) - set(TELLING["first"])))
-def test_other_faults_where_something_is_created(scenarios: Callable[..., Scenario], name: str) -> None:
+def test_other_faults_in_turn(scenarios: Callable[..., Scenario]) -> None:
     made = scenarios("first")
-    for number, request in enumerate(made.requests):
-        if request.method != "GET" and not request.is_git:
-            inject(made, number, name, FAULTS[name])
+    for number, name in zip(range(len(made.requests)), itertools.cycle(IN_TURN), strict=False):
+        inject(made, number, name, FAULTS[name])
+
+
+def opening(made: Scenario) -> int:
+    """The number of the request that opens the pull request."""
+    (number,) = [n for n, r in enumerate(made.requests) if r.method == "POST" and r.path.endswith("/pulls")]
+    return number
+
+
+@pytest.mark.parametrize("name", sorted(set(FAULTS) - {TELLING["first"]}))
+def test_other_faults_where_the_pull_request_is_opened(scenarios: Callable[..., Scenario], name: str) -> None:
+    made = scenarios("first")
+    inject(made, opening(made), name, FAULTS[name])
 
 
 @pytest.mark.long
@@ -232,10 +240,9 @@ def test_all_faults_at_every_request(
 
 def test_a_request_that_creates_and_hangs(scenarios: Callable[..., Scenario]) -> None:
     made = scenarios("first")
-    (number,) = [n for n, r in enumerate(made.requests) if r.method == "POST" and r.path.endswith("/pulls")]
     made.lab.seconds = 2.0
     try:
-        inject(made, number, "hang-after", HUNG["hang-after"])
+        inject(made, opening(made), "hang-after", HUNG["hang-after"])
     finally:
         made.lab.seconds = 10.0
 

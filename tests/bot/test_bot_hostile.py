@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 
 import pytest
-from forge_server import ForgeServer
+from forge_server import ForgeServer, Pull
 from hypothesis import given, settings, strategies
 from markdown_it import MarkdownIt
 from world import BRANCH, FIXED_GAN, GAN, REPOSITORY, World, as_proved
@@ -223,33 +223,39 @@ COMMENTED = GAN.replace(
 ).replace(b"\xe2\x80\xae gpj", "\u202e gpj\u202c".encode())
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_hostile_path_is_only_a_path(lab: World, path: str) -> None:
-    lab.forge.commit_entries(
-        REPOSITORY, "main", _entries(lab.forge, {"models/gan.py": None, path: COMMENTED}), "x", _tip(lab)
-    )
+def test_a_hostile_path_is_only_a_path(lab: World) -> None:
+    """Each has a pull request of its own, so that it stands in a title, a body and a message."""
+    settings = f'[tool.gradfix.bot]\ngroup = "file"\nmax-open = {len(PATHS)}\n'.encode()
+    files = {"models/gan.py": None, "pyproject.toml": settings, **dict.fromkeys(PATHS, COMMENTED)}
+    lab.forge.commit_entries(REPOSITORY, "main", _entries(lab.forge, files), "x", _tip(lab))
     plan = lab.plan(select=("undetached-fake",))
-    assert [change.path for change in plan.changes] == [path]
-    (done,) = lab.publish(plan)
-    assert done.what == "created", done
-    (pull,) = lab.forge.pulls
+    assert sorted(change.path for change in plan.changes) == sorted(PATHS)
+    assert [done.what for done in lab.publish(plan)] == ["created"] * len(PATHS)
+    pulls = {pull.branch: pull for pull in lab.forge.pulls}
+    for group, (change,) in plan.groups.items():
+        assert_only_a_path(lab, pulls.pop(state.branch_of(group)), change.path)
+    assert pulls == {}
+    lab.forge.requests.clear()
+    assert {again.what for again in lab.publish(plan)} == {"unchanged"}
+    assert lab.writes() == []
+    rows = _entries(lab.forge, dict.fromkeys(PATHS))
+    lab.forge.commit_entries(REPOSITORY, "main", rows, "x", _tip(lab))
+    closed = [one.what for one in lab.publish(lab.plan(select=("undetached-fake",)))]
+    assert closed == ["closed"] * len(PATHS)
+
+
+def assert_only_a_path(lab: World, pull: Pull, path: str) -> None:
     text, _, marker = pull.body.rpartition("<!-- gradfix:")
     assert_inert(
         text, {"p", "code", "pre", "h3", "ul", "li", "strong", "table", "thead", "tbody", "tr", "th", "td"}
     )
     assert_visible(marker)
     assert not ACTIVE.search(pull.title), pull.title
-    message = lab.forge.git(REPOSITORY, "log", "-1", "--format=%B", BRANCH)
+    message = lab.forge.git(REPOSITORY, "log", "-1", "--format=%B", pull.branch)
     told, _, _ = message.partition("\nGradfix-Key:")
     assert not ACTIVE.search(told.replace("\n\n", "\n")), message
-    changed = lab.forge.git(REPOSITORY, "diff", "-z", "--name-only", "main", BRANCH).rstrip("\0")
+    changed = lab.forge.git(REPOSITORY, "diff", "-z", "--name-only", "main", pull.branch).rstrip("\0")
     assert changed == path
-    lab.forge.requests.clear()
-    (again,) = lab.publish(plan)
-    assert again.what == "unchanged"
-    assert lab.writes() == []
-    lab.forge.commit_entries(REPOSITORY, "main", _entries(lab.forge, {path: None}), "x", _tip(lab))
-    assert [one.what for one in lab.publish(lab.plan(select=("undetached-fake",)))] == ["closed"]
 
 
 @pytest.mark.parametrize("group", ["file", "all"])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
 from email.utils import formatdate
+from typing import Any
 
+import httpx2
 import pytest
 from forge_server import TOKEN, Fault, ForgeServer, Request
 from world import REPOSITORY, World
@@ -117,6 +120,25 @@ def test_what_has_not_changed_is_not_sent_again(forge: ForgeServer, client: Clie
     one = client.http.get(f"/repos/{REPOSITORY}")
     assert client.http.get(f"/repos/{REPOSITORY}") == one
     assert "if-none-match" in {name.lower() for name in forge.requests[1].headers}
+
+
+def test_no_certificate_is_taken_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere the usual authorities are asked; on this machine, where nothing is encrypted, nobody is."""
+    given: list[Any] = []
+    make = httpx2.Client
+
+    def client(**options: Any) -> httpx2.Client:
+        given.append(options["verify"])
+        return make(**options)
+
+    monkeypatch.setattr(httpx2, "Client", client)
+    for url in ("https://forge.example/api/v1", "http://127.0.0.1:1/api/v1"):
+        with Http(url, None, {}):
+            pass
+    usual, nobody = given
+    assert usual is True
+    assert (nobody.verify_mode, nobody.check_hostname) == (ssl.CERT_REQUIRED, True)
+    assert nobody.cert_store_stats()["x509"] == 0
 
 
 def test_lists_end(forge: ForgeServer, client: Client) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from forge_server import ForgeServer
+from forge_server import TOKEN, ForgeServer
 from world import BRANCH, FIXED_GAN, GAN, REPOSITORY, RETAINED, RNN, World, as_proved, create, git
 
 from gradfix.bot import planning, state
@@ -373,6 +373,37 @@ def test_lists_are_read_to_the_end(lab: World) -> None:
     lab.forge.requests.clear()
     assert whats(lab, plan) == {"undetached-fake": "unchanged"}
     assert sum("&page=" in request.path for request in lab.forge.requests) >= 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dry_run_needs_no_token_where_anybody_can_read(forge: ForgeServer, kind: str) -> None:
+    lab = World(forge, kind, token=None)
+    plan = lab.plan()
+    assert lab.exit_code(plan, dry_run=True) == 3
+    assert "there is no token" in lab.told[-1]
+    forge.is_public = True
+    forge.requests.clear()
+    dry = {"base": None, "dry_run": True}
+    assert whats(lab, plan, **dry) == dict.fromkeys(
+        ("carried-hidden-state", "undetached-fake"), "would create"
+    )
+    lab.token = TOKEN
+    lab.publish(plan)
+    forge.commit(REPOSITORY, "main", {"models/gan.py": FIXED_GAN})
+    lab.token = None
+    forge.requests.clear()
+    after = {"carried-hidden-state": "would update", "undetached-fake": "would close"}
+    assert whats(lab, lab.plan(), **dry) == after
+    assert lab.writes() == []
+    assert not [request for request in forge.requests if "Authorization" in request.headers]
+
+
+@pytest.mark.parametrize("wanted", [{}, {"fork": True}, {"dry_run": True, "fork": True}])
+def test_nothing_else_goes_without_a_token(forge: ForgeServer, wanted: dict[str, bool]) -> None:
+    forge.is_public = True
+    lab = World(forge, token=None)
+    assert lab.exit_code(lab.plan(), **wanted) == 2
+    assert forge.requests == []
 
 
 def test_a_dry_run_changes_nothing_and_shows_everything(lab: World) -> None:

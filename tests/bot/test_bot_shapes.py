@@ -1,10 +1,31 @@
 """The fields that the bot reads and writes, against those that the forges' own API descriptions name.
 
-``SHAPES`` records, for the fields in use only, what the descriptions say of them: GitHub's
-``api.github.com.2022-11-28.yaml`` (github/rest-api-description), GitLab's ``openapi_v2.yaml``
-(doc/api/openapi) and Gitea's ``v1_json.tmpl`` (templates/swagger). Two things are held against it, in a run
-of everything that the bot can do: what the clients take out of answers, and what the forge of these tests
-puts in, so that it is no kinder than the real ones. A question mark says that a value may be null or absent.
+``SHAPES`` records, for the fields in use only, what the descriptions say of them. Two things are held against
+it, in a run of everything that the bot can do: what the clients take out of answers, and what the forge of
+these tests puts in, so that it is no kinder than the real ones. A question mark says that a value may be null
+or absent.
+
+What was compared, field by field, in November 2026:
+
+- **GitHub**: every operation, request field, answer field, type, ``required`` and ``nullable``, in the
+  description of api.github.com that github/rest-api-description publishes, as the npm package
+  ``@octokit/openapi`` carries it (``generated/api.github.com.json``): 19.1.0 and 22.0.0, from when the only
+  version was 2022-11-28, which the client asks for, and 23.0.2, which describes 2026-03-10. Of what is used
+  they say the same. One mark is stricter than they are: they call ``head.repo`` of a pull request required,
+  and it is null once the fork has been deleted.
+- **GitLab**: ``doc/api/openapi/openapi_v3.yaml`` of the mirror gitlabhq/gitlabhq at commit 045bf8777ea8: the
+  operations on a project, its fork, its merge requests, one of them and its ``diffs``, what POST and PUT of a
+  merge request take, and the entities of project, note and discussion. The merge request was read there as
+  ``MergeRequestChanges``, which is it and ``changes``. What was not found in that file was read in what it is
+  generated from, in whatever state that could be had: the entities ``Diff``, ``DiffRefs`` and ``UserSafe``,
+  and the parameters in ``lib/api/notes.rb`` and ``lib/api/discussions.rb``. The description requires no field
+  of an answer and calls none nullable, so the marks are not from it. It calls ``labels`` and
+  ``remove_labels`` of a request lists of strings and, in words, comma-separated names; the names are sent
+  with commas between them.
+- **Gitea**: not the generated ``v1_json.tmpl`` itself but the types that it is generated from, in
+  ``modules/structs`` of go-gitea/gitea: ``pull.go``, ``pull_review.go``, ``issue_label.go``,
+  ``issue_comment.go``, ``repo.go`` and ``user.go``. They say nothing of paths, and nothing of null but by
+  being pointers, so the paths and the marks are not from there. Forgejo was not compared.
 """
 
 from __future__ import annotations
@@ -21,7 +42,9 @@ from gradfix.bot import review
 from gradfix.bot.http import Http
 
 REPO = {"full_name": "str", "default_branch": "str", "fork": "bool", "parent?": {"full_name": "str"}}
-ISSUE_COMMENT = {"body": "str"}
+COMMENT = {"body": "str"}
+GITHUB_COMMENT = {"body?": "str"}
+"""On the pull request as a whole; GitHub requires the body of one on lines only."""
 SHAPES: dict[str, dict[str, Any]] = {
     "github": {
         "GET /user": {"login": "str"},
@@ -43,10 +66,10 @@ SHAPES: dict[str, dict[str, Any]] = {
         "GET /repos/:repo/pulls/:n": "pull",
         "PATCH /repos/:repo/pulls/:n": "pull",
         "GET /repos/:repo/pulls/:n/files": [{"filename": "str", "patch?": "str"}],
-        "GET /repos/:repo/pulls/:n/comments": [ISSUE_COMMENT],
+        "GET /repos/:repo/pulls/:n/comments": [COMMENT],
         "POST /repos/:repo/pulls/:n/reviews": {},
-        "GET /repos/:repo/issues/:n/comments": [ISSUE_COMMENT],
-        "POST /repos/:repo/issues/:n/comments": ISSUE_COMMENT,
+        "GET /repos/:repo/issues/:n/comments": [GITHUB_COMMENT],
+        "POST /repos/:repo/issues/:n/comments": GITHUB_COMMENT,
         "POST /repos/:repo/issues/:n/labels": [{"name": "str"}],
         "DELETE /repos/:repo/issues/:n/labels/:x": [{"name": "str"}],
         "sent": {
@@ -122,10 +145,10 @@ SHAPES: dict[str, dict[str, Any]] = {
         "GET /repos/:repo/pulls/:n": "pull",
         "PATCH /repos/:repo/pulls/:n": "pull",
         "GET /repos/:repo/pulls/:n/reviews": [{"id": "int", "comments_count": "int"}],
-        "GET /repos/:repo/pulls/:n/reviews/:n/comments": [ISSUE_COMMENT],
+        "GET /repos/:repo/pulls/:n/reviews/:n/comments": [COMMENT],
         "POST /repos/:repo/pulls/:n/reviews": {},
-        "GET /repos/:repo/issues/:n/comments": [ISSUE_COMMENT],
-        "POST /repos/:repo/issues/:n/comments": ISSUE_COMMENT,
+        "GET /repos/:repo/issues/:n/comments": [COMMENT],
+        "POST /repos/:repo/issues/:n/comments": COMMENT,
         "GET /repos/:repo/labels": [{"id": "int", "name": "str"}],
         "POST /repos/:repo/labels": {"id": "int", "name": "str"},
         "POST /repos/:repo/issues/:n/labels": [{"name": "str"}],

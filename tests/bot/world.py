@@ -187,6 +187,7 @@ class World:
     seconds: float = 10.0
     """For one answer."""
     budget: float = 180.0
+    token: str | None = TOKEN
 
     def plan(self, ref: str = "main", *, proved: bool = True, **wishes: Any) -> PlanFile:
         """A plan for the repository as it is at ``ref``, as verification would have proved it."""
@@ -210,9 +211,9 @@ class World:
         return max((one.code for one in done), default=0)
 
     @contextmanager
-    def connected(self, fork: bool = False) -> Iterator[tuple[Any, Git, Token]]:
-        """The forge as the bot reaches it."""
-        token = Token(TOKEN)
+    def connected(self, fork: bool = False) -> Iterator[tuple[Any, Git, Any]]:
+        """The forge as the bot reaches it, and the token, if it has one."""
+        token = None if self.token is None else Token(self.token)
         place = connect.Place(self.kind, self.forge.api_url(self.kind), REPOSITORY)
         patience = Patience(self.seconds, self.budget, self.slept.append)
         with (
