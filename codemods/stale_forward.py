@@ -302,7 +302,13 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
     event = one.event
     failure = event.failure
     kind = failure.kind if failure is not None and failure.kind != "E4" else None
-    claim = Claim(kind, line(event.site) if kind else None, constructed(one.run, one.step.optimizer))
+    claim = Claim(
+        kind,
+        line(event.site) if kind else None,
+        constructed(one.run, one.step.optimizer),
+        # Who steps again on the repeated forward consumes other gradients from there on.
+        beyond=owner(one.run, event) is not one.step.optimizer,
+    )
     retain: list[Edit] = []
     for site in dict.fromkeys(
         b.site for b in backwards(one.run) if b.retain is True and b.path == event.path

@@ -136,7 +136,7 @@ TOO_MUCH: dict[str, tuple[str, dict[str, int], str]] = {
     ),
     "folders that cannot be looked into": (
         "for number in range(600):\n    os.mkdir('deeper-and-deeper'); os.chdir('deeper-and-deeper')\n"
-        "time.sleep(3)",
+        "time.sleep(6)",
         {},
         "it made folders that cannot be looked into",
     ),

@@ -442,6 +442,8 @@ def test_an_interrupt_is_130_without_a_traceback(project: Path, files: int) -> N
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        # Tests that run in the background may have been told to ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     until = time.monotonic() + 30
     while not (project / "started").exists():

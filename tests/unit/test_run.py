@@ -332,7 +332,14 @@ def test_ctrl_c_reaches_the_script(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gradfix", "run", "wait.py"]
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        command, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe, text=True
+        command,
+        cwd=tmp_path,
+        env=environment(),
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        # Tests that run in the background may have been told to ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as started:
         assert started.stdout is not None and started.stdout.readline() == "ready\n"
         time.sleep(0.1)
