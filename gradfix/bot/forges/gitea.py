@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gradfix.bot.errors import AnswerLost, Missing, Refused, Unreachable
+from gradfix.bot.errors import AnswerLost, Refused, Unreachable
 from gradfix.bot.forges.protocol import Draft, PullRequest, State, Suggestion, lines_of_patch
-from gradfix.bot.http import Http, Json
+from gradfix.bot.forges.repository import Repository
+from gradfix.bot.http import Json
 from gradfix.bot.markdown import fence
 
 API = "https://codeberg.org/api/v1"
@@ -16,53 +17,10 @@ HEADERS: dict[str, str] = {}
 _COLOUR = "#6f42c1"
 
 
-class Gitea:
+class Gitea(Repository):
     """``owner/name`` on Gitea or Forgejo."""
 
-    user = "x-access-token"
-
-    def __init__(self, http: Http, repository: str, git_url: str, *, fork: bool = False) -> None:
-        """``git_url`` is the server without the repository: ``https://codeberg.org``."""
-        self._http = http
-        self._repository = repository
-        self._git_url = git_url.rstrip("/")
-        self._fork = fork
-        self._home = "" if fork else repository
-
-    def default_branch(self) -> str:
-        return str(self._http.get(f"/repos/{self._repository}")["default_branch"])
-
-    def clone_url(self) -> str:
-        return f"{self._git_url}/{self._repository}.git"
-
-    def push_url(self) -> str:
-        return f"{self._git_url}/{self._pushed_to()}.git"
-
-    def _pushed_to(self) -> str:
-        """The full name of the repository that holds our branches."""
-        if not self._home:
-            owner = self._http.get("/user")["login"]
-            mine = f"{owner}/{self._repository.rsplit('/', 1)[1]}"
-            self._home = self._existing_fork(mine) or self._new_fork(mine)
-        return self._home
-
-    def _existing_fork(self, name: str) -> str | None:
-        try:
-            found = self._http.get(f"/repos/{name}")
-        except Missing:
-            return None
-        parent = found.get("parent") or {}
-        same = parent.get("full_name", "").lower() == self._repository.lower()
-        return str(found["full_name"]) if found.get("fork") and same else None
-
-    def _new_fork(self, name: str) -> str:
-        try:
-            return str(self._http.post(f"/repos/{self._repository}/forks", {})["full_name"])
-        except (AnswerLost, Refused) as error:
-            found = self._existing_fork(name)
-            if found is None:
-                raise Unreachable(str(error)) from None
-            return found
+    already_forked = (AnswerLost, Refused)
 
     def pull_requests(self, branch: str | None = None) -> list[PullRequest]:
         state = "open" if branch is None else "all"

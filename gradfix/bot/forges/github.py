@@ -6,63 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from gradfix.bot.errors import AnswerLost, Missing, Unreachable
 from gradfix.bot.forges.protocol import Draft, PullRequest, State, Suggestion, lines_of_patch
-from gradfix.bot.http import Http, Json
+from gradfix.bot.forges.repository import Repository
+from gradfix.bot.http import Json
 from gradfix.bot.markdown import fence
 
 API = "https://api.github.com"
 HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
 
 
-class GitHub:
-    """``owner/name`` on GitHub."""
+class GitHub(Repository):
+    """``owner/name`` on GitHub.
 
-    user = "x-access-token"
-
-    def __init__(self, http: Http, repository: str, git_url: str, *, fork: bool = False) -> None:
-        """``git_url`` is the server without the repository: ``https://github.com``."""
-        self._http = http
-        self._repository = repository
-        self._git_url = git_url.rstrip("/")
-        self._fork = fork
-        self._home = "" if fork else repository
-
-    def default_branch(self) -> str:
-        return str(self._http.get(f"/repos/{self._repository}")["default_branch"])
-
-    def clone_url(self) -> str:
-        return f"{self._git_url}/{self._repository}.git"
-
-    def push_url(self) -> str:
-        return f"{self._git_url}/{self._pushed_to()}.git"
-
-    def _pushed_to(self) -> str:
-        """The full name of the repository that holds our branches."""
-        if not self._home:
-            owner = self._http.get("/user")["login"]
-            mine = f"{owner}/{self._repository.rsplit('/', 1)[1]}"
-            self._home = self._existing_fork(mine) or self._new_fork(mine)
-        return self._home
-
-    def _existing_fork(self, name: str) -> str | None:
-        try:
-            found = self._http.get(f"/repos/{name}")
-        except Missing:
-            return None
-        parent = found.get("parent") or {}
-        same = parent.get("full_name", "").lower() == self._repository.lower()
-        return str(found["full_name"]) if found.get("fork") and same else None
-
-    def _new_fork(self, name: str) -> str:
-        # A fork that is there already is what GitHub answers with, so nothing is created twice.
-        try:
-            return str(self._http.post(f"/repos/{self._repository}/forks", {})["full_name"])
-        except AnswerLost as error:
-            found = self._existing_fork(name)
-            if found is None:
-                raise Unreachable(str(error)) from None
-            return found
+    A fork that is there already is what it answers with, so nothing is created twice.
+    """
 
     def pull_requests(self, branch: str | None = None) -> list[PullRequest]:
         parameters = {"state": "open"}
