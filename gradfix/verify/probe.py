@@ -294,12 +294,19 @@ class Recorder:
         """Whether a frame's file is the user's own code."""
         known = self.projects.get(filename)
         if known is None:
-            path = os.path.abspath(filename)
-            installed = path.startswith((os.path.join(sys.prefix, ""), HERE)) or "site-packages" in path
-            known = self.projects[filename] = (
-                filename[:1] != "<" and path.startswith(self.root) and not installed
-            )
+            known = self.projects[filename] = self.own(filename)
         return known
+
+    def own(self, filename: str) -> bool:
+        """Whether a file lies in the project and is not installed there."""
+        if filename[:1] == "<":  # Made at run time, or a part of the interpreter.
+            return False
+        try:
+            path = os.path.abspath(filename)
+        except OSError:  # A relative name, and the working folder is out of reach.
+            return False
+        installed = path.startswith((os.path.join(sys.prefix, ""), HERE)) or "site-packages" in path
+        return path.startswith(self.root) and not installed
 
     def place(self, frames: list[tuple[types.FrameType, int, int]]) -> dict[str, Any]:
         """Where in the user's code something happens, from frames given innermost first.

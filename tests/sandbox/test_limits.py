@@ -135,7 +135,9 @@ TOO_MUCH: dict[str, tuple[str, dict[str, int], str]] = {
         "it wrote more than 8 MiB",
     ),
     "folders that cannot be looked into": (
-        "for number in range(600):\n    os.mkdir('deeper-and-deeper'); os.chdir('deeper-and-deeper')\n"
+        # In C, for Python's own functions are not let into a folder whose name is too long to tell.
+        "libc, name = ctypes.CDLL(None), b'deeper-and-deeper'\n"
+        "for number in range(600): libc.mkdir(name, 0o700); libc.chdir(name)\n"
         "time.sleep(6)",
         {},
         "it made folders that cannot be looked into",
@@ -158,6 +160,13 @@ def test_too_much_ends_the_run(name: str, attack: Attack) -> None:
     if name != "folders that cannot be looked into":
         enough = grew(code, attack, files=5000, disk=1 << 30, memory=2 << 30)
         assert enough.ending == "finished" and "made" in enough.output, enough
+
+
+def test_a_program_may_lose_its_folder(attack: Attack) -> None:
+    """Its own error is told, at its line, and the rest of it is recorded."""
+    lost = attack(here(), "os.mkdir('f'); os.chdir('f'); os.rmdir('../f')\nos.mkdir('g')", apart=False)
+    assert lost.ending == "error" and lost.uncaught is not None, lost.output
+    assert lost.uncaught.type == "FileNotFoundError" and lost.uncaught.place.line
 
 
 def test_one_file_and_one_process_s_memory_are_bounded(attack: Attack) -> None:
