@@ -284,7 +284,7 @@ def _resolved(
     All codemods are asked, selected or not: a fix may not trade one mistake for another. Nor may it
     leave a network without the gradient that it was to learn from. A ``preview`` is not for writing.
     """
-    from gradfix.autograd.regression import hopeless, worse
+    from gradfix.autograd.regression import worse
 
     before = analysis.source
     text = spliced(before.text, before.tree, fix.edits) if preview else None
@@ -302,13 +302,12 @@ def _resolved(
         return None
     program = _model(parsed)
     repairs = fix.effect is Effect.REPAIRS and fix.claim.raises is not None
-    if isinstance(program, Problem) or hopeless(analysis.program, program, repairs):
+    # The codemods come last: they ask for every run that is made on demand, and these for the first bad one.
+    if isinstance(program, Problem) or worse(analysis.program, program, repairs):
         return None
     after = _diagnose(parsed, program, options)
     failed_anew = any(problem not in analysis.problems for problem in after.problems)
-    if failed_anew or not _cleaner(analysis, finding, after):
-        return None
-    return None if worse(analysis.program, program, repairs) else after
+    return None if failed_anew or not _cleaner(analysis, finding, after) else after
 
 
 def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis) -> bool:
@@ -317,7 +316,6 @@ def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis) -> bool:
     A finding is recognised by its code and the text of its line, or, where the fix has changed that
     line, by the place of the line.
     """
-    moved_to = _line_map(before.source.lines, after.source.lines)
     pool = [finding for finding in before.findings if finding != fixed]
     changed: list[Finding] = []
     for finding in after.findings:
@@ -326,6 +324,7 @@ def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis) -> bool:
             changed.append(finding)
         else:
             pool.remove(known)
+    moved_to = _line_map(before.source.lines, after.source.lines) if changed else {}
     for finding in changed:
         known = next(
             (

@@ -15,6 +15,7 @@ from functools import lru_cache
 from gradfix.autograd.values import Class, Frame, Instance, Module
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
 
 
@@ -24,9 +25,10 @@ def missing_variable(tree: ast.Module | None, frame: Frame, name: str) -> bool:
     It may be one of the function that runs, or one of the file, ``tree``, if that is run from its top.
     """
     function = frame.function.node if frame.function is not None else None
-    if isinstance(function, FUNCTIONS) and name in _variables(function):
-        return True
-    return tree is not None and name in _variables(tree)
+    scopes: list[Scope] = [function] if isinstance(function, FUNCTIONS) else []
+    if tree is not None:
+        scopes.append(tree)
+    return any(name in _in_branches(scope) and name not in _otherwise_bound(scope) for scope in scopes)
 
 
 def missing_attribute(value: Module | Instance, name: str) -> bool:
@@ -35,21 +37,25 @@ def missing_attribute(value: Module | Instance, name: str) -> bool:
     if cls is None or cls.unknown_bases() or cls.lookup("__getattr__") is not None:
         return False
     bound = [_attributes(c) for c in cls.order()]
-    elsewhere = any(name in always or "setattr" in always for _, always in bound)
-    return any(name in inside for inside, _ in bound) and not elsewhere
+    if any(name in always for _, always in bound) or not any(name in inside for inside, _ in bound):
+        return False
+    names = (node for c in cls.order() for node in ast.walk(c.node) if isinstance(node, ast.Name))
+    return all(node.id != "setattr" for node in names)
 
 
 @lru_cache(maxsize=256)
-def _variables(scope: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> frozenset[str]:
+def _in_branches(scope: Scope) -> set[str]:
+    """The names that are assigned in branches only."""
     inside: set[str] = set()
     always: set[str] = set()
     for target, branch in _targets(scope.body, False):
         if isinstance(target, ast.Name):
             (inside if branch else always).add(target.id)
-    return frozenset(inside - always - _otherwise_bound(scope))
+    return inside - always
 
 
-def _otherwise_bound(scope: ast.AST) -> set[str]:
+@lru_cache(maxsize=256)
+def _otherwise_bound(scope: Scope) -> set[str]:
     """Names that are bound by anything but an assignment."""
     found: set[str] = set()
     for node in ast.walk(scope):
@@ -76,7 +82,7 @@ def _otherwise_bound(scope: ast.AST) -> set[str]:
 def _attributes(cls: Class) -> tuple[frozenset[str], frozenset[str]]:
     """The attributes of ``self`` that methods of a class set: in branches, and otherwise."""
     inside: set[str] = set()
-    always: set[str] = {s.id for s in ast.walk(cls.node) if isinstance(s, ast.Name) and s.id == "setattr"}
+    always: set[str] = set()
     for method in cls.node.body:
         if not isinstance(method, FUNCTIONS):
             always |= {n.id for n in ast.walk(method) if isinstance(n, ast.Name)}
