@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -137,9 +137,13 @@ def _load(paths: Sequence[str], options: Options) -> _Loading:
 def check(paths: Sequence[str], options: Options) -> Report:
     """The findings in ``paths``, each with the fix that ``apply`` would choose for it."""
     loading = _load(paths, options)
-    reports = for_each(lambda file: _look(file, options, with_fixes=True), loading.files, _lost)
+    reports = _each_file(lambda file: _look(file, options, with_fixes=True), loading)
     told = tuple(report for report in reports if report.findings or report.problems or report.messages)
     return Report(told, loading.problems, loading.checked, loading.empty)
+
+
+def _each_file(look: Callable[[_Loaded], FileReport], loading: _Loading) -> list[FileReport]:
+    return for_each(look, loading.files, _lost, weight=lambda file: len(file.data))
 
 
 def _lost(file: _Loaded) -> FileReport:
@@ -362,7 +366,7 @@ def _line_map(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
 def plan(paths: Sequence[str], options: Options) -> Plan:
     """What is to be written for ``paths``: for every file the fixes that hold. Nothing is written here."""
     loading = _load(paths, options)
-    reports = for_each(lambda file: _look(file, options, with_fixes=False), loading.files, _lost)
+    reports = _each_file(lambda file: _look(file, options, with_fixes=False), loading)
     told = [
         (file, report)
         for file, report in zip(loading.files, reports)

@@ -1008,7 +1008,7 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
         at = at.parent
     value = calls.starred(run, name)
     if value is None:
-        value = External(f"builtins.{name}") if name in calls.BUILTINS else Opaque(name)
+        value = calls.member("builtins", name) if name in calls.BUILTINS else Opaque(name)
     if isinstance(value, Opaque):
         if run.scenario.other and unbound.missing_variable(run.tree, frame, name):
             raise calls.Stopped
