@@ -60,7 +60,7 @@ class Relevance:
             moves += [at for at in self._mentions("grad") if text[at - 1] == "." and at]
             self.direct = self._spread(self._lines(moves))
 
-    def _collect(self, body: list[ast.stmt], cls: ast.ClassDef | None) -> None:
+    def _collect(self, body: Iterable[ast.stmt], cls: ast.ClassDef | None) -> None:
         for statement in body:
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 self.functions.append(statement)
@@ -70,12 +70,7 @@ class Relevance:
             elif isinstance(statement, ast.ClassDef):
                 self._collect(statement.body, statement)
             else:
-                for field in ("body", "orelse", "finalbody"):
-                    inner = getattr(statement, field, None)
-                    if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
-                        self._collect(inner, cls)
-                for handler in getattr(statement, "handlers", ()):
-                    self._collect(handler.body, cls)
+                self._collect(suites(statement), cls)
 
     def _mentions(self, name: str) -> Iterator[int]:
         """Where ``name`` stands in the text.
@@ -233,6 +228,14 @@ class Relevance:
             some = "yield" in self._text or definition.lineno <= 0  # type: ignore[attr-defined]
             known = self._generators[definition] = some and _yields(getattr(definition, "body", []))
         return known
+
+
+def suites(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """The statements of the suites of a compound statement."""
+    for suite in ("body", "orelse", "finalbody"):
+        yield from getattr(statement, suite, ())
+    for clause in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield from clause.body
 
 
 def _variable(path: str) -> str:

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from gradfix.autograd import calls
 from gradfix.autograd.interpreter import Deferred, OutOfFuel, Run, Scenario, carried, named
-from gradfix.autograd.relevance import Definition, Relevance
+from gradfix.autograd.relevance import Definition, Relevance, suites
 from gradfix.autograd.values import (
     Class,
     Frame,
@@ -441,16 +441,8 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
         elif not isinstance(target, (ast.Attribute, ast.Subscript)):
             names = (node for node in ast.walk(target) if isinstance(node, ast.Name))
             yield from (name.id for name in names if not isinstance(name.ctx, ast.Load))
-    for inner in statements_below(statement):
+    for inner in suites(statement):
         yield from _binds(inner)
-
-
-def statements_below(statement: ast.stmt) -> Iterator[ast.stmt]:
-    """The statements of the suites of a compound statement."""
-    for suite in ("body", "orelse", "finalbody"):
-        yield from getattr(statement, suite, ())
-    for clause in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-        yield from clause.body
 
 
 def run_entry(run: Run, surroundings: Surroundings, definition: Definition) -> None:

@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
+from gradfix.autograd.relevance import suites
 from gradfix.autograd.values import Class, Frame, Instance, Module
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -58,24 +59,33 @@ def _in_branches(scope: Scope) -> set[str]:
 def _otherwise_bound(scope: Scope) -> set[str]:
     """Names that are bound by anything but an assignment."""
     found: set[str] = set()
-    for node in ast.walk(scope):
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            found.add(node.name)
-        elif isinstance(node, ast.alias):
-            found.add((node.asname or node.name).split(".")[0])
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
-        elif isinstance(node, (ast.Global, ast.Nonlocal)):
-            found.update(node.names)
-        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
-            found |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
-        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-            found |= {n.id for n in ast.walk(node.optional_vars) if isinstance(n, ast.Name)}
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            found.add(node.name)
-        elif isinstance(node, (ast.NamedExpr, ast.Match, ast.AugAssign)):
-            found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    waiting: list[ast.stmt] = list(scope.body)
+    while waiting:
+        statement = waiting.pop()
+        waiting += suites(statement)
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                found.add(statement.name)
+            case ast.Import() | ast.ImportFrom():
+                found |= {(alias.asname or alias.name).split(".")[0] for alias in statement.names}
+            case ast.Global() | ast.Nonlocal():
+                found.update(statement.names)
+            case ast.For() | ast.AsyncFor():
+                found |= _names(statement.target)
+            case ast.With() | ast.AsyncWith():
+                for item in statement.items:
+                    found |= _names(item.optional_vars)
+            case ast.Try() | ast.TryStar():
+                found |= {handler.name for handler in statement.handlers if handler.name}
+            case ast.Match() | ast.AugAssign():
+                found |= _names(statement)
+            case ast.If() | ast.While():
+                found |= {n.target.id for n in ast.walk(statement.test) if isinstance(n, ast.NamedExpr)}
     return found
+
+
+def _names(node: ast.AST | None) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node is not None else set()
 
 
 @lru_cache(maxsize=256)
@@ -106,9 +116,4 @@ def _targets(block: list[ast.stmt], branch: bool) -> Iterator[tuple[ast.expr, bo
                 for node in ast.walk(target):
                     if isinstance(node, (ast.Name, ast.Attribute)):
                         yield node, branch
-        for name in ("body", "orelse", "finalbody"):
-            inner = getattr(statement, name, None)
-            if isinstance(inner, list):
-                yield from _targets(inner, branch or isinstance(statement, ast.If))
-        for handler in getattr(statement, "handlers", ()):
-            yield from _targets(handler.body, branch)
+        yield from _targets(list(suites(statement)), branch or isinstance(statement, ast.If))
