@@ -26,6 +26,7 @@ CALLED = re.compile(r"\s*\(")
 ACCESS = re.compile(r"[.\[]")
 ASSIGNED = re.compile(r"\s*=(?!=)")
 
+LOOPS = (ast.For, ast.While, ast.AsyncFor)
 _Value = TypeVar("_Value")
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
@@ -42,6 +43,8 @@ class Relevance:
         self.functions: list[Definition] = []
         self.classes: dict[Definition, ast.ClassDef] = {}
         self._generators: dict[ast.AST, bool] = {}
+        self._inner: dict[ast.AST, list[ast.stmt]] = {}
+        """The relevant loops in a loop, as long as no module is joined."""
         self._lines_with: dict[str, list[int]] = {}
         """The lines on which the names stand that were asked for."""
         self._collect(tree.body, None)
@@ -140,12 +143,14 @@ class Relevance:
         if path in self._joined:
             return
         self._joined.add(path)
+        self._inner.clear()
         self.direct = sorted({*self.direct, *other.direct})
         self.backwards = sorted({*self.backwards, *other.backwards})
         self.graph = sorted({*self.graph, *other.graph})
 
     def mention(self, name: str, definition: ast.AST) -> None:
         """Make the lines relevant that mention an imported function which is."""
+        self._inner.clear()
         for lines in ("direct", "backwards"):
             known: list[int] = getattr(self, lines)
             if _within(definition, known):
@@ -166,15 +171,16 @@ class Relevance:
 
     def nests(self, loop: ast.For | ast.While | ast.AsyncFor, but: Container[ast.AST]) -> bool:
         """Whether a loop holds another relevant loop, ``but`` those."""
-        work: list[ast.stmt] = list(loop.body)
-        while work:
-            statement = work.pop()
-            inner = isinstance(statement, (ast.For, ast.While, ast.AsyncFor)) and statement not in but
-            if inner and self.differentiates(statement):
-                return True
-            for field in ("body", "orelse", "finalbody"):
-                work += getattr(statement, field, ())
-        return False
+        inner = self._inner.get(loop)
+        if inner is None:
+            inner = self._inner[loop] = []
+            work: list[ast.stmt] = list(loop.body)
+            while work:
+                statement = work.pop()
+                if isinstance(statement, LOOPS) and self.differentiates(statement):
+                    inner.append(statement)
+                work += suites(statement)
+        return any(other not in but for other in inner)
 
     def mentioned(self, names: list[str]) -> set[str]:
         """Those names that occur in the file other than in their own definition."""
@@ -200,7 +206,7 @@ class Relevance:
         A second pass of such a loop (over epochs) shows nothing that the inner loop's passes do not.
         """
         for statement in loop.body:
-            inner = isinstance(statement, (ast.For, ast.While, ast.AsyncFor))
+            inner = isinstance(statement, LOOPS)
             if not inner and (self.touches(statement) or self.shapes(statement)):
                 return False
         return True
