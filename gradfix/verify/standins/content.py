@@ -35,6 +35,7 @@ INDEX = re.compile(
     r"idx|index|indices|token|\bids?\b|_ids?\b|word|vocab|seq|length|count|src|tgt|edge|user|item|caption|bound",
     re.I,
 )
+SQUARE = re.compile(r"adj|laplacian|\bcov", re.I)
 MAPPING = frozenset(("keys", "items", "values", "get", "pop", "update", "setdefault"))
 TEXT = frozenset(
     "split strip rstrip lstrip lower upper encode decode replace startswith endswith join splitlines title "
@@ -51,6 +52,9 @@ class Book:
         self.dims: dict[str, list[int]] = {}
         """The sizes of what was made, by place; the latest last."""
         self.kinds: dict[str, str] = {}
+        self.styles: dict[str, str] = {}
+        self.collated: list[str] = []
+        """The places whose elements were put together into batches."""
         self.primes = iter(PRIMES * 20)
 
     def planned(self, place: str, what: str) -> Any:
@@ -61,14 +65,25 @@ class Book:
         """The sizes of the array at a place, with ``count`` dimensions if that is known."""
         known = self.planned(place, "dims") or self.dims.get(place)
         if known is None:
-            flat = LABEL.search(last(place)) is not None
-            known = [SAMPLES] if flat or count == 1 else [SAMPLES, next(self.primes)]
+            known = [] if one_sample(place) else [SAMPLES]
+            if SQUARE.search(last(place)):
+                known = [next(self.primes)]
+                known *= 2
+            elif not LABEL.search(last(place)) and (count is None or count > len(known)):
+                known.append(next(self.primes))
         known = list(known)
         while count is not None and len(known) < count:
             known.append(next(self.primes))
         self.dims.pop(place, None)
         self.dims[place] = known
         return list(known)
+
+    def style(self, name: str) -> str:
+        """What the lines of an absent file of text hold; files that are numbered are alike."""
+        name = re.sub(r"\d+", "*", name)
+        self.styles.pop(name, None)
+        self.styles[name] = str(self.planned(name, "style") or "common words")
+        return self.styles[name]
 
     def kind(self, place: str) -> str:
         """``float`` or ``int``."""
@@ -82,6 +97,11 @@ class Book:
 
 book = Book("")
 """Of this process's run."""
+
+
+def one_sample(place: str) -> bool:
+    """Whether a place lies within one of several samples that are alike."""
+    return "[*]" in place
 
 
 def last(place: str) -> str:
@@ -151,6 +171,9 @@ class Content:
         if self._dims is not None and len(self._dims) == 1:
             return self._settled()[number]
         rest = None if self._dims is None else self._dims[1:]
+        fields = book.planned(self._place, "fields")
+        if fields:
+            return tuple(self._part("[*][" + str(i) + "]", self._number * 1000 + number) for i in range(fields))
         return self._part("[*]", self._number * 1000 + number, rest)
 
     def _text(self) -> str:
@@ -175,13 +198,10 @@ class Content:
         place = self._place
         if self._dims is not None:
             dims = self._dims
-        elif place.endswith("[*]") and book.planned(place, "dims") is None and place not in book.dims:
-            above = book.sizes(place[:-3], None if count is None else count + 1)
-            dims = above[1:]
+        elif place.endswith("[*]"):
+            dims = book.sizes(place[:-3], None if count is None else count + 1)[1:]
         else:
             dims = book.sizes(place, count)
-            if place.endswith("[*]") and book.planned(place, "dims") is None and count is None:
-                dims = dims[1:] if len(dims) > 1 and dims[0] == SAMPLES else dims
         kind = book.kind(place)
         generator = context.run().generator("content", place, self._number)
         if kind == "int":
@@ -335,7 +355,8 @@ class Content:
         if count is not None and self._array is None:
             if self._dims is not None:
                 return iter([self._element(i) for i in range(count)])
-            return iter([self._part("[" + str(i) + "]") for i in range(count)])
+            names = unpacked_names(sys._getframe(1), count)
+            return iter([self._part("[" + name + "]") for name in names])
         if self._array is not None:
             return iter(self._array)
         return iter([self._element(i) for i in range(self._length())])
@@ -476,6 +497,22 @@ def asked_dimensions(frame: types.FrameType) -> int | None:
     return None
 
 
+def unpacked_names(frame: types.FrameType, count: int) -> list[str]:
+    """What a frame calls the ``count`` values into which it unpacks one: names as keys, else numbers."""
+    found: list[str] = []
+    for index in range(3 * count):
+        after = context.following(frame, index + 1)
+        if after is None or len(found) == count:
+            break
+        if after.opname.startswith("STORE_") and isinstance(after.argval, str):
+            found.append(repr(after.argval))
+        elif after.opname.startswith("STORE_") and isinstance(after.argval, tuple):
+            found.extend(repr(one) for one in after.argval)
+        elif not after.opname.startswith("LOAD_"):
+            break
+    return found if len(set(found)) == count else [str(one) for one in range(count)]
+
+
 def constant_index(frame: types.FrameType) -> bool:
     """Whether a frame is indexing with a number that stands in its text."""
     before = context.following(frame, -1)
@@ -520,6 +557,8 @@ def convert_contents() -> None:
         return
 
     def together(batch: Any, *, collate_fn_map: Any = None) -> Any:
+        if batch[0]._place.endswith("[*]"):
+            book.collated.append(batch[0]._place[:-3])
         return torch.stack([one._tensor() for one in batch])
 
     collate.default_collate_fn_map[Content] = together
@@ -557,17 +596,18 @@ WRONG_RIGHT = (
     r"shapes \((?:\d+,\s*)*(?P<right>\d+),?\) \((?:\d+,\s*)*(?P<wrong>\d+),?\)",
     r"expected tensor \[(?P<right>\d+)\] and src \[(?P<wrong>\d+)\]",
     r"input batch_size \((?P<right>\d+)\) to match target batch_size \((?P<wrong>\d+)\)",
-    r"target size \(torch\.Size\(\[(?:\d+, )*(?P<wrong>\d+)\]\)\).*input size \(torch\.Size\(\[(?:\d+, )*(?P<right>\d+)\]\)\)",
+    r"[Tt]arget size \(torch\.Size\(\[(?:\d+, )*(?P<wrong>\d+)\]\)\).*"
+    r"input size \(torch\.Size\(\[(?:\d+, )*(?P<right>\d+)\]\)\)",
 )
 """Messages that name a size that was met, and the one that was wanted."""
 
 
 def advise(error: BaseException) -> str | None:
     """A plan by which the run might get further than this error, ``None`` if nothing suggests one."""
-    if not book.dims:
+    if not book.dims and not book.styles:
         return None
     message = str(error)
-    change = sizes(message) or dimensions(message) or arrangement(message) or kinds(message)
+    change = sizes(message) or columns(message) or dimensions(message) or arrangement(message) or kinds(message)
     if change is None:
         return None
     place, what, value = change
@@ -593,8 +633,13 @@ def sizes(message: str) -> tuple[str, str, Any] | None:
                 return change
     found = re.search(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ with size (\d+)", message)
     if found:
-        return resized(int(found[2]), int(found[1]) + 1)
+        return resized(int(found[2]), max(int(found[1]) + 1, 2 * int(found[2])))
     return None
+
+
+def leading(place: str) -> list[int]:
+    """The sizes before those of one sample."""
+    return [] if one_sample(place) else book.dims[place][:1]
 
 
 def located(size: int) -> tuple[str, int] | None:
@@ -617,10 +662,10 @@ def resized(wrong: int, right: int) -> tuple[str, str, Any] | None:
                 others = wrong // one
                 if right % others == 0:
                     return place, "dims", [*dims[:index], right // others, *dims[index + 1 :]]
-                inner = math.prod(dims[1:])
+                inner = math.prod(dims[len(leading(place)) :])
                 if inner and wrong % inner == 0 and right % (wrong // inner) == 0:
                     # Flattened: all of it stands in one dimension.
-                    return place, "dims", [dims[0], right // (wrong // inner)]
+                    return place, "dims", [*leading(place), right // (wrong // inner)]
     found = located(wrong)
     if found is not None:
         place, index = found
@@ -635,9 +680,32 @@ def one_more(count: int = 1, size: int | None = None) -> tuple[str, str, Any] | 
         if size is None or size in dims:
             if size is None and book.kinds.get(place) == "int" and LABEL.search(last(place)):
                 continue
-            more = [next(book.primes)] + [32] * (count - 1) if count > 1 else [next(book.primes)]
-            grown = [dims[0], *more, *([32] if count > 1 else dims[1:])]
-            return place, "dims", grown[: len(dims) + count]
+            before = leading(place)
+            inner = dims[len(before) :]
+            sides = [32] * (count + len(inner) - 1) if count > 1 else inner
+            return place, "dims", [*before, next(book.primes), *sides]
+    return None
+
+
+def columns(message: str) -> tuple[str, str, Any] | None:
+    """Another number of values in a row."""
+    found = re.search(r"too many values to unpack \(expected (\d+)", message)
+    if found:
+        if book.collated:
+            return book.collated[-1], "fields", int(found[1])
+        for place, dims in reversed(list(book.dims.items())):
+            if len(dims) > 1 and dims[-1] in PRIMES:
+                return place, "dims", [*dims[:-1], int(found[1])]
+    word = re.search(r"(?:invalid literal for int.*|convert string to float): '([^']*)'", message)
+    styles = [(name, style) for name, style in reversed(list(book.styles.items()))]
+    if word and styles:
+        for name, style in styles:
+            if style == "common words" and word[1].split(" ")[0] in (*media.WORDS, "."):
+                return name, "style", "names and numbers"
+            if style == "names and numbers" and ".png" in word[1]:
+                return name, "style", "numbers"
+        if " " in word[1] or "," not in word[1]:
+            return (styles[0][0], "separator", ",") if styles[0][1] != "common words" else None
     return None
 
 
@@ -668,9 +736,11 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
     if "too many indices for tensor" in message or "Dimension out of range" in message:
         return one_more()
     if "multi-target not supported" in message or "multilabel" in message:
-        for place, dims in reversed(list(book.dims.items())):
-            if len(dims) == 2 and book.kinds.get(place) == "int":
-                return place, "dims", dims[:1]
+        rows = [(place, dims) for place, dims in reversed(list(book.dims.items())) if len(dims) == 2]
+        likely = [one for one in rows if LABEL.search(last(one[0]))]
+        likely += [one for one in rows if book.kinds.get(one[0]) == "int"]
+        for place, dims in likely or [one for one in rows if one[1][1] in PRIMES]:
+            return place, "dims", dims[:1]
     return None
 
 
@@ -701,15 +771,16 @@ def arrangement(message: str) -> tuple[str, str, Any] | None:
 def kinds(message: str) -> tuple[str, str, Any] | None:
     """Numbers of another kind."""
     whole = re.search(
-        r"expected scalar type Long|'indices' to have one of the following scalar types|must be (?:long|Long)|"
-        r"tensors used as indices must be|arrays used as indices must be|one_hot is only applicable|"
-        r"not implemented for '(?:Float|Double)'|list indices must be integers|Expected object of scalar type Long",
+        r"expected scalar type Long|'indices' to have one of the following scalar types|"
+        r"must be (?:long|Long)|tensors used as indices must be|arrays used as indices must be|"
+        r"one_hot is only applicable|not implemented for '(?:Float|Double)'|"
+        r"list indices must be integers|Expected object of scalar type Long",
         message,
     )
     broken = re.search(
         r"scalar type Float but found Long|not implemented for '(?:Long|Int)'|Long and Float|"
-        r"dtype Long but expected Float|expected Float|got Long|can't be cast to the desired output type Long|"
-        r"scalar type Long and Float|same dtype, but got Long",
+        r"dtype Long but expected Float|expected Float|got Long|scalar type Long and Float|"
+        r"can't be cast to the desired output type Long|same dtype, but got Long",
         message,
     )
     if broken:

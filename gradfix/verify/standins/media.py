@@ -97,4 +97,6 @@ def file_of(run: context.Run, kind: str, name: str) -> bytes:
         return sound_file(run, name)
     if kind in PICTURES:
         return picture_file(run, name)
-    return text(run, name).encode()
+    from . import absent
+
+    return absent.text_of(run, name + kind).encode()
