@@ -287,11 +287,15 @@ def _has_torch(executable: str) -> bool:
 
 
 def project_root(path: Path) -> Path:
-    """The project that a script belongs to: the nearest folder above it that says so, else its own."""
-    markers = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
-    for folder in path.absolute().parents:
-        if any((folder / marker).exists() for marker in markers):
-            return folder
+    """The project that a script belongs to: the nearest folder above it that says so, else its own.
+
+    A copy without its version control and without a package still has the project's licence.
+    """
+    projects = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+    for markers in (projects, ("LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING")):
+        for folder in path.absolute().parents:
+            if any((folder / marker).exists() for marker in markers):
+                return folder
     return path.absolute().parent
 
 
