@@ -413,6 +413,8 @@ class RecordEpisodeStatistics(Wrapper):
 
     def _step(self, action: Any) -> Any:
         observation, reward, ended, cut, info = super()._step(action)
+        if getattr(reward, "shape", ()):  # Of several environments: nobody waits for these.
+            return observation, reward, ended, cut, info
         self.length += 1
         self.returned += float(reward)
         if ended or cut:

@@ -190,7 +190,13 @@ def importing(run: context.Run) -> types.FrameType | None:
     return frame if frame is not None and run.owns(frame) else None
 
 
-ALIASES = {"gymnasium": "gym", "gym3": "gym", "roboschool": "gym"}
+ALIASES = {
+    "gymnasium": "gym",
+    "gym3": "gym",
+    "roboschool": "gym",
+    "baselines": "stable_baselines3",
+    "sb3_contrib": "stable_baselines3",
+}
 """Modules whose stand-in is that of another."""
 
 
