@@ -22,7 +22,21 @@ import types
 from collections.abc import MutableMapping
 from typing import Any
 
-from . import absent, arguments, calls, content, context, cuda, files, finder, installed, library, processes, sizes, weights
+from . import (
+    absent,
+    arguments,
+    calls,
+    content,
+    context,
+    cuda,
+    files,
+    finder,
+    installed,
+    library,
+    processes,
+    sizes,
+    weights,
+)
 
 
 class Standins:

@@ -35,7 +35,20 @@ WEIGHTS = re.compile(
     re.I,
 )
 TABLES = (".csv", ".tsv", ".tab")
-STRUCTURED = (".json", ".jsonl", ".pkl", ".pickle", ".p", ".npy", ".npz", ".pt", ".pth", ".mat", ".h5", ".hdf5")
+STRUCTURED = (
+    ".json",
+    ".jsonl",
+    ".pkl",
+    ".pickle",
+    ".p",
+    ".npy",
+    ".npz",
+    ".pt",
+    ".pth",
+    ".mat",
+    ".h5",
+    ".hdf5",
+)
 MARK = b"gradfix: made-up content\n"
 """What a download that did not happen leaves in the file that it is written to."""
 
@@ -271,8 +284,12 @@ def arrays(run: context.Run, numpy: Any) -> None:
             found = content.absent(run, named(file))
             if _name in ("load", "memmap"):
                 return found
-            flat = _name == "fromfile" or (kwargs.get("usecols") is not None and not hasattr(kwargs["usecols"], "__len__"))
-            return table(numpy, found, 1 if flat else None, kwargs.get("dtype", args[0] if args else float), kwargs)
+            flat = _name == "fromfile" or (
+                kwargs.get("usecols") is not None and not hasattr(kwargs["usecols"], "__len__")
+            )
+            return table(
+                numpy, found, 1 if flat else None, kwargs.get("dtype", args[0] if args else float), kwargs
+            )
 
         if isinstance(real, type):
             continue
@@ -360,7 +377,9 @@ def archives(run: context.Run) -> None:
     class ZipFile(real_zip):
         def __new__(cls, file: Any = None, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
             if mode == "r" and is_absent(file):
-                run.used("archive " + os.path.basename(named(file)), "what it held is made up where it is read")
+                run.used(
+                    "archive " + os.path.basename(named(file)), "what it held is made up where it is read"
+                )
                 return AbsentArchive()
             return super().__new__(cls)
 

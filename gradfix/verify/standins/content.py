@@ -53,9 +53,12 @@ class Book:
         """The sizes of what was made, by place; the latest last."""
         self.kinds: dict[str, str] = {}
         self.styles: dict[str, str] = {}
+        self.touched = ""
+        """The place that was looked at last."""
         self.collated: list[str] = []
         """The places whose elements were put together into batches."""
-        self.primes = iter(PRIMES * 20)
+        taken = {one for fields in self.plan.values() for one in fields.get("dims", ())}
+        self.primes = iter([one for one in PRIMES if one not in taken] * 20)
 
     def planned(self, place: str, what: str) -> Any:
         """What the plan says of a place."""
@@ -133,12 +136,7 @@ class Content:
     # -- parts ---------------------------------------------------------------------------
 
     def _part(self, suffix: str, number: int | None = None, dims: Any = None) -> Content:
-        return Content(
-            self._place + suffix,
-            self._number if number is None else number,
-            tensors=self._tensors,
-            dims=dims,
-        )
+        return part(self._place + suffix, self._number if number is None else number, self._tensors, dims)
 
     def _child(self, key: Any) -> Any:
         if self._children is None:
@@ -173,7 +171,9 @@ class Content:
         rest = None if self._dims is None else self._dims[1:]
         fields = book.planned(self._place, "fields")
         if fields:
-            return tuple(self._part("[*][" + str(i) + "]", self._number * 1000 + number) for i in range(fields))
+            return tuple(
+                self._part("[*][" + str(i) + "]", self._number * 1000 + number) for i in range(fields)
+            )
         return self._part("[*]", self._number * 1000 + number, rest)
 
     def _text(self) -> str:
@@ -322,6 +322,8 @@ class Content:
             number = operator.index(key)
         except TypeError:
             return self._child(key)
+        if self._list is None and self._converted(sys._getframe(1)):
+            return self._settled()[number]
         if "[*]" in self._place and self._dims is None and constant_index(sys._getframe(1)):
             return self._part("[" + str(number) + "]")
         return self._element(number)
@@ -362,7 +364,13 @@ class Content:
         return iter([self._element(i) for i in range(self._length())])
 
     def __len__(self) -> int:
+        frame = sys._getframe(1)
+        self._asked = (id(frame), frame.f_lasti)
         return self._length()
+
+    def _converted(self, frame: types.FrameType) -> bool:
+        """Whether the instruction that asked for the length now asks for elements: it converts all."""
+        return self.__dict__.get("_asked") == (id(frame), frame.f_lasti)
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, (str, bytes))
@@ -371,9 +379,6 @@ class Content:
         return True
 
     def __int__(self) -> int:
-        return int(self._scalar())
-
-    def __index__(self) -> int:
         return int(self._scalar())
 
     def __float__(self) -> float:
@@ -402,9 +407,32 @@ class Content:
         array = numpy().asarray(array)
         return array if dtype is None else array.astype(dtype)
 
+
+class Tensors(Content):
+    """A content of tensors, which functions of torch take.
+
+    Others have no ``__torch_function__``: constructors such as ``torch.Tensor`` would then not see the
+    sequence that they are; nor ``__index__``, which they would take for a size.
+    """
+
     @classmethod
     def __torch_function__(cls, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         return function(*known(args), **known(kwargs or {}))
+
+
+class Number(Content):
+    """A content that is known to be one number."""
+
+    def __index__(self) -> int:
+        return int(self._scalar())
+
+
+def part(place: str, number: int = 0, tensors: bool = False, dims: Any = None) -> Content:
+    """The content at a place, of the class that fits what is known of it."""
+    settled = book.planned(place, "dims") if dims is None else dims
+    book.touched = place
+    kind = Number if settled == [] else Tensors if tensors else Content
+    return kind(place, number, tensors=tensors, dims=dims)
 
 
 class Part(Content):
@@ -524,7 +552,7 @@ def absent(run: context.Run, path: Any, *, tensors: bool = False) -> Content:
     name = os.path.basename(os.fspath(path))
     run.used("content of " + name, "values made up as they are used")
     convert_contents()
-    return Content(name, tensors=tensors)
+    return part(name, tensors=tensors)
 
 
 _converting = False
@@ -551,6 +579,7 @@ def convert_contents() -> None:
             return _real(data, *args, **kwargs)
 
         context.replace(torch, name, convert)
+    constructors()
     try:
         from torch.utils.data._utils import collate
     except ImportError:
@@ -561,7 +590,40 @@ def convert_contents() -> None:
             book.collated.append(batch[0]._place[:-3])
         return torch.stack([one._tensor() for one in batch])
 
-    collate.default_collate_fn_map[Content] = together
+    for kind in (Content, Tensors, Number, Part):
+        collate.default_collate_fn_map[kind] = together
+
+
+class Constructor(type):
+    """Stands for a type of tensors (``torch.FloatTensor``) and takes contents as well."""
+
+    real: Any
+    dtype: torch.dtype
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], Content):
+            return torch.as_tensor(args[0]._settled()).to(cls.dtype)
+        if len(args) == 1 and isinstance(args[0], (list, tuple)):
+            args = (plain(args[0]),)
+        return cls.real(*args, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.real)
+
+
+def constructors() -> None:
+    """Let the types of tensors take contents."""
+    for name in ("Float", "Double", "Long", "Int", "Byte", "Bool", "Short", "Half"):
+        real = getattr(torch, name + "Tensor")
+        made = Constructor(name + "Tensor", (), {"real": real, "dtype": real.dtype})
+        for owner in (torch, torch.cuda):
+            setattr(owner, name + "Tensor", made)
+    real_type = torch.Tensor.type
+
+    def kind(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return real_type(self, *(getattr(one, "real", one) for one in args), **kwargs)
+
+    context.replace(torch.Tensor, "type", kind)
 
 
 def plain(values: Any) -> Any:
@@ -604,13 +666,21 @@ WRONG_RIGHT = (
 
 def advise(error: BaseException) -> str | None:
     """A plan by which the run might get further than this error, ``None`` if nothing suggests one."""
-    if not book.dims and not book.styles:
+    if not book.touched and not book.styles:
         return None
     message = str(error)
-    change = sizes(message) or columns(message) or dimensions(message) or arrangement(message) or kinds(message)
+    if "object cannot be interpreted as an integer" in message and book.touched:
+        return planned_with(book.touched, "dims", [])
+    change = (
+        sizes(message) or columns(message) or dimensions(message) or arrangement(message) or kinds(message)
+    )
     if change is None:
         return None
-    place, what, value = change
+    return planned_with(*change)
+
+
+def planned_with(place: str, what: str, value: Any) -> str | None:
+    """The plan of this run with one change, ``None`` if that changes nothing."""
     plan = {name: dict(fields) for name, fields in book.plan.items()}
     for name, dims in book.dims.items():
         plan.setdefault(name, {})["dims"] = dims
@@ -620,15 +690,14 @@ def advise(error: BaseException) -> str | None:
 
 
 def sizes(message: str) -> tuple[str, str, Any] | None:
-    """A size that has to be another."""
-    for pattern in WRONG_RIGHT:
-        found = re.search(pattern, message, re.S)
-        if found:
-            wrong, right = int(found["wrong"]), int(found["right"])
-            lead = re.search(r"expected input\[1, (\d+), ", message)
-            if lead and int(lead[1]) == wrong and located(wrong) is None:
-                return one_more()
-            change = resized(wrong, right)
+    """A size that has to be another: one that nothing has settled before one that an earlier plan has."""
+    lead = re.search(r"expected input\[1, (\d+), .*but got (\d+) channels", message)
+    if lead and lead[1] == lead[2] and located(int(lead[1])) is None:
+        return one_more()
+    pairs = [found for pattern in WRONG_RIGHT if (found := re.search(pattern, message, re.S))]
+    for free in (True, False):
+        for found in pairs:
+            change = resized(int(found["wrong"]), int(found["right"]), free)
             if change is not None:
                 return change
     found = re.search(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ with size (\d+)", message)
@@ -651,8 +720,8 @@ def located(size: int) -> tuple[str, int] | None:
     return None
 
 
-def resized(wrong: int, right: int) -> tuple[str, str, Any] | None:
-    """The change that makes ``right`` of ``wrong``, a made-up size or a multiple of one."""
+def resized(wrong: int, right: int, free: bool = False) -> tuple[str, str, Any] | None:
+    """The change that makes ``right`` of ``wrong``, a made-up size (a ``free`` one only) or a multiple of one."""
     if right < 1:
         return None
     for place, dims in reversed(list(book.dims.items())):
@@ -666,7 +735,7 @@ def resized(wrong: int, right: int) -> tuple[str, str, Any] | None:
                 if inner and wrong % inner == 0 and right % (wrong // inner) == 0:
                     # Flattened: all of it stands in one dimension.
                     return place, "dims", [*leading(place), right // (wrong // inner)]
-    found = located(wrong)
+    found = None if free else located(wrong)
     if found is not None:
         place, index = found
         dims = book.dims[place]
@@ -729,10 +798,12 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
         if found:
             groups = found.groupdict()
             have, wanted = int(groups.get("have") or found[1]), int(groups.get("wanted") or found[2])
-            for place, dims in reversed(list(book.dims.items())):
-                if len(dims) in (have, have + 1) and wanted > have:
-                    more = [next(book.primes) for _ in range(wanted - have)]
-                    return place, "dims", [*dims, *more]
+            latest = list(reversed(list(book.dims.items())))
+            fitting = [one for one in latest if len(one[1]) + one_sample(one[0]) == have]
+            fitting += [one for one in latest if len(one[1]) - 1 == have]
+            if wanted > have and fitting:
+                place, dims = fitting[0]
+                return place, "dims", [*dims, *(next(book.primes) for _ in range(wanted - have))]
     if "too many indices for tensor" in message or "Dimension out of range" in message:
         return one_more()
     if "multi-target not supported" in message or "multilabel" in message:

@@ -36,6 +36,8 @@ class Overlay:
         self.layer = os.path.join(run.cwd, ".outside")
         self.stat = os.stat
         self.mkdir = os.makedirs
+        self.made: set[str] = set()
+        """The files of the folders that were made up."""
         self.busy = False
         """While a path is being mapped, what that needs of the functions here is the real thing."""
 
@@ -203,9 +205,14 @@ def looking(run: context.Run, overlay: Overlay) -> None:
             if text is None:
                 return _real(path)
             place = overlay.reading(text)
-            if not overlay.exists(place) and asked_by_user(
-                run, ("os.py", "glob.py", "pathlib.py", "pathlib/", "<frozen os>")
-            ):
+            through = ("os.py", "glob.py", "pathlib.py", "pathlib/", "<frozen os>")
+            if os.path.abspath(place) in overlay.made and asked_by_user(run, through):
+                # Made as a file, and it should have been a folder.
+                kind = os.path.splitext(place)[1]
+                real_remove(place)
+                overlay.made.discard(os.path.abspath(place))
+                make_folder(run, overlay, text, kind)
+            elif not overlay.exists(place) and asked_by_user(run, through):
                 made = make_folder(run, overlay, text)
                 place = text if made is None else made
             return _real(place)
@@ -357,9 +364,13 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
 real_open = open
 
 
-def make_folder(run: context.Run, overlay: Overlay, path: str) -> str | None:
+real_remove = os.remove
+real_link = os.link
+
+
+def make_folder(run: context.Run, overlay: Overlay, path: str, kind: str | None = None) -> str | None:
     """Make a folder of data with a few files in it, of the kind that the script speaks of."""
-    kind = spoken_of(run) or (".txt" if reads_text(run) else None)
+    kind = kind or spoken_of(run) or (".txt" if reads_text(run) else None)
     if kind is None:
         return None
     place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
@@ -367,13 +378,25 @@ def make_folder(run: context.Run, overlay: Overlay, path: str) -> str | None:
     if wants_folders(run):
         folders = [os.path.join(place, "class_" + format(index, "02d")) for index in range(media.FOLDERS)]
     contents = [media.file_of(run, kind, str(index)) for index in range(4)]
+    count = media.FILES
+    if "celeba" in path.lower():
+        # Its readers keep the last two thousand pictures for tests, and look for its table.
+        count += 2000
+        overlay._make(place)
+        with real_open(os.path.join(place, "list_attr_celeba.txt"), "wb") as file:
+            file.write(formats.attributes(run, count, kind))
     for folder in folders:
         overlay._make(folder)
-        for index in range(media.FILES):
-            with real_open(os.path.join(folder, format(index, "03d") + kind), "wb") as file:
-                file.write(contents[index % 4])
+        for index in range(count):
+            name = os.path.join(folder, format(index, "03d") + kind)
+            if index < 4:
+                with real_open(name, "wb") as file:
+                    file.write(contents[index])
+            else:
+                real_link(os.path.join(folder, format(index % 4, "03d") + kind), name)
+            overlay.made.add(name)
     inner = f"{len(folders)} folders of " if len(folders) > 1 else ""
-    run.used("folder " + shown(run, path), f"{inner}{media.FILES} files *{kind}")
+    run.used("folder " + shown(run, path), f"{inner}{count} files *{kind}")
     return place
 
 

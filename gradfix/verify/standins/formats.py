@@ -1,4 +1,4 @@
-"""Files of public data sets in their own formats, known by their names: MNIST's and CIFAR's."""
+"""Files of public data sets in their own formats, known by their names: MNIST's, CIFAR's, CelebA's."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ import torch
 
 from . import context, media, samples
 
+ATTRIBUTES = (
+    "5_o_Clock_Shadow Arched_Eyebrows Attractive Bags_Under_Eyes Bald Bangs Big_Lips Big_Nose Black_Hair "
+    "Blond_Hair Blurry Brown_Hair Bushy_Eyebrows Chubby Double_Chin Eyeglasses Goatee Gray_Hair Heavy_Makeup "
+    "High_Cheekbones Male Mouth_Slightly_Open Mustache Narrow_Eyes No_Beard Oval_Face Pale_Skin Pointy_Nose "
+    "Receding_Hairline Rosy_Cheeks Sideburns Smiling Straight_Hair Wavy_Hair Wearing_Earrings Wearing_Hat "
+    "Wearing_Lipstick Wearing_Necklace Wearing_Necktie Young"
+)
+"""The columns of CelebA's table."""
 SHORT = 6000
 """Samples in a file: a tenth of the real one's."""
 
@@ -22,12 +30,21 @@ def known(run: context.Run, name: str) -> bytes | None:
     if found:
         data = digits(run, found[1], found[2])
         return gzip.compress(data, 1) if found[3] else data
+    if name == "list_attr_celeba.txt":
+        return attributes(run, media.FILES + 2000)
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return None
     if re.fullmatch(r"data_batch_\d|test_batch", name):
         return colours(run, name, 10, "labels")
     return None
+
+
+def attributes(run: context.Run, count: int, kind: str = ".jpg") -> bytes:
+    """CelebA's table: the number of pictures, the names of the attributes, 1 or -1 for each."""
+    drawn = torch.randint(0, 2, (count, 40), generator=run.generator("attributes")) * 2 - 1
+    rows = [f"{i:03d}{kind} " + " ".join(str(one) for one in row) for i, row in enumerate(drawn.tolist())]
+    return "\n".join([str(count), ATTRIBUTES, *rows, ""]).encode()
 
 
 def digits(run: context.Run, part: str, what: str) -> bytes:

@@ -7,7 +7,7 @@ import importlib
 import io
 import sys
 import types
-from typing import Any
+from typing import Any, ClassVar
 
 PY2, PY3, PY34 = False, True, True
 string_types: tuple[type, ...] = (str,)
@@ -69,7 +69,7 @@ def u(text: str) -> str:
 class _Moves(types.ModuleType):
     range = xrange = builtins.range
     zip, map, filter, input, reduce = builtins.zip, builtins.map, builtins.filter, builtins.input, None
-    NAMES = {
+    NAMES: ClassVar[dict[str, str]] = {
         "cPickle": "pickle",
         "urllib": "urllib",
         "urllib_parse": "urllib.parse",

@@ -19,13 +19,22 @@ from . import functional, utils
 from .functional import to_map_style_dataset
 from .utils import get_tokenizer, interleave_keys, ngrams_iterator
 
-__all__ = ["functional", "get_tokenizer", "interleave_keys", "ngrams_iterator", "to_map_style_dataset", "utils"]
+__all__ = [
+    "functional",
+    "get_tokenizer",
+    "interleave_keys",
+    "ngrams_iterator",
+    "to_map_style_dataset",
+    "utils",
+]
 
 
 class RawField:
     """A field that is taken as it is."""
 
-    def __init__(self, preprocessing: Any = None, postprocessing: Any = None, is_target: bool = False) -> None:
+    def __init__(
+        self, preprocessing: Any = None, postprocessing: Any = None, is_target: bool = False
+    ) -> None:
         self.preprocessing, self.postprocessing, self.is_target = preprocessing, postprocessing, is_target
 
     def preprocess(self, value: Any) -> Any:
@@ -252,9 +261,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
 class TabularDataset(Dataset):
     """The rows of a table; of one that is not there, words where a field takes words and else small numbers."""
 
-    def __init__(
-        self, path: str, format: str, fields: Any, skip_header: bool = False, **kwargs: Any
-    ) -> None:
+    def __init__(self, path: str, format: str, fields: Any, skip_header: bool = False, **kwargs: Any) -> None:
         named = isinstance(fields, dict)
         listed = list(fields.values()) if named else list(fields)
         if os.path.exists(path):
@@ -401,7 +408,11 @@ class BPTTIterator(Iterator_):
             for start in range(0, columns - 1, self.bptt_len):
                 length = min(self.bptt_len, columns - start - 1)
                 batch = Batch()
-                batch.batch_size, batch.dataset, batch.fields = self.batch_size, self.dataset, ["text", "target"]
+                batch.batch_size, batch.dataset, batch.fields = (
+                    self.batch_size,
+                    self.dataset,
+                    ["text", "target"],
+                )
                 batch.input_fields, batch.target_fields = ["text"], ["target"]
                 text, target = numbers[start : start + length], numbers[start + 1 : start + 1 + length]
                 if field.batch_first:

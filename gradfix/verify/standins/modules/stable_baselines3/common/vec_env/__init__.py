@@ -68,7 +68,12 @@ class DummyVecEnv(VecEnv):
                 observation = inner_reset(env)
             rows.append((observation, reward, bool(ended or cut), info))
         observations, rewards, over, infos = zip(*rows)
-        return together(list(observations)), numpy.array(rewards, numpy.float32), numpy.array(over), list(infos)
+        return (
+            together(list(observations)),
+            numpy.array(rewards, numpy.float32),
+            numpy.array(over),
+            list(infos),
+        )
 
     def get_attr(self, name: str, indices: Any = None) -> list[Any]:
         """What each one has under a name."""
