@@ -804,6 +804,11 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
             if wanted > have and fitting:
                 place, dims = fitting[0]
                 return place, "dims", [*dims, *(next(book.primes) for _ in range(wanted - have))]
+    if re.search(r"0-d(?:im)? (?:tensor|array)|has no dimensions", message):
+        rows = list(reversed(list(book.dims.items())))
+        for place, dims in rows:
+            if not LABEL.search(last(place)):
+                return place, "dims", [*dims, next(book.primes)]
     if "too many indices for tensor" in message or "Dimension out of range" in message:
         return one_more()
     if "multi-target not supported" in message or "multilabel" in message:

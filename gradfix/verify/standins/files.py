@@ -396,7 +396,7 @@ def make_folder(run: context.Run, overlay: Overlay, path: str, kind: str | None 
                 real_link(os.path.join(folder, format(index % 4, "03d") + kind), name)
             overlay.made.add(name)
     inner = f"{len(folders)} folders of " if len(folders) > 1 else ""
-    run.used("folder " + shown(run, path), f"{inner}{count} files *{kind}")
+    run.used("folder " + alike(shown(run, path)), f"{inner}{count} files *{kind}")
     return place
 
 

@@ -9,7 +9,20 @@ from numpy.linalg import cholesky, det, eig, eigh, inv, norm, pinv, qr, solve, s
 
 from ...inert import others
 
-__all__ = ["block_diag", "cholesky", "det", "eig", "eigh", "inv", "norm", "pinv", "qr", "solve", "sqrtm", "svd"]
+__all__ = [
+    "block_diag",
+    "cholesky",
+    "det",
+    "eig",
+    "eigh",
+    "inv",
+    "norm",
+    "pinv",
+    "qr",
+    "solve",
+    "sqrtm",
+    "svd",
+]
 
 
 def sqrtm(values: Any, disp: bool = True, **kwargs: Any) -> Any:

@@ -40,7 +40,9 @@ class _Normal:
 
     def rvs(self, loc: Any = None, scale: Any = None, size: Any = None, **kwargs: Any) -> Any:
         """Values drawn with numpy's generator."""
-        return numpy.random.normal(self.loc if loc is None else loc, self.scale if scale is None else scale, size)
+        return numpy.random.normal(
+            self.loc if loc is None else loc, self.scale if scale is None else scale, size
+        )
 
 
 norm = _Normal()

@@ -322,7 +322,7 @@ class Batch:
         yield (targets[0] if len(targets) == 1 else tuple(targets)) if targets else None
 
 
-class Iterator_(object):
+class Iterator_:
     """Batches of a data set."""
 
     def __init__(
