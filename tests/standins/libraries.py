@@ -208,7 +208,8 @@ LIBRARIES: dict[str, tuple[str, tuple[str, ...]]] = {
             assert torch.equal(rearrange(x, "b c h w -> b (h w) c"), x.flatten(2).transpose(1, 2))
             assert torch.equal(reduce(x, "b c ... -> b c", "mean"), x.mean((2, 3)))
             assert repeat(x, "b c h w -> b c h (w r)", r=2)[0, 0, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-            assert rearrange(x, "b c (h one) (w two) -> b (one two c) h w", one=2, two=2).shape == (2, 12, 1, 2)
+            apart = rearrange(x, "b c (h one) (w two) -> b (one two c) h w", one=2, two=2)
+            assert apart.shape == (2, 12, 1, 2)
             models = [torch.nn.Sequential(Rearrange("b c h w -> b (c h w)"), torch.nn.Linear(24, 1))]
             def loss():
                 return models[0](x).mean()
@@ -224,7 +225,8 @@ LIBRARIES: dict[str, tuple[str, tuple[str, ...]]] = {
             from skimage import color, io, transform
             picture = imageio.imread("photos/a.png")
             grey = color.rgb2gray(transform.resize(io.imread("photos/a.png"), (8, 6)))
-            assert picture.shape == (256, 256, 3) and grey.shape == (8, 6) and 0 <= grey.min() <= grey.max() <= 1
+            assert picture.shape == (256, 256, 3) and grey.shape == (8, 6)
+            assert 0 <= grey.min() <= grey.max() <= 1
             models = [torch.nn.Linear(6, 1)]
             def loss():
                 return models[0](torch.from_numpy(grey).float()).mean()

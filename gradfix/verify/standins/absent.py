@@ -92,10 +92,10 @@ class AbsentFile(io.StringIO):
         text.part = self.content()
         return text
 
-    def readlines(self, hint: Any = -1) -> list[str]:
+    def readlines(self, hint: Any = -1) -> Any:
         return list(self)
 
-    def readline(self, size: Any = -1) -> str:
+    def readline(self, size: Any = -1) -> Any:
         return self.line()
 
     def __iter__(self) -> Iterator[str]:  # type: ignore[override]
@@ -334,7 +334,8 @@ class AbsentArchive:
 
 def archives(run: context.Run) -> None:
     """``gzip``, ``tarfile``, ``zipfile`` of absent files."""
-    real_gzip, real_open = gzip.GzipFile, gzip.open
+    real_gzip: Any = gzip.GzipFile
+    real_open = gzip.open
 
     def unpacked(path: Any) -> Any:
         name = named(path)
@@ -352,7 +353,7 @@ def archives(run: context.Run) -> None:
             filename = found
         return real_open(filename, *args, **kwargs)
 
-    class GzipFile(real_gzip):
+    class GzipFile(real_gzip):  # type: ignore[misc]
         def __new__(cls, filename: Any = None, mode: Any = None, *args: Any, **kwargs: Any) -> Any:
             source = kwargs.get("fileobj") if filename is None else filename
             if not any(letter in str(mode) for letter in "wax") and is_absent(source):
@@ -362,7 +363,7 @@ def archives(run: context.Run) -> None:
 
     context.replace(gzip, "open", open_gzip)
     gzip.GzipFile = GzipFile  # type: ignore[misc]
-    real_tar = tarfile.open
+    real_tar: Any = tarfile.open
 
     def open_tar(name: Any = None, mode: str = "r", fileobj: Any = None, **kwargs: Any) -> Any:
         source = fileobj if name is None else name
@@ -372,9 +373,9 @@ def archives(run: context.Run) -> None:
         return real_tar(name, mode, fileobj, **kwargs)
 
     tarfile.open = open_tar  # type: ignore[assignment]
-    real_zip = zipfile.ZipFile
+    real_zip: Any = zipfile.ZipFile
 
-    class ZipFile(real_zip):
+    class ZipFile(real_zip):  # type: ignore[misc]
         def __new__(cls, file: Any = None, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
             if mode == "r" and is_absent(file):
                 run.used(

@@ -505,7 +505,7 @@ def known(value: Any) -> Any:
     if isinstance(value, Content):
         return value._tensor()
     if isinstance(value, (list, tuple)) and any(isinstance(one, Content) for one in value):
-        return type(value)(known(one) for one in value)  # type: ignore[call-arg]
+        return type(value)(known(one) for one in value)
     if isinstance(value, tuple):
         return tuple(known(one) for one in value) if type(value) is tuple else value
     if isinstance(value, dict):
@@ -721,7 +721,7 @@ def located(size: int) -> tuple[str, int] | None:
 
 
 def resized(wrong: int, right: int, free: bool = False) -> tuple[str, str, Any] | None:
-    """The change that makes ``right`` of ``wrong``, a made-up size (a ``free`` one only) or a multiple of one."""
+    """The change that makes ``right`` of ``wrong``, a made-up size or a multiple of one; a new one if ``free``."""
     if right < 1:
         return None
     for place, dims in reversed(list(book.dims.items())):

@@ -225,7 +225,7 @@ class Specific(importlib.abc.Loader):
 
 
 class Within(importlib.abc.Loader):
-    """A part of a stand-in that has no module of its own: what it is asked for is looked for in its package."""
+    """A part of a stand-in without a module of its own: what is asked of it is looked for in its package."""
 
     def __init__(self, parent: Any) -> None:
         self.parent = parent

@@ -196,6 +196,14 @@ class InertModule(types.ModuleType):
         return Inert(self.__name__ + "." + name, self._lenient)
 
 
+def library(name: str) -> Any:
+    """A library that a stand-in needs: the real one, else its stand-in."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return importlib.import_module("_gradfix_standins.modules." + name)
+
+
 def others(module: str) -> Callable[[str], Any]:
     """The ``__getattr__`` of a stand-in: its submodules, and inert objects for what it does not know."""
     name = module.partition(".modules.")[2]

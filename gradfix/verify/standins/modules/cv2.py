@@ -129,7 +129,8 @@ def copyMakeBorder(
     """With a border."""
     values = numpy.asarray(values)
     width = [(top, bottom), (left, right), *([(0, 0)] * (values.ndim - 2))]
-    return numpy.pad(values, width, mode={1: "edge", 2: "symmetric", 4: "reflect"}.get(kind, "constant"))
+    ways: dict[int, Any] = {1: "edge", 2: "symmetric", 4: "reflect"}
+    return numpy.pad(values, width, mode=ways.get(kind, "constant"))
 
 
 def GaussianBlur(values: Any, *args: Any, **kwargs: Any) -> Any:

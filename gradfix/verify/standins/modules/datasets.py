@@ -267,7 +267,7 @@ def load_dataset(path: str, name: Any = None, *args: Any, split: Any = None, **k
     short = str(path).rpartition("/")[2].replace("-", "_").lower()
     columns = KNOWN.get(short, KNOWN.get(str(name), ()))
     run().used("data set " + short, f"{4 * content.SAMPLES} made-up rows")
-    parts = {}
+    parts: dict[str, Dataset] = {}
     for part in ("train", "test", "validation"):
         rows: list[Any] = [
             Row(short, 1000 * len(parts) + i, columns or ("text", "label"))

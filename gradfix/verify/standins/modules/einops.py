@@ -86,9 +86,8 @@ def reduced(values: torch.Tensor, axes: list[int], how: Any) -> torch.Tensor:
         for axis in sorted(axes, reverse=True):
             values = values.prod(axis)
         return values
-    found: torch.Tensor = {"mean": torch.mean, "sum": torch.sum, "max": torch.amax, "min": torch.amin}[how](
-        values, axes
-    )
+    ways: dict[str, Any] = {"mean": torch.mean, "sum": torch.sum, "max": torch.amax, "min": torch.amin}
+    found: torch.Tensor = ways[how](values, axes)
     return found
 
 
@@ -127,7 +126,7 @@ def pack(tensors: Any, pattern: str) -> Any:
 def unpack(tensor: torch.Tensor, shapes: Any, pattern: str) -> list[torch.Tensor]:
     """Those that were packed."""
     place = pattern.split().index("*")
-    parts = tensor.split([math.prod(shape) for shape in shapes], place)
+    parts = torch.split(tensor, [math.prod(shape) for shape in shapes], place)
     return [
         one.reshape(*one.shape[:place], *shape, *one.shape[place + 1 :]) for one, shape in zip(parts, shapes)
     ]
@@ -157,6 +156,6 @@ class Reduce(_Layer):
 
 layers = types.ModuleType("einops.layers")
 layers.torch = types.ModuleType("einops.layers.torch")  # type: ignore[attr-defined]
-layers.torch.Rearrange, layers.torch.Reduce = Rearrange, Reduce  # type: ignore[attr-defined]
+layers.torch.Rearrange, layers.torch.Reduce = Rearrange, Reduce
 layers.__path__ = []
-sys.modules["einops.layers"], sys.modules["einops.layers.torch"] = layers, layers.torch  # type: ignore[attr-defined]
+sys.modules["einops.layers"], sys.modules["einops.layers.torch"] = layers, layers.torch

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..inert import library
+
 MISSING = "???"
 
 
@@ -72,9 +74,7 @@ class OmegaConf:
 
     @staticmethod
     def _read(text: str) -> Any:
-        import yaml
-
-        made = wrapped(yaml.safe_load(text) or {})
+        made = wrapped(library("yaml").safe_load(text) or {})
         return resolved(made, made)
 
     @staticmethod

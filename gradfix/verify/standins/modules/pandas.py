@@ -223,12 +223,12 @@ class Series:
 
     def dropna(self, **kwargs: Any) -> Series:
         """Without missing values."""
-        return self[self.notnull().values]
+        return self[self.notnull().values]  # type: ignore[no-any-return]
 
     def sort_values(self, ascending: bool = True, **kwargs: Any) -> Series:
         """In order."""
         order = numpy.argsort(self.values, kind="stable")
-        return self[order if ascending else order[::-1]]
+        return self[order if ascending else order[::-1]]  # type: ignore[no-any-return]
 
     def items(self) -> Iterator[Any]:
         """Labels and values."""
@@ -273,23 +273,23 @@ class Series:
 
     def diff(self, count: int = 1) -> Series:
         """Differences of rows."""
-        return self - self.shift(count)
+        return self._like(self.values - self.shift(count).values)
 
     def pct_change(self, count: int = 1) -> Series:
         """Relative differences of rows."""
-        return self / self.shift(count) - 1
+        return self._like(self.values / self.shift(count).values - 1)
 
     def sample(self, n: Any = None, frac: Any = None, random_state: Any = None, **kwargs: Any) -> Series:
         """Some, drawn at random."""
-        return self[chosen(len(self), n, frac, random_state)]
+        return self[chosen(len(self), n, frac, random_state)]  # type: ignore[no-any-return]
 
     def head(self, count: int = 5) -> Series:
         """The first."""
-        return self[slice(0, count)]
+        return self[slice(0, count)]  # type: ignore[no-any-return]
 
     def tail(self, count: int = 5) -> Series:
         """The last."""
-        return self[slice(max(0, len(self) - count), None)]
+        return self[slice(max(0, len(self) - count), None)]  # type: ignore[no-any-return]
 
     def copy(self, *args: Any) -> Series:
         """Again."""
@@ -303,8 +303,8 @@ class Series:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "values":
+    def __getattr__(self, name: Any) -> Any:
+        if name[:1] == "_" or name == "values":
             raise AttributeError(name)
         if name in self.index:
             return self[name]
@@ -617,7 +617,7 @@ class DataFrame:
             place = [self.index.index(one) for one in rows]
         else:
             place = self.index.index(rows)
-        return self._taken(place, columns if columns is None or isinstance(columns, str) else columns)
+        return self._taken(place, columns)
 
     def _placed(self, key: Any) -> Any:
         rows, columns = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
@@ -698,9 +698,9 @@ class DataFrame:
             target._all()
             target._held = {name: one for name, one in target._held.items() if name not in gone}
             return None if inplace else target
-        gone = labels if index is None else index
-        gone = set(gone) if hasattr(gone, "__iter__") and not isinstance(gone, str) else {gone}
-        return self._rows(numpy.array([one not in gone for one in self.index], bool))
+        wanted = labels if index is None else index
+        rows = set(wanted) if hasattr(wanted, "__iter__") and not isinstance(wanted, str) else {wanted}
+        return self._rows(numpy.array([one not in rows for one in self.index], bool))
 
     def dropna(self, *args: Any, **kwargs: Any) -> Any:
         """Without rows that lack something."""
@@ -807,7 +807,7 @@ class DataFrame:
 
     def append(self, other: Any, ignore_index: bool = False, **kwargs: Any) -> DataFrame:
         """With other rows below."""
-        return concat([self, other if isinstance(other, DataFrame) else DataFrame([dict(other)])])
+        return concat([self, other if isinstance(other, DataFrame) else DataFrame([dict(other)])])  # type: ignore[no-any-return]
 
     def merge(self, other: Any, *args: Any, **kwargs: Any) -> DataFrame:
         """The columns of both, row by row."""
@@ -919,7 +919,7 @@ def read_csv(
     held = (
         source
         if hasattr(source, "read")
-        else open(source, encoding=kwargs.get("encoding") or "utf-8", errors="replace")
+        else open(source, encoding=kwargs.get("encoding") or "utf-8", errors="replace")  # noqa: SIM115
     )
     with held as file:
         text = [line for line in file.read().splitlines() if line.strip()]

@@ -24,8 +24,7 @@ class ProcgenEnv(Made):
     def observe(self) -> Any:
         """A picture of each game."""
         drawn = torch.randint(0, 256, (self.num_envs, 64, 64, 3), generator=self.generator)
-        self.state = {"rgb": array(drawn.to(torch.uint8))}
-        return self.state
+        return {"rgb": array(drawn.to(torch.uint8))}
 
     def _step(self, action: Any) -> Any:
         self.elapsed += 1

@@ -91,7 +91,7 @@ class _Moves(types.ModuleType):
 
 
 moves = _Moves("six.moves")
-moves.reduce = importlib.import_module("functools").reduce  # type: ignore[method-assign]
+moves.reduce = importlib.import_module("functools").reduce
 moves.__path__ = []
 for _name in ("six.moves",):
     sys.modules[_name] = moves

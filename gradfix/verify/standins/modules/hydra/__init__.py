@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from ...context import run
-from ...inert import others
+from ...inert import library, others
 from ..omegaconf import DictConfig, OmegaConf, merged, resolved, wrapped
 from . import core, utils
 
@@ -16,10 +16,8 @@ __all__ = ["compose", "core", "initialize", "initialize_config_dir", "main", "ut
 
 def read(path: str) -> Any:
     """The settings of a file."""
-    import yaml
-
     with open(path, encoding="utf-8") as file:
-        return wrapped(yaml.safe_load(file.read()) or {})
+        return wrapped(library("yaml").safe_load(file.read()) or {})
 
 
 def composed(folder: str, name: str) -> Any:

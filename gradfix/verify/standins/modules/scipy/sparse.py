@@ -15,6 +15,7 @@ class matrix:
     format = "csr"
 
     def __init__(self, values: Any, shape: Any = None, dtype: Any = None) -> None:
+        full: Any
         if isinstance(values, matrix):
             full = values.full
         elif isinstance(values, tuple) and len(values) == 2 and isinstance(values[1], (tuple, list)):
@@ -27,7 +28,7 @@ class matrix:
             full = numpy.zeros(values)
         else:
             full = numpy.atleast_2d(numpy.asarray(values))
-        self.full = full if dtype is None else full.astype(dtype)
+        self.full: Any = full if dtype is None else full.astype(dtype)
 
     @property
     def shape(self) -> Any:

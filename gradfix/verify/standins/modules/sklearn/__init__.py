@@ -1,4 +1,4 @@
-"""sklearn: splitting, scaling, measures and small data sets; its estimators only where their values are shown."""
+"""sklearn: splits, scales, measures and small data sets; its estimators only where their values are shown."""
 
 from ...inert import others
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from ...context import run
-from ...inert import others
+from ...inert import library, others
 
 SHAPES = {
     # Samples, columns, classes (none: a number is predicted).
@@ -57,9 +57,7 @@ def made(name: str, return_X_y: bool = False, as_frame: bool = False, **kwargs: 
     if name == "digits":
         found["images"] = data.reshape(-1, 8, 8)
     if as_frame:
-        import pandas
-
-        found["frame"] = pandas.DataFrame({**dict(zip(names, data.T)), "target": target})
+        found["frame"] = library("pandas").DataFrame({**dict(zip(names, data.T)), "target": target})
     return found
 
 

@@ -79,7 +79,7 @@ class ShuffleSplit(KFold):
         for number in range(self.n_splits):
             seed = self.random_state + number if isinstance(self.random_state, int) else None
             rows = numpy.arange(len(X))
-            yield tuple(train_test_split(rows, test_size=self.test_size, random_state=seed))  # type: ignore[misc]
+            yield tuple(train_test_split(rows, test_size=self.test_size, random_state=seed))
 
 
 StratifiedShuffleSplit = ShuffleSplit

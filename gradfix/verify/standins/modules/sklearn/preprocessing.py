@@ -130,7 +130,7 @@ class OneHotEncoder(OrdinalEncoder):
         return _Full(numpy.concatenate([(one[:, None] == kinds).astype(float) for kinds, one in columns], 1))
 
 
-class _Full(numpy.ndarray):  # type: ignore[type-arg]
+class _Full(numpy.ndarray):
     def __new__(cls, values: Any) -> Any:
         return numpy.asarray(values).view(cls)
 

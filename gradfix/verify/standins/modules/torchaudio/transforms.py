@@ -39,6 +39,7 @@ class Spectrogram(torch.nn.Module):
         self.hop_length = hop_length or self.win_length // 2
         self.power = kwargs.get("power", 2.0)
         self.center = kwargs.get("center", True)
+        self.window: Any
         self.register_buffer("window", torch.hann_window(self.win_length))
 
     def forward(self, waveform: torch.Tensor) -> torch.Tensor:
@@ -64,10 +65,11 @@ class MelScale(torch.nn.Module):
     ) -> None:
         super().__init__()
         top = f_max or sample_rate / 2
+        self.fb: Any
         self.register_buffer("fb", functional.melscale_fbanks(n_stft, f_min, top, n_mels, sample_rate))
 
     def forward(self, spectrum: torch.Tensor) -> torch.Tensor:
-        return (spectrum.transpose(-1, -2) @ self.fb).transpose(-1, -2)
+        return (spectrum.transpose(-1, -2) @ self.fb).transpose(-1, -2)  # type: ignore[no-any-return]
 
 
 class MelSpectrogram(torch.nn.Module):

@@ -259,7 +259,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
 
 class TabularDataset(Dataset):
-    """The rows of a table; of one that is not there, words where a field takes words and else small numbers."""
+    """The rows of a table; of one that is not there, words where a field takes words, else small numbers."""
 
     def __init__(self, path: str, format: str, fields: Any, skip_header: bool = False, **kwargs: Any) -> None:
         named = isinstance(fields, dict)

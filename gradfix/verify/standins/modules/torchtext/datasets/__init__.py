@@ -60,7 +60,7 @@ class Classified(data.Dataset):
         return only(found, split)
 
     @classmethod
-    def splits(cls, text_field: Any, label_field: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def splits(cls, text_field: Any, label_field: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:  # type: ignore[override]
         """A data set for each part."""
         fields = [("text", text_field), ("label", label_field)]
         names = NAMES.get(cls.__name__) or [str(i) for i in range(CLASSES[cls.__name__])]
@@ -105,7 +105,7 @@ class TranslationDataset(data.Dataset):
         return data.interleave_keys(len(one.src), len(one.trg))
 
     @classmethod
-    def splits(cls, exts: Any = (".de", ".en"), fields: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def splits(cls, exts: Any = (".de", ".en"), fields: Any = None, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         """A data set for each part."""
         source, target = fields or (data.Field(), data.Field())
         named = [("src", source), ("trg", target)]
@@ -164,7 +164,7 @@ class SNLI(data.Dataset):
         return data.interleave_keys(len(one.premise), len(one.hypothesis))
 
     @classmethod
-    def splits(cls, text_field: Any, label_field: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def splits(cls, text_field: Any, label_field: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:  # type: ignore[override]
         """A data set for each part."""
         names = ("entailment", "contradiction", "neutral")
         fields = [("premise", text_field), ("hypothesis", text_field), ("label", label_field)]
@@ -183,7 +183,7 @@ class UDPOS(data.Dataset):
     """Sentences with a tag for each word."""
 
     @classmethod
-    def splits(cls, fields: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def splits(cls, fields: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:  # type: ignore[override]
         """A data set for each part."""
         tags = ("NOUN", "VERB", "DET", "ADJ", "PUNCT")
         fields = list(fields)

@@ -1,6 +1,5 @@
 """The older versions under their later name."""
 
-from ..datasets import *  # noqa: F403
-from ..datasets import __dict__ as _all
+from .. import datasets as _now
 
-globals().update({name: value for name, value in _all.items() if not name.startswith("__")})
+globals().update({name: value for name, value in vars(_now).items() if not name.startswith("__")})

@@ -1,6 +1,5 @@
 """The older versions under their later name."""
 
-from ..vocab import *  # noqa: F403
-from ..vocab import __dict__ as _all
+from .. import vocab as _now
 
-globals().update({name: value for name, value in _all.items() if not name.startswith("__")})
+globals().update({name: value for name, value in vars(_now).items() if not name.startswith("__")})
