@@ -29,6 +29,8 @@ SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
 PRIMES = (37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127)
 CLASSES = 2
+SIDE = 32
+"""Height and width of pictures."""
 
 LABEL = re.compile(r"label|target|\by\b|y_|_y\b|class|\bgt\b|answer", re.I)
 INDEX = re.compile(
@@ -75,6 +77,8 @@ class Book:
             elif not LABEL.search(last(place)) and (count is None or count > len(known)):
                 known.append(next(self.primes))
         known = list(known)
+        if count == 4 and len(known) == 2:
+            known += [SIDE, SIDE]
         while count is not None and len(known) < count:
             known.append(next(self.primes))
         self.dims.pop(place, None)
@@ -721,7 +725,7 @@ def located(size: int) -> tuple[str, int] | None:
 
 
 def resized(wrong: int, right: int, free: bool = False) -> tuple[str, str, Any] | None:
-    """The change that makes ``right`` of ``wrong``, a made-up size or a multiple of one; a new one if ``free``."""
+    """The change that makes ``right`` of ``wrong``, made up or a multiple of that; a new one if ``free``."""
     if right < 1:
         return None
     for place, dims in reversed(list(book.dims.items())):
@@ -735,7 +739,7 @@ def resized(wrong: int, right: int, free: bool = False) -> tuple[str, str, Any] 
                 if inner and wrong % inner == 0 and right % (wrong // inner) == 0:
                     # Flattened: all of it stands in one dimension.
                     return place, "dims", [*leading(place), right // (wrong // inner)]
-    found = None if free else located(wrong)
+    found = None if free or wrong < 8 else located(wrong)
     if found is not None:
         place, index = found
         dims = book.dims[place]
@@ -751,7 +755,7 @@ def one_more(count: int = 1, size: int | None = None) -> tuple[str, str, Any] | 
                 continue
             before = leading(place)
             inner = dims[len(before) :]
-            sides = [32] * (count + len(inner) - 1) if count > 1 else inner
+            sides = [SIDE] * (count + len(inner) - 1) if count > 1 else inner
             return place, "dims", [*before, next(book.primes), *sides]
     return None
 
@@ -803,12 +807,16 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
             fitting += [one for one in latest if len(one[1]) - 1 == have]
             if wanted > have and fitting:
                 place, dims = fitting[0]
+                if wanted == 3 and have == 1:  # A picture, whose sides are better equal.
+                    return place, "dims", [*dims[:-1], SIDE, SIDE, next(book.primes)]
                 return place, "dims", [*dims, *(next(book.primes) for _ in range(wanted - have))]
     if re.search(r"0-d(?:im)? (?:tensor|array)|has no dimensions", message):
         rows = list(reversed(list(book.dims.items())))
-        for place, dims in rows:
-            if not LABEL.search(last(place)):
-                return place, "dims", [*dims, next(book.primes)]
+        rows = [one for one in rows if not LABEL.search(last(one[0]))]
+        if rows:
+            # The first of those with the fewest: what training reads comes before what tests do.
+            place, dims = min(reversed(rows), key=lambda one: len(one[1]))
+            return place, "dims", [*dims, next(book.primes)]
     if "too many indices for tensor" in message or "Dimension out of range" in message:
         return one_more()
     if "multi-target not supported" in message or "multilabel" in message:
