@@ -171,7 +171,7 @@ def opened(run: context.Run, path: str, mode: str) -> Any:
     name = os.path.basename(path)
     if SETTINGS.search(name) or name.endswith((".py", ".so", ".cpp", ".cu", ".log", ".lock")) or not name:
         return None
-    if prepared(run):
+    if prepared(run) or os.path.abspath(path).startswith(("/proc/", "/sys/", "/dev/", "/etc/")):
         return None
     kind = os.path.splitext(name.lower())[1]
     if "b" not in mode and kind not in STRUCTURED:

@@ -146,7 +146,7 @@ def opening(run: context.Run, overlay: Overlay) -> None:
         there = overlay.exists(place)
         if there and absent.marked(place):
             return absent.AbsentFile(run, path, "b" in mode)
-        if not there and asked_by_user(run, ("gzip.py", "tarfile.py", "zipfile.py", "fileinput.py")):
+        if not there and asked_by_user(run):
             made = make_file(run, overlay, path)
             if made is None:
                 found = absent.opened(run, path, mode)
@@ -274,26 +274,20 @@ def changing(run: context.Run, overlay: Overlay) -> None:
     context.replace(os, "popen", popen)
 
 
+READERS = ("PIL", "numpy", "torch", "pathlib", "codecs", "gzip.py", "tarfile.py", "zipfile.py", "fileinput.py")
+"""Parts of the names of the files of libraries that open a file because they were told to."""
+
+
 def asked_by_user(run: context.Run, through: tuple[str, ...] = ()) -> bool:
-    """Whether the user's code asks, itself or through the standard functions of ``through``."""
-    frame = sys._getframe(2)
+    """Whether the user's code asks, itself or through functions that do as they are told."""
+    frame: types.FrameType | None = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
-        if (
-            name.startswith(context.HERE)
-            or name.endswith(through or ("\0",))
-            or any(one in name for one in through)
-        ):
-            frame = frame.f_back  # type: ignore[assignment]
-            continue
-        return (
-            run.owns(frame)
-            or "PIL" in name
-            or "numpy" in name
-            or "torch" in name
-            or "pathlib" in name
-            or "codecs" in name
-        )
+        if run.owns(frame):
+            return True
+        if not name.startswith(context.HERE) and not any(one in name for one in (*READERS, *through)):
+            return False
+        frame = frame.f_back
     return False
 
 
