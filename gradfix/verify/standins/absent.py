@@ -311,6 +311,10 @@ def table(numpy: Any, found: Content, count: int | None, kind: Any, kwargs: dict
 class AbsentArchive:
     """An archive that is not there: what it would have put into a folder is made up when it is asked for."""
 
+    def __init__(self, run: context.Run, path: str) -> None:
+        run.archives = True
+        run.used("archive " + os.path.basename(path), "what it held is made up where it is read")
+
     def __enter__(self) -> AbsentArchive:
         return self
 
@@ -368,8 +372,7 @@ def archives(run: context.Run) -> None:
     def open_tar(name: Any = None, mode: str = "r", fileobj: Any = None, **kwargs: Any) -> Any:
         source = fileobj if name is None else name
         if mode.startswith("r") and is_absent(source):
-            run.used("archive " + os.path.basename(named(source)), "what it held is made up where it is read")
-            return AbsentArchive()
+            return AbsentArchive(run, named(source))
         return real_tar(name, mode, fileobj, **kwargs)
 
     tarfile.open = open_tar  # type: ignore[assignment]
@@ -378,10 +381,7 @@ def archives(run: context.Run) -> None:
     class ZipFile(real_zip):  # type: ignore[misc]
         def __new__(cls, file: Any = None, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
             if mode == "r" and is_absent(file):
-                run.used(
-                    "archive " + os.path.basename(named(file)), "what it held is made up where it is read"
-                )
-                return AbsentArchive()
+                return AbsentArchive(run, named(file))
             return super().__new__(cls)
 
     zipfile.ZipFile = ZipFile  # type: ignore[misc]

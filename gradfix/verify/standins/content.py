@@ -748,16 +748,18 @@ def resized(wrong: int, right: int, free: bool = False) -> tuple[str, str, Any] 
 
 
 def one_more(count: int = 1, size: int | None = None) -> tuple[str, str, Any] | None:
-    """The latest array of floating-point numbers, or that with ``size``, with more dimensions."""
-    for place, dims in reversed(list(book.dims.items())):
-        if size is None or size in dims:
-            if size is None and book.kinds.get(place) == "int" and LABEL.search(last(place)):
-                continue
-            before = leading(place)
-            inner = dims[len(before) :]
-            sides = [SIDE] * (count + len(inner) - 1) if count > 1 else inner
-            return place, "dims", [*before, next(book.primes), *sides]
-    return None
+    """More dimensions for the array with ``size`` in it, without a size for the first with the fewest."""
+    places = [place for place, dims in book.dims.items() if size is None or size in dims]
+    if size is None:
+        places = [one for one in places if not LABEL.search(last(one))]
+        places.sort(key=lambda one: len(book.dims[one]))
+    if not places:
+        return None
+    place = places[0] if size is None else places[-1]
+    before = leading(place)
+    inner = book.dims[place][len(before) :]
+    sides = [SIDE] * (count + len(inner) - 1) if count > 1 else inner
+    return place, "dims", [*before, next(book.primes), *sides]
 
 
 def columns(message: str) -> tuple[str, str, Any] | None:
@@ -769,6 +771,9 @@ def columns(message: str) -> tuple[str, str, Any] | None:
         for place, dims in reversed(list(book.dims.items())):
             if len(dims) > 1 and dims[-1] in PRIMES:
                 return place, "dims", [*dims[:-1], int(found[1])]
+        for name, style in reversed(list(book.styles.items())):
+            if style == "common words":
+                return name, "style", "names and numbers"
     word = re.search(r"(?:invalid literal for int.*|convert string to float): '([^']*)'", message)
     styles = [(name, style) for name, style in reversed(list(book.styles.items()))]
     if word and styles:

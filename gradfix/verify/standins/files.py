@@ -230,6 +230,8 @@ def changing(run: context.Run, overlay: Overlay) -> None:
             places = [
                 overlay.writing(text) if (text := plain(path)) is not None else path for path in args[:count]
             ]
+            if name in ("remove", "unlink") and run.archives and not overlay.exists(places[0]):
+                return None  # It would have come out of an archive that is not there.
             return real(*places, *args[count:], **kwargs)
 
         context.replace(os, name, change)
@@ -274,7 +276,17 @@ def changing(run: context.Run, overlay: Overlay) -> None:
     context.replace(os, "popen", popen)
 
 
-READERS = ("PIL", "numpy", "torch", "pathlib", "codecs", "gzip.py", "tarfile.py", "zipfile.py", "fileinput.py")
+READERS = (
+    "PIL",
+    "numpy",
+    "torch",
+    "pathlib",
+    "codecs",
+    "gzip.py",
+    "tarfile.py",
+    "zipfile.py",
+    "fileinput.py",
+)
 """Parts of the names of the files of libraries that open a file because they were told to."""
 
 
