@@ -34,6 +34,7 @@ from gradfix.verify.runner import (
     Runner,
     choose_interpreter,
     obstacle,
+    planned,
 )
 
 
@@ -96,7 +97,8 @@ def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
     reasons = []
     for manner in MANNERS:
         try:
-            (recording,) = runner.run([Job(path, source, limits=limits, manner=manner)])
+            job = planned(runner, Job(path, source, limits=limits, manner=manner))
+            (recording,) = runner.run([job])
         except CannotRun as error:
             return Measured(str(path), 0, 0, manner, time.monotonic() - started, str(error), [])
         why = obstacle(recording)

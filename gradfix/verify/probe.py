@@ -950,6 +950,8 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
             if leaving.code not in (None, 0):
                 recorder.finish("error", recorder.failed(leaving, "script", where(recorder, leaving)))
         except BaseException as error:
+            if standins:
+                standins.failed(error)
             recorder.finish("error", recorder.failed(error, "script", where(recorder, error)))
     recorder.finish("finished")
 

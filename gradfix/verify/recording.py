@@ -249,6 +249,8 @@ class Recording:
     """The end of what the script printed, standard error last."""
     standins: tuple[str, ...] = ()
     """What was missing or reduced, and what the run got in its place."""
+    plan: str = ""
+    """Another plan for made-up content, with which the run might get further (see ``Job.plan``)."""
 
     @cached_property
     def backwards(self) -> tuple[Backward, ...]:
@@ -386,6 +388,9 @@ def _is_backward(call: ast.Call) -> bool:
 
 EVENTS, VALUES, NUMBERS = 64 << 20, 512 << 20, 100_000
 """Bytes of events and of values that are read, and the number of events."""
+
+PLAN = 1 << 16
+"""Characters that a plan may have."""
 
 UNPRINTABLE = re.compile(r"[^\t\n\r -~\xa0-\ud7ff\ue000-\U0010ffff]")
 """What is not printed of a script's texts: escape sequences may rule the terminal that shows them."""
@@ -530,6 +535,7 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
     events: list[Event] = []
     optimizers: list[Optimizer] = []
     standins: list[str] = []
+    plan = ""
     start: dict[str, Any] = {}
     end: dict[str, Any] = {}
     detail = ""
@@ -544,6 +550,8 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
                 standins.append(loader.clean(f"{raw['what']}: {raw['gave']}"))
             case "trouble":
                 detail = loader.clean(raw["message"])
+            case "plan":
+                plan = str(raw["text"]) if len(str(raw["text"])) <= PLAN else ""
             case "end":
                 end = raw
             case _:
@@ -572,6 +580,7 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
         seconds=end.get("seconds", 0.0),
         output=loader.clean(_tail(folder / "stdout.txt") + _tail(folder / "stderr.txt")),
         standins=tuple(standins),
+        plan=plan,
     )
 
 

@@ -93,6 +93,8 @@ class Job:
     """Compute nothing: shapes, hashes and errors only, at any size (see ``dataless.py``)."""
     limits: Limits = Limits()
     manner: Manner = "as it is"
+    plan: str = ""
+    """What is known of the content that is made up for absent files (see ``standins/content.py``)."""
 
     def payload(self, folder: Path) -> dict[str, Any]:
         """The job as the probe reads it."""
@@ -109,6 +111,7 @@ class Job:
             "fake": self.fake,
             "limits": asdict(self.limits),
             "manner": self.manner,
+            "plan": self.plan,
         }
 
 
@@ -284,11 +287,15 @@ def _has_torch(executable: str) -> bool:
 
 
 def project_root(path: Path) -> Path:
-    """The project that a script belongs to: the nearest folder above it that says so, else its own."""
-    markers = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
-    for folder in path.absolute().parents:
-        if any((folder / marker).exists() for marker in markers):
-            return folder
+    """The project that a script belongs to: the nearest folder above it that says so, else its own.
+
+    A copy without its version control and without a package still has the project's licence.
+    """
+    projects = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+    for markers in (projects, ("LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING")):
+        for folder in path.absolute().parents:
+            if any((folder / marker).exists() for marker in markers):
+                return folder
     return path.absolute().parent
 
 
@@ -563,6 +570,23 @@ class Runner:
         return endings
 
 
+TRIES = 8
+"""How often a run is repeated with another plan for the content of absent files."""
+
+
+def planned(runner: Runner, job: Job) -> Job:
+    """``job``, or the same with the plan with which it gets furthest in a few tries.
+
+    A run that stops at content that was made up in a wrong shape says what the shape should have been.
+    """
+    for _ in range(TRIES):
+        (recording,) = runner.run([job])
+        if recording.crash is not None or len(recording.steps) >= 2 or not recording.plan:
+            break
+        job = replace(job, plan=recording.plan)
+    return job
+
+
 LONGEST = 1 << 16
 """Characters in an answer of a server."""
 
@@ -710,6 +734,7 @@ def _verify(
                 attempts = {number: replace(trials[number], manner=manner) for number in waiting}
                 runner.run(attempt.before(attempt.seeds[0]) for attempt in attempts.values())
                 for number, attempt in attempts.items():
+                    attempt = attempt.planned(runner)
                     if manner == "as it is" or not attempt.obstacle(runner, exact=False):
                         trials[number] = attempt
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
@@ -787,6 +812,7 @@ class _Trial:
     seeds: tuple[int, ...]
     limits: Limits
     manner: Manner = "as it is"
+    plan: str = ""
 
     def before(self, seed: int, **how: bool) -> Job:
         return self.job(self.rewrite.before, seed, **how)
@@ -796,7 +822,20 @@ class _Trial:
 
     def job(self, source: str, seed: int, **how: bool) -> Job:
         """A run of one of the texts, in the manner of this trial."""
-        return Job(self.rewrite.path, source, self.args, seed, limits=self.limits, manner=self.manner, **how)
+        return Job(
+            self.rewrite.path,
+            source,
+            self.args,
+            seed,
+            limits=self.limits,
+            manner=self.manner,
+            plan=self.plan,
+            **how,
+        )
+
+    def planned(self, runner: Runner) -> _Trial:
+        """The same with the plan that its original needs."""
+        return replace(self, plan=planned(runner, self.before(self.seeds[0])).plan)
 
     def reference(self, seed: int, **how: bool) -> Job:
         return self.before(seed, keep=True, **how)

@@ -282,14 +282,6 @@ STOPPED: dict[str, tuple[str, str]] = {
         """),
         "instrument_of_nobody is missing and its values are needed at line",
     ),
-    "table": (
-        program("""
-            rows = open("measurements.csv").read().splitlines()
-            def batch():
-                return torch.ones(2, len(rows))
-        """),
-        "needs the file measurements.csv",
-    ),
     "environment": (
         program("""
             import gym

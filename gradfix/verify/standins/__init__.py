@@ -22,7 +22,21 @@ import types
 from collections.abc import MutableMapping
 from typing import Any
 
-from . import arguments, calls, context, cuda, files, finder, installed, library, processes, sizes, weights
+from . import (
+    absent,
+    arguments,
+    calls,
+    content,
+    context,
+    cuda,
+    files,
+    finder,
+    installed,
+    library,
+    processes,
+    sizes,
+    weights,
+)
 
 
 class Standins:
@@ -35,6 +49,12 @@ class Standins:
             sizes.Namespace(run, main.__dict__) if run.small else None
         )
 
+    def failed(self, error: BaseException) -> None:
+        """Say how content that was made up should have looked, if that is why the run failed."""
+        plan = content.advise(error)
+        if plan is not None:
+            self.run.recorder.emit("plan", text=plan)
+
     def after(self) -> None:
         """Do what the script left to do at its end: its processes, and what nobody called."""
         processes.run_waiting()
@@ -45,7 +65,9 @@ def install(recorder: Any, job: dict[str, Any], main: types.ModuleType) -> Stand
     """Put the stand-ins around the run of ``main``, whose recorder is ``recorder``."""
     run = context.Run(recorder, job)
     context.current = run
+    content.book = content.Book(job["plan"])
     files.install(run)
+    absent.install(run)
     arguments.install(run)
     cuda.install(run)
     processes.install(run)

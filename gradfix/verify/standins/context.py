@@ -34,6 +34,8 @@ class Run:
         self.folder = os.path.realpath(job["folder"])
         self.modern_gym = False
         """Whether environments answer as gymnasium's do: a reset gives two values, a step five."""
+        self.archives = False
+        """Whether the script has unpacked an archive that is not there."""
         self._told: set[str] = set()
 
     def used(self, what: str, gave: str) -> None:

@@ -52,8 +52,10 @@ class Finder(importlib.abc.MetaPathFinder):
         if frame is None or self.guarded(frame):
             return None
         if parent is not None:
+            if getattr(parent, "__name__", "").startswith("_gradfix_standins.modules."):
+                return package(fullname, Within(parent))
             return self.beside(fullname, parent)
-        found = self.elsewhere(fullname, known=has(top) or top in LENIENT)
+        found = self.elsewhere(fullname, known=(has(top) and top != "datasets") or top in LENIENT)
         if found is not None:
             return found
         if has(top):
@@ -139,7 +141,7 @@ class Inner(importlib.abc.MetaPathFinder):
             return package(fullname, Inert(parent._lenient))
         ours = getattr(parent, "__name__", "").startswith("_gradfix_standins.modules.")
         if ours and not fullname.startswith("_gradfix_standins."):
-            return package(fullname, Specific() if has(fullname) else Inert(False))
+            return package(fullname, Specific() if has(fullname) else Within(parent))
         return None
 
 
@@ -190,7 +192,13 @@ def importing(run: context.Run) -> types.FrameType | None:
     return frame if frame is not None and run.owns(frame) else None
 
 
-ALIASES = {"gymnasium": "gym", "gym3": "gym", "roboschool": "gym"}
+ALIASES = {
+    "gymnasium": "gym",
+    "gym3": "gym",
+    "roboschool": "gym",
+    "baselines": "stable_baselines3",
+    "sb3_contrib": "stable_baselines3",
+}
 """Modules whose stand-in is that of another."""
 
 
@@ -211,6 +219,27 @@ class Specific(importlib.abc.Loader):
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         return importlib.import_module("_gradfix_standins.modules." + standin(spec.name))
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        pass
+
+
+class Within(importlib.abc.Loader):
+    """A part of a stand-in without a module of its own: what is asked of it is looked for in its package."""
+
+    def __init__(self, parent: Any) -> None:
+        self.parent = parent
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> Any:
+        module = types.ModuleType(spec.name)
+
+        def attribute(name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return getattr(self.parent, name, None) or inert.Inert(spec.name + "." + name)
+
+        module.__dict__["__getattr__"] = attribute
+        return module
 
     def exec_module(self, module: types.ModuleType) -> None:
         pass
