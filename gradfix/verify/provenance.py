@@ -685,6 +685,11 @@ def copied_alike(tensor: torch.Tensor) -> torch.Tensor:
     return memory.as_strided(tensor.shape, tensor.stride(), shift).copy_(tensor.detach())
 
 
+def address_of(tensor: torch.Tensor) -> int:
+    """Where a tensor's elements begin, for one who only reads them."""
+    return _DATA_PTR(tensor)
+
+
 def covers(tensor: torch.Tensor, storage: Any) -> bool:
     """Whether a tensor takes all of its storage, each byte once."""
     if tensor.numel() * tensor.element_size() != storage.nbytes() or tensor.storage_offset():
