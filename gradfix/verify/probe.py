@@ -971,8 +971,10 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
             recorder.provenance.raised = recorder.refused
         stack.enter_context(recorder.provenance)
         try:
-            code = compile(source, path, "exec", dont_inherit=True)
-            exec(code, main.__dict__, standins and standins.namespace)
+            exec(
+                standins.code() if standins else compile(source, path, "exec", dont_inherit=True),
+                main.__dict__,
+            )
             if standins:
                 standins.after()
         except SystemExit as leaving:

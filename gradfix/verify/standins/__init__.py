@@ -19,7 +19,6 @@ from __future__ import annotations
 import builtins
 import sys
 import types
-from collections.abc import MutableMapping
 from typing import Any
 
 from . import arguments, calls, context, cuda, files, finder, installed, library, processes, sizes, weights
@@ -31,9 +30,10 @@ class Standins:
     def __init__(self, run: context.Run, main: types.ModuleType) -> None:
         self.run = run
         self.main = main
-        self.namespace: MutableMapping[str, Any] | None = (
-            sizes.Namespace(run, main.__dict__) if run.small else None
-        )
+
+    def code(self) -> types.CodeType:
+        """The script's compiled text."""
+        return sizes.code_of(self.run, self.run.source, self.run.script)
 
     def after(self) -> None:
         """Do what the script left to do at its end: its processes, and what nobody called."""

@@ -13,7 +13,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from . import context, inert
+from . import context, inert, library
 
 MODULES = os.path.join(context.HERE, "modules")
 
@@ -210,7 +210,12 @@ class Specific(importlib.abc.Loader):
     """Loads a stand-in of ``modules``; the script's name for it is another name of the same module."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        return importlib.import_module("_gradfix_standins.modules." + standin(spec.name))
+        name = "_gradfix_standins.modules." + standin(spec.name)
+        fresh = name not in sys.modules
+        module = importlib.import_module(name)
+        if fresh and spec.name == "yaml":
+            library.change_yaml(module)
+        return module
 
     def exec_module(self, module: types.ModuleType) -> None:
         pass
