@@ -13,7 +13,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from . import context, inert, library
+from . import context, inert, installed
 
 MODULES = os.path.join(context.HERE, "modules")
 
@@ -214,7 +214,7 @@ class Specific(importlib.abc.Loader):
         fresh = name not in sys.modules
         module = importlib.import_module(name)
         if fresh and spec.name == "yaml":
-            library.change_yaml(module)
+            installed.change_yaml(module)
         return module
 
     def exec_module(self, module: types.ModuleType) -> None:
