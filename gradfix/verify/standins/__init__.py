@@ -21,7 +21,7 @@ import sys
 import types
 from typing import Any
 
-from . import arguments, calls, context, cuda, files, finder, installed, library, processes, sizes, weights
+from . import arguments, callers, context, cuda, files, finder, installed, library, processes, sizes, weights
 
 
 class Standins:
@@ -38,7 +38,7 @@ class Standins:
     def after(self) -> None:
         """Do what the script left to do at its end: its processes, and what nobody called."""
         processes.run_waiting()
-        calls.call_what_nobody_called(self.run, self.main)
+        callers.call_what_nobody_called(self.run, self.main)
 
 
 def install(recorder: Any, job: dict[str, Any], main: types.ModuleType) -> Standins:
@@ -55,4 +55,5 @@ def install(recorder: Any, job: dict[str, Any], main: types.ModuleType) -> Stand
     installed.install()
     sys.meta_path.insert(0, finder.Inner())
     sys.meta_path.append(finder.Finder(run))
+    callers.within_package(run, main, run.script, run.source)
     return Standins(run, main)

@@ -79,7 +79,7 @@ def needed(run: context.Run, action: argparse.Action) -> bool:
     """Whether an option that has no value is used as if it always had one."""
     if action.type in (None, str) and action.default is None and DATA.match(action.dest):
         return True
-    return action.dest in used_without_question(run.tree(run.script))
+    return action.dest in used_without_question(run.tree(run.entry))
 
 
 @functools.cache
@@ -160,7 +160,7 @@ def text_for(run: context.Run, name: str, choices: Any = None, kind: Any = None)
 
 def compared_with(run: context.Run, name: str) -> str | None:
     """The first text that the script compares ``args.name`` with."""
-    for node in ast.walk(run.tree(run.script)):
+    for node in ast.walk(run.tree(run.entry)):
         if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == name:
             for other in ast.walk(node.comparators[0]):
                 if isinstance(other, ast.Constant) and isinstance(other.value, str) and other.value:

@@ -30,6 +30,8 @@ class Run:
         self.root: str = job["root"]
         self.script: str = job["path"]
         self.source: str = job["source"]
+        self.entry = self.script
+        """The script that was started: the run's own, or one of the project that imports it."""
         self.cwd: str = os.path.join(os.path.realpath(job["folder"]), "cwd")
         self.folder = os.path.realpath(job["folder"])
         self.modern_gym = False
@@ -42,14 +44,17 @@ class Run:
             self._told.add(what)
             self.recorder.emit("standin", what=what, gave=gave)
 
-    def stop(self, message: str) -> NoReturn:
+    def stop(self, message: str, line: int | None = None) -> NoReturn:
         """End the run on the spot, which no ``except:`` of the script can prevent.
 
-        In a process that the script forked there is nothing to end but that process.
+        It is told of the line that runs, or of ``line`` of the script. In a process that the script
+        forked there is nothing to end but that process.
         """
         error = NeedsValues(message)
         if os.getpid() == self.recorder.pid:
-            self.recorder.finish("error", self.recorder.failed(error, "script", self.recorder.here()))
+            place = {"script": [line, None, None, None], "inner": None, "tensor": False}
+            at = self.recorder.here() if line is None else place
+            self.recorder.finish("error", self.recorder.failed(error, "script", at))
         raise error
 
     def generator(self, *about: object) -> torch.Generator:

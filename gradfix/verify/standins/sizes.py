@@ -16,6 +16,7 @@ import ast
 import builtins
 import importlib.machinery
 import json
+import os
 import re
 import types
 from typing import Any
@@ -250,32 +251,41 @@ def install(run: context.Run) -> None:
         real(self, *args, **kwargs)
 
     context.replace(data.DataLoader, "__init__", init)
+    own_code(run)
     if run.small:
-        small_code(run)
+        settings(run)
         short_loops(run)
 
 
-def small_code(run: context.Run) -> None:
-    """Reduce what is written in the project's own code and in its files of settings."""
+def own_code(run: context.Run) -> None:
+    """Compile the project's code here; who imports the run's script gets the text under test."""
 
     def reduce(what: str, limit: int, value: Any) -> Any:
         return at_most(run, what, limit, value)
 
     setattr(builtins, HOOK, reduce)
     loader = importlib.machinery.SourceFileLoader
-    real_code, real_json = loader.get_code, json.load
+    real_code = loader.get_code
 
     def get_code(self: Any, fullname: str) -> Any:
-        path = self.get_filename(fullname)
-        if run.recorder.in_project(path):
+        path = os.path.abspath(self.get_filename(fullname))
+        if path == run.script:
+            return code_of(run, run.source, path)
+        if run.small and run.recorder.in_project(path):
             return code_of(run, self.get_data(path), path)
         return real_code(self, fullname)
+
+    context.replace(loader, "get_code", get_code)
+
+
+def settings(run: context.Run) -> None:
+    """Reduce what is read from files of settings."""
+    real_json = json.load
 
     def load(file: Any, *args: Any, **kwargs: Any) -> Any:
         found = real_json(file, *args, **kwargs)
         return reduced_settings(run, found) if context.caller_of_standins(run) is not None else found
 
-    context.replace(loader, "get_code", get_code)
     context.replace(json, "load", load)
 
 
