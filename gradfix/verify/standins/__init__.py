@@ -32,7 +32,8 @@ class Standins:
         self.main = main
 
     def code(self) -> types.CodeType:
-        """The script's compiled text."""
+        """The script's compiled text; what it needs of the package that it belongs to is there."""
+        callers.within_package(self.run, self.main, self.run.script, self.run.source)
         return sizes.code_of(self.run, self.run.source, self.run.script)
 
     def after(self) -> None:
@@ -55,5 +56,4 @@ def install(recorder: Any, job: dict[str, Any], main: types.ModuleType) -> Stand
     installed.install()
     sys.meta_path.insert(0, finder.Inner())
     sys.meta_path.append(finder.Finder(run))
-    callers.within_package(run, main, run.script, run.source)
     return Standins(run, main)

@@ -26,6 +26,7 @@ OTHER = re.compile(
     r"test|eval|infer|demo|sampl|generat|predict|plot|visual|setup|conftest|export|convert", re.I
 )
 """Scripts that mostly do something else than train."""
+PREPARES = re.compile(r"^sys\.|^warnings|seed|logg|matplotlib|plt\.|set_|append|environ|filter|register")
 USUAL = re.compile(r"main|train|run", re.I)
 
 
@@ -34,45 +35,25 @@ def call_what_nobody_called(run: context.Run, main: types.ModuleType) -> None:
 
     The project's own caller knows best; otherwise the function is called with what its arguments tell.
     """
-    if run.recorder.backwards or run.recorder.errors or not defines_training(run.tree(run.script)):
+    if run.recorder.backwards or run.recorder.errors or not derive.uncalled(run.tree(run.script)):
         return
-    failures: list[BaseException] = []
+    failure: BaseException | None = None
     for entry in entries(run)[:TRIES]:
         run.used("a caller of " + os.path.basename(run.script), os.path.relpath(entry, run.root))
         try:
             run_through(run, entry)
         except (Exception, SystemExit) as error:
-            failures.append(error)
+            if run.recorder.backwards:
+                raise
+            failure = failure or error
         if run.recorder.backwards:
-            # What the first script that trains raises is the run's own.
-            if failures:
-                raise failures[-1]
             return
     sys.modules["__main__"] = main
-    if derive.call(run, main):
-        return
-    if failures:
-        raise failures[0]
-
-
-def defines_training(tree: ast.Module) -> bool:
-    """Whether a function of a script trains that the script itself does not reach."""
-    named = {
-        node.func.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
-    return any(
-        one.name not in named and trains(one)
-        for one in tree.body
-        if isinstance(one, (ast.FunctionDef, ast.ClassDef))
-    )
-
-
-def trains(node: ast.AST) -> bool:
-    """Whether a function or class has a backward call and a step."""
-    text = ast.unparse(node)
-    return ".backward(" in text and ".step(" in text
+    missing = derive.call(run, main)
+    if failure is not None and not run.recorder.backwards:
+        raise failure
+    if missing is not None:
+        run.stop(missing.said(), missing.line)
 
 
 def run_through(run: context.Run, entry: str) -> None:
@@ -152,16 +133,27 @@ def imports(run: context.Run, path: str) -> frozenset[str]:
 
 
 def is_script(tree: ast.Module) -> bool:
-    """Whether a file does something when it is run: it asks for its name, or calls at its top."""
+    """Whether a file does something when it is run: it asks for its name, loops or calls at its top."""
     return any(
         (isinstance(node, ast.If) and "__name__" in ast.dump(node.test))
         or isinstance(node, (ast.For, ast.While))
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not prepares(node.value))
         for node in tree.body
     )
 
 
+def prepares(call: ast.Call) -> bool:
+    """Whether a call at the top of a module only prepares what follows."""
+    return bool(PREPARES.search(ast.unparse(call.func)))
+
+
 def within_package(run: context.Run, main: types.ModuleType, path: str, text: str) -> None:
     """Let a script of a package import relative to itself, as ``python -m`` would."""
+    folder, name = os.path.split(path)
+    own = {name.split(".")[0] for name in imports_whole(text)}
+    if module_name(path) in own and sys.path[0] == folder:
+        # It imports a package of its own name, which the script would stand in the way of.
+        sys.path.append(sys.path.pop(0))
     level = max(
         (node.level for node in ast.walk(context.parse(text)) if isinstance(node, ast.ImportFrom)), default=0
     )
@@ -187,6 +179,17 @@ def within_package(run: context.Run, main: types.ModuleType, path: str, text: st
             exec(sizes.code_of(run, run.text(start), start), module.__dict__)
     main.__package__ = name
     run.used("python -m", "the script is run as a part of the package " + name)
+
+
+def imports_whole(text: str) -> set[str]:
+    """The whole names of the modules that a text imports, other than relative to itself."""
+    found: set[str] = set()
+    for node in ast.walk(context.parse(text)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.add(node.module or "")
+    return found
 
 
 def packages(folder: str, level: int) -> Iterator[str]:

@@ -10,12 +10,13 @@ function is not called: the run ends and names it.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import itertools
 import re
 import types
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
@@ -39,25 +40,36 @@ class Unknown(Exception):
     """Nothing says what a parameter is; the message is its name."""
 
 
-def call(run: context.Run, main: types.ModuleType) -> bool:
-    """Call the first training function of the script whose arguments can be derived; whether one was.
+class Missing(NamedTuple):
+    """A function that cannot be called."""
 
-    Where there are functions but none can be called, the run ends with the parameter that is in the way.
+    function: str
+    argument: str
+    line: int
+
+    def said(self) -> str:
+        """The reason, for people."""
+        return (
+            "nothing calls " + self.function + ", and nothing says what its argument " + self.argument + " is"
+        )
+
+
+def call(run: context.Run, main: types.ModuleType) -> Missing | None:
+    """Call the first training function of the script whose arguments can be derived.
+
+    Where there are functions but none can be called, what is in the way of the first is returned.
     """
-    missing: list[tuple[str, str, int]] = []
+    missing: Missing | None = None
     for name, node, make in candidates(run, main):
         try:
             ready = make()
         except Unknown as error:
-            missing.append((name, str(error), node.lineno))
+            missing = missing or Missing(name, str(error), node.lineno)
             continue
         run.used("a caller of " + name, "called with " + (", ".join(ready[1]) or "its defaults"))
         ready[0]()
-        return True
-    if missing:
-        name, what, line = missing[0]
-        run.stop("nothing calls " + name + ", and nothing says what its argument " + what + " is", line)
-    return False
+        return None
+    return missing
 
 
 Ready = tuple[Callable[[], Any], list[str]]
@@ -67,51 +79,67 @@ Ready = tuple[Callable[[], Any], list[str]]
 def candidates(
     run: context.Run, main: types.ModuleType
 ) -> Iterator[tuple[str, ast.FunctionDef, Callable[[], Ready]]]:
-    """Functions and methods with a backward call and a step, and how to get ready to call them."""
-    tree = run.tree(run.script)
-    called = {getattr(node.func, "id", "") for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    for node in tree.body:
-        owner = main.__dict__.get(getattr(node, "name", ""))
-        if isinstance(node, ast.FunctionDef) and isinstance(owner, types.FunctionType) and trains(node):
-            if node.name not in called:
-                yield node.name, node, lambda node=node, owner=owner: ready(run, main, owner, node)  # type: ignore[misc]
-        elif isinstance(node, ast.ClassDef) and isinstance(owner, type) and trains(node):
+    """Functions and methods that train and are called by nobody, and how to get ready to call them."""
+    for node in uncalled(run.tree(run.script)):
+        owner = main.__dict__.get(node.name)
+        if isinstance(node, ast.FunctionDef) and isinstance(owner, types.FunctionType):
+            yield node.name, node, functools.partial(ready, run, main, owner, node)
+        elif isinstance(node, ast.ClassDef) and isinstance(owner, type):
             methods = {one.name: one for one in node.body if isinstance(one, ast.FunctionDef)}
-            for method in outermost(methods):
-                name = node.name + "." + method.name
-                yield (
-                    name,
-                    method,
-                    lambda owner=owner, method=method, methods=methods: ready_method(  # type: ignore[misc]
-                        run, main, owner, methods, method
-                    ),
-                )
+            for method in outermost(methods, owned_calls):
+                if method.name not in ("__init__", "__call__"):
+                    name = node.name + "." + method.name
+                    yield name, method, functools.partial(ready_method, run, main, owner, methods, method)
 
 
-def trains(node: ast.AST) -> bool:
-    """Whether a function or class has a backward call and a step."""
-    text = ast.unparse(node)
-    return ".backward(" in text and ".step(" in text
+Definition = TypeVar("Definition", bound=ast.stmt)
 
 
-def outermost(methods: dict[str, ast.FunctionDef]) -> list[ast.FunctionDef]:
-    """The methods of a class that train, by themselves or by others, and that no other method calls."""
-    calls = {
-        name: {
-            one.func.attr
-            for one in ast.walk(node)
-            if isinstance(one, ast.Call)
-            and isinstance(one.func, ast.Attribute)
-            and isinstance(one.func.value, ast.Name)
-            and one.func.value.id == "self"
-        }
-        for name, node in methods.items()
+def uncalled(tree: ast.Module) -> list[ast.FunctionDef | ast.ClassDef]:
+    """The functions and classes at the top of a file that train, and that nothing in the file uses."""
+    defined: dict[str, ast.FunctionDef | ast.ClassDef] = {
+        node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))
     }
-    reach: set[str] = {name for name, node in methods.items() if ".backward(" in ast.unparse(node)}
-    for _ in methods:
+    top: set[str] = set()
+    for node in tree.body:
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            top |= names_called(node)
+    return [node for node in outermost(defined, names_called) if node.name not in top]
+
+
+def names_called(node: ast.AST) -> set[str]:
+    """The names that are called, or given as the work of a process."""
+    found: set[str] = set()
+    for one in ast.walk(node):
+        if isinstance(one, ast.Call):
+            found.add(getattr(one.func, "id", ""))
+            found.update(getattr(given.value, "id", "") for given in one.keywords if given.arg == "target")
+    return found
+
+
+def owned_calls(node: ast.AST) -> set[str]:
+    """The methods of its own object that a method calls."""
+    return {
+        one.func.attr
+        for one in ast.walk(node)
+        if isinstance(one, ast.Call)
+        and isinstance(one.func, ast.Attribute)
+        and is_name(one.func.value, "self")
+    }
+
+
+def outermost(defined: dict[str, Definition], calls_of: Callable[[ast.AST], set[str]]) -> list[Definition]:
+    """Those that have a backward call, by themselves or by others, and that no other one calls."""
+    calls = {name: calls_of(node) - {name} for name, node in defined.items()}
+    reach = {name for name, node in defined.items() if ".backward(" in ast.unparse(node)}
+    steps = any(".step(" in ast.unparse(node) for node in defined.values())
+    for _ in defined:
         reach |= {name for name, others in calls.items() if others & reach}
-    inner = set().union(*(others for name, others in calls.items() if name != "__init__"), set())
-    return [methods[name] for name in methods if name in reach - inner - {"__init__", "__call__"}]
+    inner: set[str] = set()
+    for name, others in calls.items():
+        if name != "__init__":
+            inner |= others
+    return [defined[name] for name in defined if steps and name in reach - inner]
 
 
 def ready(run: context.Run, main: types.ModuleType, function: Any, node: ast.FunctionDef) -> Ready:

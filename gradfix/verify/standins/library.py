@@ -120,7 +120,7 @@ def plotting(run: context.Run) -> None:
     """``torch.utils.tensorboard`` without tensorboard."""
     if importlib.util.find_spec("tensorboard") is None:
         name = "torch.utils.tensorboard"
-        sys.modules[name] = inert.InertModule(name, lenient=True)
+        torch.utils.tensorboard = sys.modules[name] = inert.InertModule(name, lenient=True)
 
 
 def arrays(run: context.Run, numpy: Any) -> None:

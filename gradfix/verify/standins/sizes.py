@@ -35,41 +35,74 @@ ROLLOUT = 64
 SEQUENCE = 32
 PICTURE = 64
 """Pixels along a side."""
+FLAT = (784, 3072)
+"""All numbers of a picture of MNIST or CIFAR, which some call its size."""
 DEPTH = 2
 """Equal layers or blocks in a row."""
+EVALUATIONS = 2
+"""Batches or episodes to evaluate with."""
 UNTRAINED = 16
 """Batches in a row that train nothing: to evaluate, to show, or to compute statistics."""
 
-_NAMES = {
-    BATCH: "batchsize trainbatchsize testbatchsize valbatchsize evalbatchsize bsz batchsz minibatchsize "
-    "batchsizetrain batchsizetest batchsizeval batch bs batchnum trainbatch testbatch minibatch nbatch "
-    "batchsizeperreplica batchesize batchsizes perdevicetrainbatchsize microbatchsize",
-    0: "workers numworkers nworkers ncpu numcpu loadernumworkers nthreads dataloaderworkers worker",
-    1: "cpu cpus nproc nprocs numprocs nprocess gradaccum gradaccumulationsteps gradientaccumulationsteps "
-    "accumulationsteps accumgrad gradientaccumulateevery gradientaccumulation accumiter",
-    2: "numenvs nenvs numprocesses envnum parallelenvs numenv nenv",
-    WARM_UP: "learningstarts starttimesteps startsteps learnstart replaystart replaystartsize updateafter "
-    "initialmemory initialexploration learningstart minreplaysize minmemory warmupsteps startlearning "
-    "minmemorysize startupdate randomsteps initialcollectsteps initreplaysize seedepisodes observe "
-    "numseedsteps replayinitial startepisode numinitialsteps observation startsize learnstartstep "
-    "minimalsize minhistory updatestart initsteps numstepsbeforetrain replaystartthreshold",
-    MEMORY: "buffersize memorysize replaysize memorycapacity replaycapacity buffercapacity replaybuffersize "
-    "experiencesize capacity replaymemorysize maxbuffersize memory memsize maxmemory maxsize bufferlimit "
-    "maxreplaysize "
-    "replaymemory experiencereplaysize bufsize replaybuffer",
-    ROLLOUT: "maxeplen maxepisodelen maxepisodelength maxepisodesteps updatetimestep updatetimesteps "
-    "updateinterval rolloutlength rolloutsteps rolloutlen numrolloutsteps thorizon horizon trajlen nrollout "
-    "timestepsperbatch maxtimestepsperepisode stepsperepoch trajectorylength localstepsperepoch "
-    "minbatchsteps maxsteps numsteps nsteps maxtimesteps stepsperupdate",
-    SEQUENCE: "seqlen sequencelength maxseqlen maxlen maxlength blocksize bptt seqlength contextlength "
-    "maxsequencelength ctxlen validseqlen chunklen maxseqlength maxsentlen maxtextlen",
-    PICTURE: "imgsize imagesize imgheight imgwidth imageheight imagewidth cropsize loadsize finesize imgh "
-    "imgw imsize picturesize imres imgres resolution imgdim patchsize",
-    DEPTH: "nlayer nlayers numlayers nblocks numblocks numresblocks nresblocks nresblock numresiduallayers "
-    "numencoderlayers numdecoderlayers enclayers declayers numhiddenlayers nresnetlayers numresidualblocks "
-    "nresidualblocks numtransformerlayers",
-}
-LIMITS = {name: limit for limit, names in _NAMES.items() for name in names.split()}
+_NAMES: tuple[tuple[int, str], ...] = (
+    (
+        BATCH,
+        "batchsize trainbatchsize testbatchsize valbatchsize evalbatchsize bsz batchsz minibatchsize "
+        "batchsizetrain batchsizetest batchsizeval batch bs batchnum trainbatch testbatch minibatch nbatch "
+        "batchsizeperreplica batchesize batchsizes perdevicetrainbatchsize microbatchsize",
+    ),
+    (0, "workers numworkers nworkers ncpu numcpu loadernumworkers nthreads dataloaderworkers worker"),
+    (
+        1,
+        "cpu cpus nproc nprocs numprocs nprocess gradaccum gradaccumulationsteps gradientaccumulationsteps "
+        "accumulationsteps accumgrad gradientaccumulateevery gradientaccumulation accumiter",
+    ),
+    (2, "numenvs nenvs numprocesses envnum parallelenvs numenv nenv"),
+    (
+        WARM_UP,
+        "learningstarts starttimesteps startsteps learnstart replaystart replaystartsize updateafter "
+        "initialmemory initialexploration learningstart minreplaysize minmemory warmupsteps startlearning "
+        "minmemorysize startupdate randomsteps initialcollectsteps initreplaysize seedepisodes observe "
+        "numseedsteps replayinitial startepisode numinitialsteps observation startsize learnstartstep "
+        "minimalsize minhistory updatestart initsteps numstepsbeforetrain replaystartthreshold",
+    ),
+    (
+        MEMORY,
+        "buffersize memorysize replaysize memorycapacity replaycapacity buffercapacity replaybuffersize "
+        "experiencesize capacity replaymemorysize maxbuffersize memory memsize maxmemory maxsize bufferlimit "
+        "maxreplaysize "
+        "replaymemory experiencereplaysize bufsize replaybuffer",
+    ),
+    (
+        ROLLOUT,
+        "maxeplen maxepisodelen maxepisodelength maxepisodesteps updatetimestep updatetimesteps "
+        "updateinterval rolloutlength rolloutsteps rolloutlen numrolloutsteps thorizon horizon trajlen "
+        "nrollout timestepsperbatch maxtimestepsperepisode stepsperepoch trajectorylength localstepsperepoch "
+        "minbatchsteps maxsteps numsteps nsteps maxtimesteps stepsperupdate",
+    ),
+    (
+        SEQUENCE,
+        "seqlen sequencelength maxseqlen maxlen maxlength blocksize bptt seqlength contextlength "
+        "maxsequencelength ctxlen validseqlen chunklen maxseqlength maxsentlen maxtextlen",
+    ),
+    (
+        PICTURE,
+        "imgsize imagesize imgheight imgwidth imageheight imagewidth cropsize loadsize finesize imgh "
+        "imgw imsize picturesize imres imgres resolution imgdim patchsize",
+    ),
+    (
+        DEPTH,
+        "nlayer nlayers numlayers nblocks numblocks numresblocks nresblocks nresblock numresiduallayers "
+        "numencoderlayers numdecoderlayers enclayers declayers numhiddenlayers nresnetlayers "
+        "numresidualblocks nresidualblocks numtransformerlayers",
+    ),
+    (
+        EVALUATIONS,
+        "evaliters evaliterations numevaliters evalbatches valiters numvalbatches numevalbatches testiters "
+        "evalepisodes numevalepisodes nevalepisodes numtestepisodes testepisodes numevalepisode",
+    ),
+)
+LIMITS = {name: limit for limit, names in _NAMES for name in names.split()}
 
 HOOK = "_gradfix_reduced"
 """What compiled literals are given to, among the names that are built in."""
@@ -80,16 +113,21 @@ def plain(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
 
 
+def limit_of(name: str) -> int | None:
+    """The limit for what is called so."""
+    return LIMITS.get(plain(name))
+
+
 def reduced(run: context.Run, what: str, name: str, value: Any) -> Any:
     """``value`` or, where ``name`` is that of a known size, at most its limit."""
-    return at_most(run, what, LIMITS.get(plain(name)), value)
+    return at_most(run, what, limit_of(name), value)
 
 
 def at_most(run: context.Run, what: str, limit: int | None, value: Any) -> Any:
     """``value`` or, if it is a whole number above the limit, the limit."""
     if limit is None or not isinstance(value, (int, float)) or isinstance(value, bool) or value <= limit:
         return value
-    if value != int(value):
+    if value != int(value) or (limit == PICTURE and value in FLAT):
         return value
     run.used(what, str(limit) + " in place of " + str(value))
     return type(value)(limit)
@@ -141,7 +179,7 @@ class Reduce(ast.NodeTransformer):
         name = target.id if isinstance(target, ast.Name) else getattr(target, "attr", target)
         if not isinstance(name, str):
             return value
-        return self.hooked("constant " + name, LIMITS.get(plain(name)), value)
+        return self.hooked("constant " + name, limit_of(name), value)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         """``batch_size = 64``, ``self.batch_size = 64``, ``batch_size, rate = 64, 0.1``."""
