@@ -123,6 +123,26 @@ def parse(text: str) -> ast.Module:
         return ast.Module([], [])
 
 
+def gives_up(body: list[ast.stmt]) -> bool:
+    """Whether statements only complain: they raise or exit."""
+    for node in ast.walk(ast.Module(body, [])):
+        if isinstance(node, ast.Raise):
+            return True
+        if isinstance(node, ast.Call):
+            if ast.unparse(node.func) in ("exit", "quit", "sys.exit", "os._exit"):
+                return True
+    return False
+
+
+def statements_at(tree: ast.Module, line: int) -> list[ast.stmt]:
+    """The statements that a line belongs to, outermost first."""
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+
+
 def caller_of_standins(run: Run) -> types.FrameType | None:
     """The frame that called into the stand-ins, if it is the user's code."""
     frame: types.FrameType | None = sys._getframe(1)

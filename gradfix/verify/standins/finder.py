@@ -123,7 +123,7 @@ class Finder(importlib.abc.MetaPathFinder):
             if isinstance(node, ast.Try) and any(covers(child, frame.f_lineno) for child in node.body):
                 for handler in node.handlers:
                     if catches_imports(handler.type):
-                        return not gives_up(handler)
+                        return not context.gives_up(handler.body)
         return False
 
 
@@ -159,18 +159,6 @@ def catches_imports(kind: ast.expr | None) -> bool:
         return True
     names = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
     return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(kind))
-
-
-def gives_up(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler only complains: it raises or exits."""
-    for node in ast.walk(handler):
-        if isinstance(node, ast.Raise):
-            return True
-        if isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
-            if called in ("exit", "quit", "sys.exit", "os._exit"):
-                return True
-    return False
 
 
 def holds_code(spec: importlib.machinery.ModuleSpec) -> bool:

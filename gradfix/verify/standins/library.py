@@ -36,6 +36,9 @@ def install(run: context.Run, builtins: types.ModuleType) -> None:
     names(run, builtins)
     indexing(run)
     loaders(run)
+    gradients(run)
+    counters(run)
+    widths(run)
     schedulers(run)
     plotting(run)
     if "numpy" in sys.modules:
@@ -47,12 +50,12 @@ def names(run: context.Run, builtins: Any) -> None:
     for name, value in (
         ("xrange", range),
         ("unicode", str),
-        ("raw_input", lambda *args: ""),
+        ("raw_input", lambda *args: answer(run)),
         ("unichr", chr),
     ):
         if not hasattr(builtins, name):
             setattr(builtins, name, value)
-    builtins.input = lambda *args: ""
+    builtins.input = lambda *args: answer(run)
     for name in ("Iterable", "Mapping", "Sequence", "Callable", "MutableMapping", "Hashable"):
         if not hasattr(collections, name):
             setattr(collections, name, getattr(collections.abc, name))
@@ -63,6 +66,62 @@ def names(run: context.Run, builtins: Any) -> None:
     if not hasattr(time, "clock"):
         time.clock = time.perf_counter  # type: ignore[attr-defined]
     time.sleep = lambda seconds: None
+
+
+def answer(run: context.Run) -> str:
+    """What a person might have typed: a number where the line makes one of it, else nothing."""
+    frame = context.caller_of_standins(run)
+    lines = run.text(frame.f_code.co_filename).splitlines() if frame is not None else []
+    line = lines[frame.f_lineno - 1] if frame is not None and frame.f_lineno <= len(lines) else ""
+    run.used("input", "2" if re.search(r"(int|float)\(\s*(raw_)?input", line) else "an empty line")
+    return "2" if re.search(r"(int|float)\(\s*(raw_)?input", line) else ""
+
+
+def gradients(run: context.Run) -> None:
+    """``loss.backward(one)`` as of the time when a loss had one dimension: the gradient is that number."""
+    real = torch.autograd.backward
+
+    def backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
+        given = grad_tensors
+        if isinstance(tensors, torch.Tensor) and tensors.dim() == 0 and isinstance(given, torch.Tensor):
+            if given.dim() == 1 and given.numel() == 1:
+                run.used("a gradient of one element for a number", "that element")
+                given = given[0]
+        return real(tensors, given, *args, **kwargs)
+
+    context.replace(torch.autograd, "backward", backward)
+
+
+def counters(run: context.Run) -> None:
+    """``state["step"] = 0`` of an optimizer whose own step is torch's, which today counts in a tensor."""
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+    def count(optimizer: Any, *args: Any) -> None:
+        if not getattr(type(optimizer).step, "__module__", "").startswith("torch.optim"):
+            return
+        for state in optimizer.state.values():
+            step = state.get("step") if isinstance(state, dict) else None
+            if isinstance(step, (int, float)):
+                run.used("a number as an optimizer's count of steps", "the same in a tensor")
+                state["step"] = torch.tensor(float(step))
+
+    register_optimizer_step_pre_hook(count)
+
+
+def widths(run: context.Run) -> None:
+    """``Linear(size / 2, ...)``: a width that a division made, which tensors once took."""
+    real = torch.nn.Linear.__init__
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        def whole(value: Any) -> Any:
+            if type(value) is float and value.is_integer():
+                run.used("a width that a division made", "the whole number")
+                return int(value)
+            return value
+
+        real(self, *map(whole, args), **{name: whole(value) for name, value in kwargs.items()})
+
+    context.replace(torch.nn.Linear, "__init__", init)
 
 
 def indexing(run: context.Run) -> None:
