@@ -209,7 +209,7 @@ def test_a_script_whose_shapes_need_its_own_sizes_is_run_in_full(tmp_path: Path)
         tmp_path / "script.py",
         before,
         after,
-        runner.Claim(),
+        Claim(),
         "preserves",
         python=sys.executable,
         limits=LIMITS,
