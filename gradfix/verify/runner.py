@@ -285,10 +285,11 @@ def _has_torch(executable: str) -> bool:
 
 def project_root(path: Path) -> Path:
     """The project that a script belongs to: the nearest folder above it that says so, else its own."""
-    # What came without its history may have no more than its licence at its root.
+    # What came without its history may have no more than a licence or a description at its root.
     for markers in (
         (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"),
         ("LICENSE", "LICENSE.txt", "LICENSE.md", ".gitignore"),
+        ("README.md", "README.rst", "README.txt", "README"),
     ):
         for folder in path.absolute().parents:
             if any((folder / marker).exists() for marker in markers):

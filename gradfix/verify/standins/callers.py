@@ -149,11 +149,7 @@ def prepares(call: ast.Call) -> bool:
 
 def within_package(run: context.Run, main: types.ModuleType, path: str, text: str) -> None:
     """Let a script of a package import relative to itself, as ``python -m`` would."""
-    folder, name = os.path.split(path)
-    own = {name.split(".")[0] for name in imports_whole(text)}
-    if module_name(path) in own and sys.path[0] == folder:
-        # It imports a package of its own name, which the script would stand in the way of.
-        sys.path.append(sys.path.pop(0))
+    above_namesakes(run, os.path.dirname(path), text)
     level = max(
         (node.level for node in ast.walk(context.parse(text)) if isinstance(node, ast.ImportFrom)), default=0
     )
@@ -179,6 +175,19 @@ def within_package(run: context.Run, main: types.ModuleType, path: str, text: st
             exec(sizes.code_of(run, run.text(start), start), module.__dict__)
     main.__package__ = name
     run.used("python -m", "the script is run as a part of the package " + name)
+
+
+def above_namesakes(run: context.Run, folder: str, text: str) -> None:
+    """Let ``import name.part`` find the project's package, though a ``name.py`` stands by the script."""
+    for whole in imports_whole(text):
+        first, _, rest = whole.partition(".")
+        if rest and os.path.isfile(os.path.join(folder, first + ".py")):
+            part = os.path.join(first, rest.split(".")[0])
+            for above in run.folders()[1:]:
+                place = os.path.join(above, part)
+                if above != folder and (os.path.isdir(place) or os.path.isfile(place + ".py")):
+                    sys.path.insert(0, above)
+                    break
 
 
 def imports_whole(text: str) -> set[str]:

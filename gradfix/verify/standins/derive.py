@@ -148,7 +148,7 @@ def ready(run: context.Run, main: types.ModuleType, function: Any, node: ast.Fun
     Raises:
         Unknown: if an argument cannot be derived.
     """
-    values = Arguments(run, main, node).all(function)
+    values = Arguments(run, main, node).all()
     return (lambda: function(**values)), told(values)
 
 
@@ -166,8 +166,12 @@ def ready_method(
     """
     made: dict[str, Any] = {}
     if "__init__" in methods:
-        made = Arguments(run, main, methods["__init__"], owner.__name__).all(owner)
-    given = Arguments(run, main, method).all(getattr(owner, method.name), bound=True)
+        made = Arguments(run, main, methods["__init__"], owner.__name__).all()
+    else:
+        for one in inspect.signature(owner).parameters.values():
+            if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+                raise Unknown(one.name)
+    given = Arguments(run, main, method).all()
     return (lambda: getattr(owner(**made), method.name)(**given)), told({**made, **given})
 
 
@@ -224,6 +228,27 @@ def goes_over(node: ast.expr, name: str) -> bool:
     return is_name(node, name)
 
 
+class Parameter(NamedTuple):
+    """A parameter as it is written; decorators may hide it from whoever asks the function."""
+
+    name: str
+    annotation: str
+    place: int
+    """How many positional ones stand before it, other than ``self``."""
+
+
+def required(node: ast.FunctionDef) -> list[Parameter]:
+    """The parameters of a function that have no default."""
+    positional = [*node.args.posonlyargs, *node.args.args]
+    wanted = positional[: len(positional) - len(node.args.defaults)]
+    wanted += [one for one, given in zip(node.args.kwonlyargs, node.args.kw_defaults) if given is None]
+    methods = [one for one in wanted if one.arg in ("self", "cls")]
+    return [
+        Parameter(one.arg, ast.unparse(one.annotation).strip("\"'") if one.annotation else "", place)
+        for place, one in enumerate(one for one in wanted if one not in methods)
+    ]
+
+
 class Arguments:
     """The values for one function's required parameters."""
 
@@ -237,20 +262,13 @@ class Arguments:
         self.text = ast.unparse(node)
         self.networks: dict[str, torch.nn.Module] = {}
 
-    def all(self, function: Any, bound: bool = False) -> dict[str, Any]:
+    def all(self) -> dict[str, Any]:
         """A value for each parameter that has no default.
 
         Raises:
             Unknown: if one of them is unknown.
         """
-        parameters = list(inspect.signature(function).parameters.values())[bound:]
-        wanted = [
-            one
-            for one in parameters
-            if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-        ]
-        if any(one.kind is one.POSITIONAL_ONLY for one in wanted):
-            raise Unknown(wanted[0].name)
+        wanted = required(self.node)
         uses = {one.name: Uses(one.name, self.node) for one in wanted}
         found: dict[str, Any] = {}
         # Optimizers need the networks, batches what the networks take.
@@ -267,22 +285,21 @@ class Arguments:
 
     # -- what needs nothing else ------------------------------------------------------------------
 
-    def plain(self, parameter: inspect.Parameter, uses: Uses) -> Any:
+    def plain(self, parameter: Parameter, uses: Uses) -> Any:
         """Numbers, texts, devices, settings, and what only logs."""
         name, kind = parameter.name, parameter.annotation
-        if name == "device" or kind in (torch.device, "torch.device"):
+        if name == "device" or kind == "torch.device":
             return torch.device("cpu")
-        position = [one.arg for one in self.node.args.args if one.arg != "self"].index(name)
-        literal = elsewhere(self.run, self.called, name, position)
+        literal = elsewhere(self.run, self.called, name, parameter.place)
         if literal is not NOTHING:
             return literal
-        if kind in (bool, "bool"):
+        if kind == "bool":
             return False
-        if kind in (int, "int") or uses.counted:
+        if kind == "int" or uses.counted:
             return count_of(self.run, name)
-        if kind in (float, "float"):
+        if kind == "float":
             return number_of(name)
-        if kind in (str, "str"):
+        if kind == "str":
             return arguments.text_for(self.run, name)
         if uses.called_with or uses.loops:
             return NOTHING
@@ -326,7 +343,7 @@ class Arguments:
 
     # -- networks, and what is made for them ------------------------------------------------------
 
-    def network(self, parameter: inspect.Parameter, uses: Uses) -> Any:
+    def network(self, parameter: Parameter, uses: Uses) -> Any:
         """A network of the file for what is called, or asked for its parameters."""
         name = parameter.name
         if not (uses.called_with or uses.methods & NETWORK) or uses.loops:
@@ -342,7 +359,7 @@ class Arguments:
             and issubclass(kind, torch.nn.Module)
             and not kind.__module__.startswith(("torch.", "_gradfix"))
         ]
-        annotated = [kind for kind in kinds if parameter.annotation in (kind, kind.__name__)]
+        annotated = [kind for kind in kinds if parameter.annotation == kind.__name__]
         alike = [kind for kind in kinds if similar(name, kind.__name__)]
         for kind in annotated or alike or (kinds if len(kinds) == 1 else []):
             made = construct(self.run, kind)
@@ -351,7 +368,7 @@ class Arguments:
                 return made
         return NOTHING
 
-    def made_of_networks(self, parameter: inspect.Parameter, uses: Uses) -> Any:
+    def made_of_networks(self, parameter: Parameter, uses: Uses) -> Any:
         """Optimizers, schedules, losses and batches."""
         name = parameter.name
         if "step" in uses.methods and self.networks:
@@ -368,8 +385,9 @@ class Arguments:
         for own, net in self.networks.items():
             if any(
                 is_name(one, name) for given in Uses(own, self.node).called_with for one in given
-            ) and isinstance(parameter.annotation, (type, str)):
-                return inputs_of(self.run, net)[0]
+            ) and parameter.annotation.endswith("Tensor"):
+                shaped = inputs_of(self.run, net)
+                return NOTHING if shaped is None else shaped[0]
         return NOTHING
 
     def batches(self, loop: ast.For) -> Any:

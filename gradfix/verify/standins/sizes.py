@@ -51,11 +51,12 @@ _NAMES: tuple[tuple[int, str], ...] = (
         "batchsizetrain batchsizetest batchsizeval batch bs batchnum trainbatch testbatch minibatch nbatch "
         "batchsizeperreplica batchesize batchsizes perdevicetrainbatchsize microbatchsize",
     ),
-    (0, "workers numworkers nworkers ncpu numcpu loadernumworkers nthreads dataloaderworkers worker"),
     (
+        # A loader gets none anyway, but what trains in processes needs one.
         1,
-        "cpu cpus nproc nprocs numprocs nprocess gradaccum gradaccumulationsteps gradientaccumulationsteps "
-        "accumulationsteps accumgrad gradientaccumulateevery gradientaccumulation accumiter",
+        "workers numworkers nworkers ncpu numcpu loadernumworkers nthreads dataloaderworkers worker "
+        "cpu cpus nproc nprocs numprocs nprocess gradaccum gradaccumulationsteps "
+        "gradientaccumulationsteps accumulationsteps accumgrad gradientaccumulateevery gradientaccumulation accumiter",
     ),
     (2, "numenvs nenvs numprocesses envnum parallelenvs numenv nenv"),
     (
@@ -78,7 +79,7 @@ _NAMES: tuple[tuple[int, str], ...] = (
         "maxeplen maxepisodelen maxepisodelength maxepisodesteps updatetimestep updatetimesteps "
         "updateinterval rolloutlength rolloutsteps rolloutlen numrolloutsteps thorizon horizon trajlen "
         "nrollout timestepsperbatch maxtimestepsperepisode stepsperepoch trajectorylength localstepsperepoch "
-        "minbatchsteps maxsteps numsteps nsteps maxtimesteps stepsperupdate",
+        "minbatchsteps minbatchsize maxsteps numsteps nsteps maxtimesteps stepsperupdate",
     ),
     (
         SEQUENCE,
