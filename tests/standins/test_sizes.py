@@ -44,7 +44,7 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
                 others = {"num_layers": 6, "width": 300}
                 return batch_size, n_layers, seq_len, others["num_layers"], others["width"], rate
             def batch():
-                assert sizes() == (4, 2, 32, 2, 300, 0.1) and Settings().img_size == 64
+                assert sizes() == (4, 2, 32, 2, 300, 0.1) and Settings().img_size == 128
                 assert dict(max_len=99) == {"max_len": 32}
                 return torch.ones(sizes()[0], 2)
         """),
@@ -175,6 +175,29 @@ def test_modules_of_the_project_are_reduced_alike(running: Runner, tmp_path: Pat
     found = run(running, tmp_path, source)
     assert steps(found) == 3, found.uncaught
     assert "constant batch_size: 4 in place of 256" in found.standins
+
+
+def test_modules_for_python_2_are_read_as_they_are_written_today(running: Runner, tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text(
+        "def rows():\n"
+        "    try:\n"
+        "        print 'rows:', 2\n"
+        "        raise ValueError, 'none'\n"
+        "    except ValueError, error:\n"
+        "        print\n"
+        "    return 2\n"
+    )
+    source = program("""
+        import old
+        @torch.jit.script
+        def doubled(x: torch.Tensor) -> torch.Tensor:
+            return x + torch.ones_like(x)
+        def batch():
+            return doubled(torch.ones(old.rows(), 2))
+    """)
+    found = run(running, tmp_path, source)
+    assert steps(found) == 3, found.uncaught
+    assert {"old.py for Python 2: its statements as they are written today"} < set(found.standins)
 
 
 def test_in_full_every_size_is_the_script_s_own(running: Runner, tmp_path: Path) -> None:

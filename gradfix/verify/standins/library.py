@@ -39,6 +39,7 @@ def install(run: context.Run, builtins: types.ModuleType) -> None:
     gradients(run)
     counters(run)
     widths(run)
+    scripted(run)
     schedulers(run)
     plotting(run)
     if "numpy" in sys.modules:
@@ -66,6 +67,36 @@ def names(run: context.Run, builtins: Any) -> None:
     if not hasattr(time, "clock"):
         time.clock = time.perf_counter  # type: ignore[attr-defined]
     time.sleep = lambda seconds: None
+
+
+_BEFORE = r"^([^\n#]*?(?:^|[:;\s]))"
+OLD_SYNTAX = (
+    (re.compile(r"^(\s*(?:else:|try:|finally:)?\s*)print[ \t]*$", re.M), r"\1print()"),
+    (re.compile(_BEFORE + r"print[ \t]+(?![=(.])([^\n]*?),?[ \t]*$", re.M), r"\1print(\2)"),
+    (re.compile(_BEFORE + r"print[ \t]+(\([^\n]*\)[ \t]*[%,+][^\n]*?),?[ \t]*$", re.M), r"\1print(\2)"),
+    (re.compile(r"^(\s*except\s+[\w.]+(?:\s*\([^)]*\))?)\s*,\s*(\w+)\s*:", re.M), r"\1 as \2:"),
+    (re.compile(r"^(\s*raise\s+[\w.]+)\s*,\s*([^\n]+)$", re.M), r"\1(\2)"),
+    (re.compile(r"([(,]\s*)async(\s*=)"), r"\1non_blocking\2"),
+)
+"""Statements that have gone, and how they are written today: one line each, so that lines stay lines."""
+
+
+def as_today(text: str) -> str:
+    """The text of a module with statements that Python no longer has."""
+    for pattern, today in OLD_SYNTAX:
+        text = pattern.sub(today, text)
+    return text
+
+
+def scripted(run: context.Run) -> None:
+    """Functions that torch would compile are run as they stand: it cannot compile what calls a stand-in."""
+
+    def plainly(what: Any, *args: Any, **kwargs: Any) -> Any:
+        run.used("torch.jit", "functions as they stand")
+        return what
+
+    for name in ("script", "script_method"):
+        context.replace(torch.jit, name, plainly)
 
 
 def answer(run: context.Run) -> str:

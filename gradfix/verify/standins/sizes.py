@@ -15,13 +15,14 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib.machinery
+import importlib.util
 import json
 import os
 import re
 import types
 from typing import Any
 
-from . import context
+from . import context, library
 
 BATCH = 4
 WARM_UP = 16
@@ -33,10 +34,11 @@ MEMORY = 256
 ROLLOUT = 64
 """Steps in an environment before a policy learns from them."""
 SEQUENCE = 32
-PICTURE = 64
+PICTURE = 128
 """Pixels along a side."""
 FLAT = (784, 3072)
 """All numbers of a picture of MNIST or CIFAR, which some call its size."""
+VOCABULARY = 1000
 DEPTH = 2
 """Equal layers or blocks in a row."""
 EVALUATIONS = 2
@@ -56,7 +58,8 @@ _NAMES: tuple[tuple[int, str], ...] = (
         1,
         "workers numworkers nworkers ncpu numcpu loadernumworkers nthreads dataloaderworkers worker "
         "cpu cpus nproc nprocs numprocs nprocess gradaccum gradaccumulationsteps "
-        "gradientaccumulationsteps accumulationsteps accumgrad gradientaccumulateevery gradientaccumulation accumiter",
+        "gradientaccumulationsteps accumulationsteps accumgrad gradientaccumulateevery "
+        "gradientaccumulation accumiter",
     ),
     (2, "numenvs nenvs numprocesses envnum parallelenvs numenv nenv"),
     (
@@ -90,6 +93,10 @@ _NAMES: tuple[tuple[int, str], ...] = (
         PICTURE,
         "imgsize imagesize imgheight imgwidth imageheight imagewidth cropsize loadsize finesize imgh "
         "imgw imsize picturesize imres imgres resolution imgdim patchsize",
+    ),
+    (
+        VOCABULARY,
+        "vocabsize nvocab numvocab vocabularysize srcvocabsize tgtvocabsize trgvocabsize ntoken ntokens",
     ),
     (
         DEPTH,
@@ -259,11 +266,18 @@ def counts(node: ast.expr) -> bool:
     return bool(re.fullmatch(r"len|size|count|__len__|.*_cntr|.*_counter|n_entries|num_.*|length", name))
 
 
-def code_of(run: context.Run, text: str | bytes, path: str) -> types.CodeType:
+def code_of(run: context.Run, text: str, path: str) -> types.CodeType:
     """The compiled text of a file of the project, its sizes reduced if the run is to be small."""
-    tree: Any = text
+    try:
+        tree: Any = compile(text, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    except SyntaxError:
+        newer = library.as_today(text)
+        if newer == text or path == run.script:
+            raise
+        tree = compile(newer, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+        run.used(os.path.basename(path) + " for Python 2", "its statements as they are written today")
     if run.small:
-        tree = Reduce().visit(compile(text, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True))
+        tree = Reduce().visit(tree)
     code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
     return code
 
@@ -310,8 +324,8 @@ def own_code(run: context.Run) -> None:
         path = os.path.abspath(self.get_filename(fullname))
         if path == run.script:
             return code_of(run, run.source, path)
-        if run.small and run.recorder.in_project(path):
-            return code_of(run, self.get_data(path), path)
+        if run.recorder.in_project(path):
+            return code_of(run, importlib.util.decode_source(self.get_data(path)), path)
         return real_code(self, fullname)
 
     context.replace(loader, "get_code", get_code)
