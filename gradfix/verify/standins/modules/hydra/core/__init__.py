@@ -1,0 +1,1 @@
+"""The part of hydra in which settings are registered."""
