@@ -1,1 +1,0 @@
-"""The part of hydra in which settings are registered."""
