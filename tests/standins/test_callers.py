@@ -150,6 +150,36 @@ def test_a_trainer_is_made_and_its_outermost_method_called(running: Runner, tmp_
     assert steps(found) == 2, (found.uncaught, found.output)
 
 
+def test_what_an_object_keeps_is_what_its_methods_do_with_it(running: Runner, tmp_path: Path) -> None:
+    source = """
+        import torch
+        class Critic(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Linear(5, 1))
+            def forward(self, x):
+                return self.layers(x)
+        class Learner:
+            def __init__(self, critic, optimizer, data, epochs):
+                self.model, self.data, self.epochs = None, data, epochs
+                self.model = critic
+                self.optimizer = optimizer
+                self.data = data
+            def train(self):
+                self.model.train()
+                for x, y in self.data:
+                    self.optimizer.zero_grad()
+                    (self.model(x) - y).pow(2).mean().backward()
+                    self.optimizer.step()
+            def repeat(self, rounds):
+                for _ in range(rounds):
+                    self.train()
+    """
+    found = run(running, tmp_path / "script.py", source)
+    assert steps(found) == 4, (found.uncaught, found.output)
+    assert any("optimizer=SGD, data=Batches" in one and "rounds=2" in one for one in found.standins)
+
+
 @pytest.mark.parametrize(
     ("argument", "use"),
     [

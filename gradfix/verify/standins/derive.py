@@ -89,7 +89,7 @@ def candidates(
             for method in outermost(methods, owned_calls):
                 if method.name not in ("__init__", "__call__"):
                     name = node.name + "." + method.name
-                    yield name, method, functools.partial(ready_method, run, main, owner, methods, method)
+                    yield name, method, functools.partial(ready_method, run, main, owner, node, method)
 
 
 Definition = TypeVar("Definition", bound=ast.stmt)
@@ -153,26 +153,45 @@ def ready(run: context.Run, main: types.ModuleType, function: Any, node: ast.Fun
 
 
 def ready_method(
-    run: context.Run,
-    main: types.ModuleType,
-    owner: type,
-    methods: dict[str, ast.FunctionDef],
-    method: ast.FunctionDef,
+    run: context.Run, main: types.ModuleType, owner: type, node: ast.ClassDef, method: ast.FunctionDef
 ) -> Ready:
     """A call of a method of a new object.
 
     Raises:
         Unknown: if an argument of the method or of the object's making cannot be derived.
     """
+    init = next(
+        (one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None
+    )
     made: dict[str, Any] = {}
-    if "__init__" in methods:
-        made = Arguments(run, main, methods["__init__"], owner.__name__).all()
+    if init is not None:
+        made = Arguments(run, main, init, renamed(node, kept(init))).all()
     else:
         for one in inspect.signature(owner).parameters.values():
             if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
                 raise Unknown(one.name)
-    given = Arguments(run, main, method).all()
-    return (lambda: getattr(owner(**made), method.name)(**given)), told({**made, **given})
+    work = getattr(owner(**made), method.name)
+    held = {name: value for name, value in vars(work.__self__).items() if isinstance(value, torch.nn.Module)}
+    body = renamed(method, {name: name for name in held})
+    given = Arguments(run, main, method, body, held).all()
+    return (lambda: work(**given)), told({**made, **given})
+
+
+def kept(init: ast.FunctionDef) -> dict[str, str]:
+    """The attributes in which an object keeps what it is made with, and the names of that."""
+    names = {one.arg for one in [*init.args.args, *init.args.kwonlyargs]}
+    return {
+        target.attr: node.value.id
+        for node in ast.walk(init)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in names
+        for target in node.targets
+        if isinstance(target, ast.Attribute) and is_name(target.value, "self")
+    }
+
+
+def renamed(node: ast.AST, names: dict[str, str]) -> ast.AST:
+    """A class or method with the names of what its object keeps in the places of the attributes."""
+    return Held("self", names).visit(ast.parse(ast.unparse(node)).body[0])  # type: ignore[no-any-return]
 
 
 def told(values: dict[str, Any]) -> list[str]:
@@ -184,6 +203,10 @@ def told(values: dict[str, Any]) -> list[str]:
     ]
 
 
+PLAIN_CALLS = frozenset("range int float min max print str format".split())
+"""Functions that a number may be given to without being more than a number."""
+
+
 class Uses:
     """What the body of a function does with one of its parameters."""
 
@@ -192,7 +215,7 @@ class Uses:
         self.methods: set[str] = set()
         self.called_with: list[list[ast.expr]] = []
         self.loops: list[ast.For] = []
-        self.computed = self.counted = False
+        self.computed = self.counted = self.passed = self.indexed = False
         for node in ast.walk(body):
             if isinstance(node, ast.Attribute) and is_name(node.value, name):
                 self.attributes.add(node.attr)
@@ -202,8 +225,11 @@ class Uses:
                     self.called_with.append(node.args)
                 if isinstance(function, ast.Attribute) and is_name(function.value, name):
                     self.methods.add(function.attr)
-                given = any(is_name(one, name) for one in node.args)
-                self.counted |= given and is_name(function, "range")
+                if any(is_name(one, name) for one in node.args):
+                    self.counted |= is_name(function, "range")
+                    self.passed |= ast.unparse(function) not in PLAIN_CALLS
+            elif isinstance(node, ast.Subscript):
+                self.indexed |= is_name(node.value, name)
             elif isinstance(node, ast.For) and goes_over(node.iter, name):
                 self.loops.append(node)
             elif isinstance(node, (ast.BinOp, ast.Compare)):
@@ -253,14 +279,22 @@ class Arguments:
     """The values for one function's required parameters."""
 
     def __init__(
-        self, run: context.Run, main: types.ModuleType, node: ast.FunctionDef, called: str | None = None
+        self,
+        run: context.Run,
+        main: types.ModuleType,
+        node: ast.FunctionDef,
+        body: ast.AST | None = None,
+        networks: dict[str, torch.nn.Module] | None = None,
     ) -> None:
+        """``body`` is where the parameters are used, if not in the function alone, under the names that
+        ``networks`` has for networks that are there."""
         self.run = run
         self.main = main
         self.node = node
-        self.called = called or node.name
-        self.text = ast.unparse(node)
-        self.networks: dict[str, torch.nn.Module] = {}
+        self.body = body or node
+        self.called = getattr(self.body, "name", node.name)
+        self.text = ast.unparse(self.body)
+        self.networks = dict(networks or {})
 
     def all(self) -> dict[str, Any]:
         """A value for each parameter that has no default.
@@ -269,7 +303,7 @@ class Arguments:
             Unknown: if one of them is unknown.
         """
         wanted = required(self.node)
-        uses = {one.name: Uses(one.name, self.node) for one in wanted}
+        uses = {one.name: Uses(one.name, self.body) for one in wanted}
         found: dict[str, Any] = {}
         # Optimizers need the networks, batches what the networks take.
         for turn in (self.plain, self.network, self.made_of_networks):
@@ -305,7 +339,7 @@ class Arguments:
             return NOTHING
         if LOGS.search(name) and not uses.computed:
             return inert.Inert(name, lenient=True)
-        if uses.computed and not uses.attributes:
+        if uses.computed and not (uses.attributes or uses.passed or uses.indexed):
             known = any(part in name.lower() for part in NUMBERS)
             return number_of(name) if known else count_of(self.run, name)
         if re.fullmatch(r"epochs?|n_?epochs?|num_?epochs?|steps?|i|it|iteration|idx", name, re.I):
@@ -384,7 +418,7 @@ class Arguments:
             return self.batches(uses.loops[0])
         for own, net in self.networks.items():
             if any(
-                is_name(one, name) for given in Uses(own, self.node).called_with for one in given
+                is_name(one, name) for given in Uses(own, self.body).called_with for one in given
             ) and parameter.annotation.endswith("Tensor"):
                 shaped = inputs_of(self.run, net)
                 return NOTHING if shaped is None else shaped[0]
@@ -435,15 +469,18 @@ NOTHING = object()
 
 
 class Held(ast.NodeTransformer):
-    """Turns ``args.name`` into ``name``, so that the uses of a field are those of a name."""
+    """Turns ``args.field`` into ``field``, so that the uses of what is held are those of a name."""
 
-    def __init__(self, owner: str) -> None:
+    def __init__(self, owner: str, names: dict[str, str] | None = None) -> None:
+        """Of all attributes of ``owner``, or of those in ``names``, with what they are to be called."""
         self.owner = owner
+        self.names = names
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """``args.name``."""
+        """``args.field``."""
         self.generic_visit(node)
-        return ast.Name(node.attr, node.ctx) if is_name(node.value, self.owner) else node
+        name = node.attr if self.names is None else self.names.get(node.attr)
+        return ast.Name(name, node.ctx) if name and is_name(node.value, self.owner) else node
 
 
 class Batches(list[Any]):
