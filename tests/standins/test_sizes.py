@@ -45,7 +45,7 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
                 others = {"num_layers": 6, "width": 300}
                 return batch_size, n_layers, seq_len, others["num_layers"], others["width"], rate
             def batch():
-                assert sizes() == (4, 2, 32, 2, 300, 0.1) and Settings().img_size == 128
+                assert sizes() == (4, 2, 32, 2, 300, 0.1) and Settings().img_size == 64
                 assert dict(max_len=99) == {"max_len": 32}
                 return torch.ones(sizes()[0], 2)
         """),
@@ -225,6 +225,18 @@ def test_in_full_every_size_is_the_script_s_own(running: Runner, tmp_path: Path)
     """)
     found = run(running, tmp_path, source, "full")
     assert steps(found) == 3 and found.standins == ()
+
+
+def test_in_medium_what_a_network_is_made_for_is_the_script_s_own(running: Runner, tmp_path: Path) -> None:
+    source = program("""
+        def sizes(batch_size=50, n_layers=6, seq_len=90, img_size=256):
+            return batch_size, n_layers, seq_len, img_size
+        def batch():
+            assert sizes() == (4, 6, 90, 128)
+            return torch.ones(2, 2)
+    """)
+    found = run(running, tmp_path, source, "medium")
+    assert steps(found) == 3, found.uncaught
 
 
 def test_a_script_whose_shapes_need_its_own_sizes_is_run_in_full(tmp_path: Path) -> None:

@@ -26,7 +26,9 @@ class Run:
     def __init__(self, recorder: Any, job: dict[str, Any]) -> None:
         self.recorder = recorder
         self.seed: int = job["seed"]
-        self.small: bool = job["manner"] == "small"
+        self.medium: bool = job["manner"] == "medium"
+        """Whether sizes are reduced, but not those that a network's own shapes may be made for."""
+        self.small: bool = self.medium or job["manner"] == "small"
         self.root: str = job["root"]
         self.script: str = job["path"]
         self.source: str = job["source"]

@@ -25,45 +25,55 @@ from typing import Any
 from . import context, library
 
 BATCH = 4
-WARM_UP = 16
-"""Transitions to collect before learning begins: more than one batch."""
 FILL = 64
-"""The same where it has no name: more than most batches, which then may not be reduced either."""
-MEMORY = 256
-"""Transitions that a replay memory has room for: some wait until it is full."""
-ROLLOUT = 64
-"""Steps in an environment before a policy learns from them."""
-SEQUENCE = 32
-PICTURE = 128
-"""Pixels along a side."""
-FLAT = (784, 3072)
-"""All numbers of a picture of MNIST or CIFAR, which some call its size."""
-VOCABULARY = 1000
-DEPTH = 2
-"""Equal layers or blocks in a row."""
-EVALUATIONS = 2
-"""Batches or episodes to evaluate with."""
+"""Transitions to collect before learning begins where that has no name: more than most batches."""
 UNTRAINED = 16
 """Batches in a row that train nothing: to evaluate, to show, or to compute statistics."""
+SMALL = {
+    "batch": BATCH,
+    # Loaders get none anyway, but what trains in processes needs one.
+    "workers": 1,
+    "environments": 2,
+    # Transitions to collect before learning begins: more than one batch.
+    "warm up": 16,
+    # Transitions that a replay memory has room for: some wait until it is full.
+    "memory": 256,
+    # Steps in an environment before a policy learns from them.
+    "rollout": 64,
+    # Batches or episodes.
+    "evaluation": 2,
+    "sequence": 32,
+    # Pixels along a side.
+    "picture": 64,
+    "vocabulary": 1000,
+    # Equal layers or blocks in a row.
+    "depth": 2,
+}
+"""The largest sizes in the manner *small*."""
+NETWORK = ("sequence", "vocabulary", "depth")
+"""What the shapes within a network may be made for."""
+MEDIUM = {**{kind: limit for kind, limit in SMALL.items() if kind not in NETWORK}, "picture": 128}
+"""The same in the manner *medium*."""
+FLAT = (784, 3072)
+"""All numbers of a picture of MNIST or CIFAR, which some call its size."""
 
-_NAMES: tuple[tuple[int, str], ...] = (
+_NAMES: tuple[tuple[str, str], ...] = (
     (
-        BATCH,
+        "batch",
         "batchsize trainbatchsize testbatchsize valbatchsize evalbatchsize bsz batchsz minibatchsize "
         "batchsizetrain batchsizetest batchsizeval batch bs batchnum trainbatch testbatch minibatch nbatch "
         "batchsizeperreplica batchesize batchsizes perdevicetrainbatchsize microbatchsize",
     ),
     (
-        # A loader gets none anyway, but what trains in processes needs one.
-        1,
+        "workers",
         "workers numworkers nworkers ncpu numcpu loadernumworkers nthreads dataloaderworkers worker "
         "cpu cpus nproc nprocs numprocs nprocess gradaccum gradaccumulationsteps "
         "gradientaccumulationsteps accumulationsteps accumgrad gradientaccumulateevery "
         "gradientaccumulation accumiter",
     ),
-    (2, "numenvs nenvs numprocesses envnum parallelenvs numenv nenv"),
+    ("environments", "numenvs nenvs numprocesses envnum parallelenvs numenv nenv"),
     (
-        WARM_UP,
+        "warm up",
         "learningstarts starttimesteps startsteps learnstart replaystart replaystartsize updateafter "
         "initialmemory initialexploration learningstart minreplaysize minmemory warmupsteps startlearning "
         "minmemorysize startupdate randomsteps initialcollectsteps initreplaysize seedepisodes observe "
@@ -71,46 +81,46 @@ _NAMES: tuple[tuple[int, str], ...] = (
         "minimalsize minhistory updatestart initsteps numstepsbeforetrain replaystartthreshold",
     ),
     (
-        MEMORY,
+        "memory",
         "buffersize memorysize replaysize memorycapacity replaycapacity buffercapacity replaybuffersize "
         "experiencesize capacity replaymemorysize maxbuffersize memory memsize maxmemory maxsize bufferlimit "
         "maxreplaysize "
         "replaymemory experiencereplaysize bufsize replaybuffer",
     ),
     (
-        ROLLOUT,
+        "rollout",
         "maxeplen maxepisodelen maxepisodelength maxepisodesteps updatetimestep updatetimesteps "
         "updateinterval rolloutlength rolloutsteps rolloutlen numrolloutsteps thorizon horizon trajlen "
         "nrollout timestepsperbatch maxtimestepsperepisode stepsperepoch trajectorylength localstepsperepoch "
         "minbatchsteps minbatchsize maxsteps numsteps nsteps maxtimesteps stepsperupdate",
     ),
     (
-        SEQUENCE,
+        "sequence",
         "seqlen sequencelength maxseqlen maxlen maxlength blocksize bptt seqlength contextlength "
         "maxsequencelength ctxlen validseqlen chunklen maxseqlength maxsentlen maxtextlen",
     ),
     (
-        PICTURE,
+        "picture",
         "imgsize imagesize imgheight imgwidth imageheight imagewidth cropsize loadsize finesize imgh "
         "imgw imsize picturesize imres imgres resolution imgdim patchsize",
     ),
     (
-        VOCABULARY,
+        "vocabulary",
         "vocabsize nvocab numvocab vocabularysize srcvocabsize tgtvocabsize trgvocabsize ntoken ntokens",
     ),
     (
-        DEPTH,
+        "depth",
         "nlayer nlayers numlayers nblocks numblocks numresblocks nresblocks nresblock numresiduallayers "
         "numencoderlayers numdecoderlayers enclayers declayers numhiddenlayers nresnetlayers "
         "numresidualblocks nresidualblocks numtransformerlayers",
     ),
     (
-        EVALUATIONS,
+        "evaluation",
         "evaliters evaliterations numevaliters evalbatches valiters numvalbatches numevalbatches testiters "
         "evalepisodes numevalepisodes nevalepisodes numtestepisodes testepisodes numevalepisode",
     ),
 )
-LIMITS = {name: limit for limit, names in _NAMES for name in names.split()}
+KINDS = {name: kind for kind, names in _NAMES for name in names.split()}
 
 HOOK = "_gradfix_reduced"
 """What compiled literals are given to, among the names that are built in."""
@@ -121,21 +131,29 @@ def plain(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
 
 
-def limit_of(name: str) -> int | None:
+def limit_of(run: context.Run, name: str) -> int | None:
     """The limit for what is called so."""
-    return LIMITS.get(plain(name))
+    return (MEDIUM if run.medium else SMALL).get(KINDS.get(plain(name), ""))
+
+
+def is_flat(name: str, value: Any) -> bool:
+    """Whether a picture's size is not that of a side."""
+    return KINDS.get(plain(name)) == "picture" and value in FLAT
 
 
 def reduced(run: context.Run, what: str, name: str, value: Any) -> Any:
     """``value`` or, where ``name`` is that of a known size, at most its limit."""
-    return at_most(run, what, limit_of(name), value)
+    limit = limit_of(run, name)
+    if limit is None or not isinstance(value, (int, float)) or is_flat(name, value):
+        return value
+    return at_most(run, what, limit, value)
 
 
 def at_most(run: context.Run, what: str, limit: int | None, value: Any) -> Any:
     """``value`` or, if it is a whole number above the limit, the limit."""
     if limit is None or not isinstance(value, (int, float)) or isinstance(value, bool) or value <= limit:
         return value
-    if value != int(value) or (limit == PICTURE and value in FLAT):
+    if value != int(value):
         return value
     run.used(what, str(limit) + " in place of " + str(value))
     return type(value)(limit)
@@ -172,6 +190,9 @@ LEARNS = re.compile(r"backward|train|learn|updat|optim|fit|epoch", re.I)
 class Reduce(ast.NodeTransformer):
     """Hands the literals of sizes to :data:`HOOK`, in the places that they have in the text."""
 
+    def __init__(self, run: context.Run) -> None:
+        self.run = run
+
     def hooked(self, what: str, limit: int | None, value: Any) -> Any:
         """The expression that asks for a literal; the literal's own place is also the question's."""
         if limit is None or not is_number(value):
@@ -187,7 +208,9 @@ class Reduce(ast.NodeTransformer):
         name = target.id if isinstance(target, ast.Name) else getattr(target, "attr", target)
         if not isinstance(name, str):
             return value
-        return self.hooked("constant " + name, limit_of(name), value)
+        if isinstance(value, ast.Constant) and is_flat(name, value.value):
+            return value
+        return self.hooked("constant " + name, limit_of(self.run, name), value)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         """``batch_size = 64``, ``self.batch_size = 64``, ``batch_size, rate = 64, 0.1``."""
@@ -277,7 +300,7 @@ def code_of(run: context.Run, text: str, path: str) -> types.CodeType:
         tree = compile(newer, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
         run.used(os.path.basename(path) + " for Python 2", "its statements as they are written today")
     if run.small:
-        tree = Reduce().visit(tree)
+        tree = Reduce(run).visit(tree)
     code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
     return code
 
