@@ -105,11 +105,13 @@ def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
         if why is None:
             break
         reasons.append(why)
+        if manner != "as it is" and recording.ending in ("seconds", "killed"):
+            break
     assert recording is not None
     steps = sum(step.consumes for step in recording.steps)
     if why:
-        # The last manner only differs in sizes; what stopped the run with small ones says more.
-        why = reasons[-2]
+        # Those that follow only differ in sizes; what stopped the run with small ones says more.
+        why = reasons[1]
     elif steps < 2:
         why = f"it ended: {recording.ending} {recording.uncaught or ''}"
     return Measured(

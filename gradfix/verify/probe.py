@@ -81,6 +81,9 @@ EXACT = 10_000
 SKETCH = 16
 """Numbers in a sketch: projections on fixed random signs, whose differences estimate a norm."""
 ROW = 4096
+"""Elements in a row of a sketch: a sign for each row and one for each place in it."""
+ROWS = 64
+"""Rows that are measured at a time: as float64 they fit a processor's cache."""
 GRAPH_NODES = 200_000
 BY_HAND = -1
 """Stands among the backward calls that fed a gradient: something else assigned it."""
@@ -153,7 +156,17 @@ def nonzero(tensor: torch.Tensor) -> bool:
     if type(tensor).__name__ == "FakeTensor":
         return not provenance().nothing_but_zeros(tensor)
     flat = tensor.detach()
-    return bool((flat.coalesce().values() if flat.is_sparse else flat).any())
+    if flat.is_sparse:
+        flat = flat.coalesce().values()
+    # Of most tensors the first row says it.
+    return bool((flat[:1] if flat.dim() else flat).any() or flat.any())
+
+
+def memory(flat: torch.Tensor) -> Any:
+    """The bytes of a contiguous tensor: a view, for large ones are not to be copied once more."""
+    size = flat.numel() * flat.element_size()
+    # Not by the tensor's own method: whoever asks that is taken for one who may write there.
+    return (ctypes.c_char * size).from_address(provenance().address_of(flat)) if size else b""
 
 
 class Recorder:
@@ -233,50 +246,66 @@ class Recorder:
                 plain = plain.to_dense()
             if plain.is_complex():
                 plain = torch.view_as_real(plain)
-            wide = plain.to("cpu", torch.float64).reshape(-1).contiguous()
-            size = wide.numel()
-            # A view of the tensor's memory: large ones are not copied once more.
-            raw = (ctypes.c_char * (size * 8)).from_address(wide.data_ptr()) if size else b""
+            flat = plain.to("cpu").resolve_neg().reshape(-1).contiguous()
+            size = flat.numel()
             shape = list(plain.shape)
-            digest = hashlib.blake2b(raw, digest_size=16, key=repr(shape).encode()[:64]).hexdigest()
+            key = repr((shape, flat.dtype)).encode()[:64]
+            digest = hashlib.blake2b(memory(flat), digest_size=16, key=key).hexdigest()
             if digest in self.known:
                 return self.known[digest]
-            largest = float(torch.linalg.vector_norm(wide, math.inf)) if size else 0.0
-            norm = float(torch.linalg.vector_norm(wide))
-            finite = math.isfinite(largest)
             offset = sketch = None
             if size <= EXACT:
+                wide = flat.to(torch.float64)
+                largest = float(torch.linalg.vector_norm(wide, math.inf)) if size else 0.0
+                norm = float(torch.linalg.vector_norm(wide))
                 offset = self.offset
-                self.values.write(raw)
+                self.values.write(memory(wide))
                 self.offset += size * 8
             else:
-                sketch = self.sketch(wide)
+                largest, norm, sketch = self.measure(flat)
+        finite = math.isfinite(largest)
         entry = [shape, str(tensor.dtype), digest, repr(largest), repr(norm), finite, offset, sketch]
         self.known[digest] = entry
         return entry
 
-    def sketch(self, flat: torch.Tensor) -> list[str]:
-        """Projections on signs that are the same in every run: linear, so they may be subtracted."""
+    def measure(self, flat: torch.Tensor) -> tuple[float, float, list[str]]:
+        """Largest magnitude, Euclidean norm and sketch of a large tensor.
+
+        The sketch is projections on signs that are the same in every run: linear, so they may be
+        subtracted. Everything is computed in float64, a few rows at a time: a copy of a large
+        tensor would cost more than the arithmetic.
+        """
         import torch
 
         rows = -(-flat.numel() // ROW)
-        signs = self.signs.get(rows)
-        if signs is None:
+        drawn = self.signs.get(rows)
+        if drawn is None:
             # Its own generator: the script's random numbers are not ours to draw.
             generator = torch.Generator(device="cpu").manual_seed(rows)
-            drawn = torch.randint(
+            signs = torch.randint(
                 0, 2, (SKETCH, rows + ROW), generator=generator, dtype=torch.int8, device="cpu"
             )
-            signs = self.signs[rows] = drawn.to(torch.float64) * 2 - 1
-        whole = flat.numel() // ROW
-        folded, rest = flat[: whole * ROW].view(whole, ROW), flat[whole * ROW :]
-        projections = []
-        for sign in signs:
-            projection = sign[:whole] @ (folded @ sign[rows:])
-            if rest.numel():
-                projection = projection + sign[whole] * (rest @ sign[rows : rows + rest.numel()])
-            projections.append(repr(float(projection)))
-        return projections
+            drawn = signs.t().contiguous().to(torch.float64) * 2 - 1
+            self.signs[rows] = drawn
+        along, across = drawn[:rows], drawn[rows:]
+        largest = squares = 0.0
+        projections = torch.zeros(SKETCH, dtype=torch.float64, device="cpu")
+        room = torch.empty(min(rows, ROWS) * ROW, dtype=torch.float64, device="cpu")
+        for first in range(0, rows, ROWS):
+            part = flat[first * ROW : (first + ROWS) * ROW]
+            wide = room[: len(part)].copy_(part)
+            low, high = torch.aminmax(wide)
+            magnitude = float(torch.maximum(-low, high))
+            # Written so that a magnitude that is not a number stays the largest.
+            largest = largest if magnitude <= largest or math.isnan(largest) else magnitude
+            squares += float(wide @ wide)
+            whole = len(wide) // ROW
+            folded = wide[: whole * ROW].view(whole, ROW) @ across
+            projections += (folded * along[first : first + whole]).sum(0)
+            rest = wide[whole * ROW :]
+            if len(rest):
+                projections += (rest @ across[: len(rest)]) * along[first + whole]
+        return largest, math.sqrt(squares), [repr(value) for value in projections.tolist()]
 
     def unable(self, why: str) -> None:
         """End a run that computes nothing where it would need values."""
@@ -942,8 +971,10 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
             recorder.provenance.raised = recorder.refused
         stack.enter_context(recorder.provenance)
         try:
-            code = compile(source, path, "exec", dont_inherit=True)
-            exec(code, main.__dict__, standins and standins.namespace)
+            exec(
+                standins.code() if standins else compile(source, path, "exec", dont_inherit=True),
+                main.__dict__,
+            )
             if standins:
                 standins.after()
         except SystemExit as leaving:

@@ -146,6 +146,9 @@ class Operation:
             if argument.alias_info is not None and argument.alias_info.is_write
         ]
         self.writes = frozenset(writes)
+        returned = [given.alias_info for given in schema.returns]
+        # What it returns is the memory of an argument, as it stands.
+        self.views = bool(returned) and not writes and None not in returned
         plain = self.name[:-1] if self.name.endswith("_") and not self.name.startswith("__") else self.name
         self.names = [name for name, _ in self.parameters]
         self.alpha = self.names.index("alpha") if "alpha" in self.names else None
@@ -378,7 +381,7 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 if strided(tensor) and not covers(tensor, _STORAGE(tensor)):
                     self.value(tensor)
         name = operation.name
-        if not operation.repeatable or name in UNINITIALISED:
+        if not operation.repeatable or operation.views or name in UNINITIALISED:
             return lambda which, tensor: None
         if operation.random:
             return self.general(operation, bound, self.draw(operation, bound))
@@ -683,6 +686,11 @@ def copied_alike(tensor: torch.Tensor) -> torch.Tensor:
     shift = tensor.storage_offset() % max(1, 64 // tensor.element_size())
     memory = torch.empty(shift + reach, dtype=tensor.dtype, device=tensor.device)
     return memory.as_strided(tensor.shape, tensor.stride(), shift).copy_(tensor.detach())
+
+
+def address_of(tensor: torch.Tensor) -> int:
+    """Where a tensor's elements begin, for one who only reads them."""
+    return _DATA_PTR(tensor)
 
 
 def covers(tensor: torch.Tensor, storage: Any) -> bool:

@@ -44,11 +44,11 @@ from gradfix.verify.recording import Backward, Ending, Failure, Recording, load
 PROBE = Path(__file__).with_name("probe.py")
 Outcome = Literal["proved", "refuted", "not run"]
 
-Manner = Literal["as it is", "small", "full"]
+Manner = Literal["as it is", "small", "medium", "full"]
 """How a script is run: with nothing but what it has; with stand-ins for what is missing and with small
-batches; with stand-ins and batches as the script has them."""
-MANNERS: tuple[Manner, ...] = ("as it is", "small", "full")
-"""In the order in which they are tried."""
+sizes; with only those sizes small that no network is made for; with stand-ins and its own sizes."""
+MANNERS: tuple[Manner, ...] = ("as it is", "small", "medium", "full")
+"""In the order in which they are tried; larger sizes are not tried where smaller ones took too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,12 +287,13 @@ def _has_torch(executable: str) -> bool:
 
 
 def project_root(path: Path) -> Path:
-    """The project that a script belongs to: the nearest folder above it that says so, else its own.
-
-    A copy without its version control and without a package still has the project's licence.
-    """
-    projects = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
-    for markers in (projects, ("LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING")):
+    """The project that a script belongs to: the nearest folder above it that says so, else its own."""
+    # What came without its history may have no more than a licence or a description at its root.
+    for markers in (
+        (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"),
+        ("LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING", ".gitignore"),
+        ("README.md", "README.rst", "README.txt", "README"),
+    ):
         for folder in path.absolute().parents:
             if any((folder / marker).exists() for marker in markers):
                 return folder
@@ -725,11 +726,12 @@ def _verify(
     try:
         with runner_for(interpreter.executable, total, allow_unsandboxed) as runner:
             # The originals first: for one that cannot be run, nothing else needs to be.
+            slow: set[int] = set()
             for manner in MANNERS:
                 waiting = [
                     number
                     for number, trial in enumerate(trials)
-                    if manner == "as it is" or trial.obstacle(runner, exact=False)
+                    if manner == "as it is" or (number not in slow and trial.obstacle(runner, exact=False))
                 ]
                 attempts = {number: replace(trials[number], manner=manner) for number in waiting}
                 runner.run(attempt.before(attempt.seeds[0]) for attempt in attempts.values())
@@ -737,6 +739,8 @@ def _verify(
                     attempt = attempt.planned(runner)
                     if manner == "as it is" or not attempt.obstacle(runner, exact=False):
                         trials[number] = attempt
+                    elif attempt.too_large(runner):
+                        slow.add(number)
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
             runner.run(job for trial in runnable for _, job in trial.versions(runner))
             found = [replace(trial.evidence(runner), sandbox=str(runner.level)) for trial in trials]

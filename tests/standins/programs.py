@@ -33,11 +33,11 @@ REACHED: dict[str, tuple[str, tuple[str, ...]]] = {
             loader = torch.utils.data.DataLoader(data, batch_size=8, num_workers=2, shuffle=True)
             def batch():
                 pictures, labels = next(iter(loader))
-                assert pictures.shape == (8, 1, 32, 32) and labels.shape == (8,)
+                assert pictures.shape == (4, 1, 32, 32) and labels.shape == (4,)
                 save_image(pictures, "out/grid.png")
                 return pictures
         """),
-        ("torchvision.datasets.MNIST",),
+        ("torchvision.datasets.MNIST", "constant batch_size"),
     ),
     "folder": (
         program("""

@@ -19,13 +19,12 @@ from __future__ import annotations
 import builtins
 import sys
 import types
-from collections.abc import MutableMapping
 from typing import Any
 
 from . import (
     absent,
     arguments,
-    calls,
+    callers,
     content,
     context,
     cuda,
@@ -45,9 +44,11 @@ class Standins:
     def __init__(self, run: context.Run, main: types.ModuleType) -> None:
         self.run = run
         self.main = main
-        self.namespace: MutableMapping[str, Any] | None = (
-            sizes.Namespace(run, main.__dict__) if run.small else None
-        )
+
+    def code(self) -> types.CodeType:
+        """The script's compiled text; what it needs of the package that it belongs to is there."""
+        callers.within_package(self.run, self.main, self.run.script, self.run.source)
+        return sizes.code_of(self.run, self.run.source, self.run.script)
 
     def failed(self, error: BaseException) -> None:
         """Say how content that was made up should have looked, if that is why the run failed."""
@@ -58,7 +59,7 @@ class Standins:
     def after(self) -> None:
         """Do what the script left to do at its end: its processes, and what nobody called."""
         processes.run_waiting()
-        calls.call_what_nobody_called(self.run, self.main)
+        callers.call_what_nobody_called(self.run, self.main)
 
 
 def install(recorder: Any, job: dict[str, Any], main: types.ModuleType) -> Standins:

@@ -13,7 +13,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from . import context, inert
+from . import context, inert, installed
 
 MODULES = os.path.join(context.HERE, "modules")
 
@@ -125,7 +125,7 @@ class Finder(importlib.abc.MetaPathFinder):
             if isinstance(node, ast.Try) and any(covers(child, frame.f_lineno) for child in node.body):
                 for handler in node.handlers:
                     if catches_imports(handler.type):
-                        return not gives_up(handler)
+                        return not context.gives_up(handler.body)
         return False
 
 
@@ -161,18 +161,6 @@ def catches_imports(kind: ast.expr | None) -> bool:
         return True
     names = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
     return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(kind))
-
-
-def gives_up(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler only complains: it raises or exits."""
-    for node in ast.walk(handler):
-        if isinstance(node, ast.Raise):
-            return True
-        if isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
-            if called in ("exit", "quit", "sys.exit", "os._exit"):
-                return True
-    return False
 
 
 def holds_code(spec: importlib.machinery.ModuleSpec) -> bool:
@@ -218,7 +206,12 @@ class Specific(importlib.abc.Loader):
     """Loads a stand-in of ``modules``; the script's name for it is another name of the same module."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        return importlib.import_module("_gradfix_standins.modules." + standin(spec.name))
+        name = "_gradfix_standins.modules." + standin(spec.name)
+        fresh = name not in sys.modules
+        module = importlib.import_module(name)
+        if fresh and spec.name == "yaml":
+            installed.change_yaml(module)
+        return module
 
     def exec_module(self, module: types.ModuleType) -> None:
         pass
