@@ -308,6 +308,7 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
         constructed(one.run, one.step.optimizer),
         # Who steps again on the repeated forward consumes other gradients from there on.
         beyond=owner(one.run, event) is not one.step.optimizer,
+        same_forwards=False,
     )
     retain: list[Edit] = []
     for site in dict.fromkeys(
@@ -336,7 +337,7 @@ def _step_later(program: Program, one: Stale) -> Iterator[Fix]:
     moved, after = program.statement(step.site), program.statement(event.site)
     block = program.block(moved)
     if once and after in block and set(event.reached) <= mine and block.index(moved) < block.index(after):
-        claim = Claim("E2", line(event.site), ())
+        claim = Claim("E2", line(event.site), (), same_forwards=False)
         yield Fix("step after the backward", Effect.REPAIRS, (move(moved, after, "after"),), claim)
 
 

@@ -123,7 +123,9 @@ def _finding(program: Program, early: Early, step: ast.stmt, backward: ast.stmt)
         note(early.backward.site, "these gradients are cleared before the next step"),
     )
     anchor = _last_word(program, backward)
-    fix = Fix("step after the backward", early.effect, (move(step, anchor, "after"),), Claim(unchanged=()))
+    # A forward that stood between the two comes before the step now.
+    claim = Claim(unchanged=(), same_forwards=False)
+    fix = Fix("step after the backward", early.effect, (move(step, anchor, "after"),), claim)
     return Finding(
         "step-before-backward",
         f"`{name}.step()` comes before the backward of `{loss}`, whose gradients nobody uses",

@@ -36,10 +36,10 @@ from types import TracebackType
 from typing import Any, Literal
 
 from gradfix import claims
-from gradfix.claims import Check, Still
+from gradfix.claims import Check, Still, Surroundings
 from gradfix.codemod import Claim, Effect
 from gradfix.verify import hostile, sandbox
-from gradfix.verify.recording import Backward, Ending, Failure, Recording, load
+from gradfix.verify.recording import Backward, Draws, Ending, Failure, Recording, load
 
 PROBE = Path(__file__).with_name("probe.py")
 Outcome = Literal["proved", "refuted", "not run"]
@@ -134,6 +134,9 @@ class Run:
     summary: str
     optimizers: tuple[RecordedOptimizer, ...] = ()
     steps: tuple[RecordedStep, ...] = ()
+    backwards: tuple[RecordedBackward, ...] = ()
+    peak: int | None = None
+    """The most bytes that the graph of any one backward call held; ``None`` where nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,21 @@ class RecordedStep:
     optimizer: str
     gradients: str
     """A digest of all its gradients: equal ones mean gradients that are equal bit for bit."""
+    random: Draws
+    buffers: str
+    """A digest of the buffers of all networks that are trained."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedBackward:
+    """What the graph of one backward call held."""
+
+    loss: str | None
+    """What is differentiated, where the source says it."""
+    saved: int | None
+    """Bytes saved for backward, beside parameters; ``None`` where nothing is known."""
+    kept: bool
+    """Whether the call was told to retain them."""
 
 
 def _run(version: str, seed: int, summary: str, recording: Recording) -> Run:
@@ -163,11 +181,54 @@ def _run(version: str, seed: int, summary: str, recording: Recording) -> Run:
         optimizers.append(RecordedOptimizer(optimizer.name, optimizer.kind, shapes))
     steps = []
     for step in recording.steps:
-        digest = hashlib.blake2b(digest_size=16)
-        for state in step.parameters:
-            digest.update((state.gradient.digest if state.gradient else "none").encode() + b"\n")
-        steps.append(RecordedStep(recording.optimizers[step.optimizer].name, digest.hexdigest()))
-    return Run(version, seed, summary, tuple(optimizers), tuple(steps))
+        gradients = _digest(state.gradient.digest if state.gradient else "none" for state in step.parameters)
+        buffers = _digest(f"{name} {value.digest}" for name, value in step.buffers.items())
+        name = recording.optimizers[step.optimizer].name
+        steps.append(RecordedStep(name, gradients, step.random, buffers))
+    backwards = tuple(
+        RecordedBackward(call.place.receiver, call.saved, call.retain) for call in recording.backwards
+    )
+    peak = max((call.saved for call in backwards if call.saved is not None), default=None)
+    return Run(version, seed, summary, tuple(optimizers), tuple(steps), backwards, peak)
+
+
+def _digest(lines: Iterable[str]) -> str:
+    return hashlib.blake2b("".join(f"{line}\n" for line in lines).encode(), digest_size=16).hexdigest()
+
+
+def memory(before: Run, after: Run) -> str | None:
+    """What the graphs of two versions hold for backward, in words, where it differs.
+
+    A loss is compared over as many of its backward calls as both versions make.
+    """
+    found = []
+    for loss in dict.fromkeys(call.loss for call in before.backwards if call.loss is not None):
+        pairs = [
+            (one, other)
+            for one, other in zip(*([c for c in run.backwards if c.loss == loss] for run in (before, after)))
+            if one.saved is not None and other.saved is not None
+        ]
+        if not pairs:
+            continue
+        sizes = [max(call.saved or 0 for call in side) for side in zip(*pairs)]
+        kept = [any(call.kept for call in side) for side in zip(*pairs)]
+        held, now = map(binary_size, sizes)
+        if kept[0] == kept[1] and held != now:
+            found.append(f"the graph of {loss} held {held}, now {now}")
+        elif kept[0] != kept[1]:
+            words = ["kept" if one else "freed" for one in kept]
+            found.append(f"the graph of {loss} held {held} and was {words[0]}, now {now}, {words[1]}")
+    return "; ".join(found) or None
+
+
+def binary_size(count: int) -> str:
+    """A number of bytes for people: ``640 bytes``, ``1.5 KiB``."""
+    size, unit = float(count), "bytes"
+    for larger in ("KiB", "MiB", "GiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +252,8 @@ class Evidence:
     """The level of the sandbox that the runs were in (see :mod:`gradfix.verify.sandbox`)."""
     standins: tuple[str, ...] = ()
     """What was replaced in all runs alike, and by what."""
+    effects: Surroundings | None = None
+    """How random draws and buffers compare on the first seed; ``None`` if nothing was compared."""
 
     def to_json(self) -> dict[str, Any]:
         """The evidence as JSON data, in the order and under the names of the fields here.
@@ -210,10 +273,20 @@ class Evidence:
             if run.seed == first and run.version in ("before", "after")
         ]
         shown += [f"{'replaced':<12}{one}" for one in self.standins]
+        shown += [f"{'memory':<12}{one}" for one in (self.memory(),) if one is not None]
         shown += [f"{check.verdict:<12}{check.detail}" for check in self.checks]
         if self.runs:
             shown.append(f"{'sandbox':<12}{self.sandbox}")
         return [*shown, f"{self.outcome:<12}{self.reason}"]
+
+    def memory(self) -> str | None:
+        """What the graphs of the two versions hold, in words, where it differs (see :func:`memory`)."""
+        for suffix in ("", ", without data"):
+            runs = {run.version: run for run in reversed(self.runs)}
+            before, after = runs.get(f"before{suffix}"), runs.get(f"after{suffix}")
+            if before is not None and after is not None:
+                return memory(before, after)
+        return None
 
 
 # -- which interpreter ------------------------------------------------------------------------
@@ -875,7 +948,26 @@ class _Trial:
         standins = tuple(dict.fromkeys(one for recording in recordings for one in recording.standins))
         checks = tuple(replace(one, detail=self.relative(one.detail)) for one in self.checks(runner))
         outcome, reason = self.judge(runner, checks)
-        return Evidence(outcome, reason, checks, runs, python, "", torch, self.seeds, standins=standins)
+        return Evidence(
+            outcome,
+            reason,
+            checks,
+            runs,
+            python,
+            "",
+            torch,
+            self.seeds,
+            standins=standins,
+            effects=self.effects(runner),
+        )
+
+    def effects(self, runner: Runner) -> Surroundings | None:
+        """How random draws and buffers compare on the first seed."""
+        seed, fake = self.seeds[0], self.too_large(runner)
+        before, after = runner.run([self.before(seed, fake=fake), self.after(seed, fake=fake)])
+        reference = runner.run([self.reference(seed, fake=fake)])[0] if self.needs_reference else None
+        found = claims.surroundings(claims.longest(before, reference), after)
+        return found if found.compared else None
 
     def checks(self, runner: Runner) -> list[Check]:
         """The checks of all seeds, merged."""
@@ -897,7 +989,7 @@ class _Trial:
         large = self.too_large(runner)
         failed = [check for check in checks if check.verdict == "fails"]
         if failed:
-            compared = any(check.name in claims.COMPARISONS for check in failed)
+            compared = any(check.name in claims.COMPARISONS | claims.EFFECTS for check in failed)
             if compared and not large and not self.repeatable(runner):
                 return (
                     "not run",

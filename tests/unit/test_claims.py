@@ -15,6 +15,7 @@ from gradfix.claims import Check, Still, check, contradiction, merge, same_cours
 from gradfix.codemod import Claim, Effect
 from gradfix.verify.recording import (
     Backward,
+    Draws,
     Ending,
     Event,
     Failure,
@@ -57,7 +58,7 @@ def step(
         ParameterState(None if g is None else values(g), values(weight), () if g is None else tuple(feeds))
         for g in gradients
     )
-    return Step(of, Place(4, 4, 4), random, tuple(states))
+    return Step(of, Place(4, 4, 4), Draws(random, "", None), tuple(states))
 
 
 def failure(kind: Kind, line: int, text: str = "", receiver: str | None = None) -> Failure:
