@@ -24,14 +24,14 @@ import gc
 import hashlib
 import random
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
 import torch
 
-NODES = 50_000
-"""Nodes of graphs that are looked at in one run, which takes about 5 microseconds each."""
+NODES = 20_000
+"""Nodes of graphs that are looked at in one run, which takes about 10 microseconds each."""
 
 Description = Any
 """What the recorder writes of a tensor."""
@@ -45,7 +45,8 @@ class Effects:
         self.nodes = 0
         self.hooked = False
         """Whether the script hooks into what is saved."""
-        self.saving: dict[type, tuple[str, ...]] = {}
+        self.attributes: dict[type, list[str]] = {}
+        """By class of graph nodes: the attributes that hold what is saved."""
         self.owned: list[torch.Tensor] = []
         self.modules: list[tuple[str, torch.nn.Module]] = []
         """The modules of the networks that hold owned parameters, and what each is called."""
@@ -86,50 +87,38 @@ class Effects:
         sizes: dict[int, int] = {}
         leaves: set[int] = set()
         seen: set[Any] = set()
-        waiting = [root.grad_fn for root in roots if root.grad_fn is not None]
+        waiting: list[Any] = [root.grad_fn for root in roots if root.grad_fn is not None]
         while waiting:
             node = waiting.pop()
             if node in seen:
                 continue
-            if self.nodes >= NODES:
-                return None
             self.nodes += 1
+            if self.nodes > NODES:
+                return None
             seen.add(node)
-            variable = getattr(node, "variable", None)
-            if isinstance(variable, torch.Tensor):
-                leaves.update(identity for identity, _ in self.memory(variable))
-            for tensor in self.kept_by(node):
-                sizes.update(self.memory(tensor))
+            kind = type(node)
+            names = self.attributes.get(kind)
+            if names is None:
+                names = self.attributes[kind] = saving(kind)
+            for name in names:
+                # It raises for what has been freed or has moved: autograd would too.
+                with contextlib.suppress(RuntimeError):
+                    found = getattr(node, name)
+                    for tensor in found if isinstance(found, (list, tuple)) else (found,):
+                        if isinstance(tensor, torch.Tensor):
+                            sizes.update(self.memory(tensor))
+            if hasattr(kind, "variable"):
+                leaves.update(identity for identity, _ in self.memory(node.variable))
             waiting.extend([following for following, _ in node.next_functions if following is not None])
         return sum(size for identity, size in sizes.items() if identity not in leaves | self.lasting)
 
-    def kept_by(self, node: Any) -> Iterator[torch.Tensor]:
-        """The tensors that a node of the graph has saved and not yet freed, one after the other."""
-        kind = type(node)
-        names = self.saving.get(kind)
-        if names is None:
-            # `_raw_saved_x` stands beside `_saved_x` where that is a tensor and no number.
-            raw = [name[len("_raw") :] for name in dir(kind) if name.startswith("_raw_saved_")]
-            # What a function of the script has saved goes by a name of its own.
-            own = [name.replace("_saved_tensors", "saved_tensors") for name in raw]
-            names = self.saving[kind] = tuple(own if hasattr(kind, "saved_tensors") else raw)
-        for name in names:
-            # It raises for what has been freed or has moved: autograd would too.
-            with contextlib.suppress(RuntimeError):
-                found = getattr(node, name)
-                yield from found if isinstance(found, (list, tuple)) else (found,)
-
-    def memory(self, tensor: object) -> Iterator[tuple[int, int]]:
+    def memory(self, tensor: torch.Tensor) -> list[tuple[int, int]]:
         """The storages of a tensor: what tells each from all others that live, and its bytes."""
-        if not isinstance(tensor, torch.Tensor):
-            return
         parts: tuple[torch.Tensor, ...] = (tensor,)
         if tensor.layout is torch.sparse_coo:
             parts = tensor._indices(), tensor._values()
-        for part in parts:
-            if self.provenance.strided(part):
-                storage = self.provenance._STORAGE(part)
-                yield storage._cdata, storage.nbytes()
+        storages = [self.provenance._STORAGE(part) for part in parts if self.provenance.strided(part)]
+        return [(storage._cdata, storage.nbytes()) for storage in storages]
 
     # -- random draws ----------------------------------------------------------------------
 
@@ -213,6 +202,17 @@ class Effects:
                 if known is None or known[1] != description:
                     changed[name] = description
         return changed
+
+
+def saving(kind: type) -> list[str]:
+    """The attributes of a graph node's class that hold saved tensors.
+
+    Beside each `_saved_x` that is a tensor, and no number, there is a `_raw_saved_x`. For functions that a
+    script defines, both go by other names.
+    """
+    if hasattr(kind, "saved_tensors"):
+        return ["saved_tensors"]
+    return [name[len("_raw") :] for name in dir(kind) if name.startswith("_raw_saved_")]
 
 
 def short(*parts: bytes) -> str:
