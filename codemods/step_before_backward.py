@@ -16,7 +16,8 @@ Preconditions:
 * it never consumes anything at all; or nobody else consumes that loss or looks at its gradients, no other
   optimizer owns a part of what it reaches, and no other step follows that it could be for.
 
-Effect: repairs where no step of the optimizer consumes anything, changes where it consumes other losses.
+Effect: repairs where no step of the optimizer consumes anything, changes where it consumes other losses. What
+is predicted between the two is predicted before the step now.
 """
 
 from __future__ import annotations
