@@ -1,7 +1,8 @@
-"""What surrounds gradients: memory saved for backward, random draws, buffers; and that looking disturbs nothing."""
+"""What surrounds gradients: memory for backward, random draws, buffers; and that looking disturbs nothing."""
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 import textwrap
@@ -48,7 +49,7 @@ def test_memory_that_is_shared_counts_once() -> None:
     x = torch.randn(6, 5, requires_grad=True)
     y = x.exp()  # saves its result
     assert effects().saved([y]) == 30 * FLOAT
-    assert effects().saved([y.view(-1) * 2 + y.t().reshape(-1)]) == 30 * FLOAT
+    assert effects().saved([y.view(-1) + y.t().reshape(-1)]) == 30 * FLOAT
     assert effects().saved([(y * y).sum()]) == 30 * FLOAT
     assert effects().saved([y.sum(), (y.sin() + 1).exp()]) == 2 * 30 * FLOAT
 
@@ -87,16 +88,16 @@ def test_what_is_freed_is_not_held() -> None:
     assert effects().saved([y]) == 0
 
 
-def test_what_is_saved_is_not_kept_alive() -> None:
+def test_looking_keeps_nothing_alive() -> None:
+    def tensors() -> int:
+        return sum(isinstance(one, torch.Tensor) for one in gc.get_objects())
+
     x = torch.randn(5, requires_grad=True)
-    y = x.exp().sin()
+    y = x.exp().sin().exp()
     found = effects()
-    assert found.saved([y]) == 2 * 5 * FLOAT
-    held = y.grad_fn
-    assert held is not None
-    y.sum().backward()
-    with pytest.raises(RuntimeError, match="after they have already been freed"):
-        held._saved_self  # type: ignore[attr-defined]  # noqa: B018
+    before = tensors()
+    assert found.saved([y]) == 2 * 5 * FLOAT  # the sine saves what the first exponential has saved
+    assert tensors() == before
 
 
 def test_graphs_have_a_limit() -> None:
@@ -133,7 +134,7 @@ def test_hooks_of_the_script_are_left_alone(runner: Runner) -> None:
 
 
 DISTURBED = {
-    "a step between": "loss = net(x).sum(); loss.backward(retain_graph=True); optimizer.step(); loss.backward()",
+    "a step": "loss = net(x).sum(); loss.backward(retain_graph=True); optimizer.step(); loss.backward()",
     "in place": "y = net(x).exp(); y += 1; y.sum().backward()",
     "in place in a view": "y = net(x).exp(); y[0] = 1; y.sum().backward()",
     "freed": "loss = net(x).sum(); loss.backward(); loss.backward()",
@@ -173,7 +174,7 @@ def test_a_backward_through_a_backward(runner: Runner) -> None:
     namespace = {"print": lambda line: printed.append(str(line))}
     exec(compile(textwrap.dedent(text), "plain", "exec"), namespace)
     found = run(runner, text)
-    assert found.output.strip() == printed[0]
+    assert found.output.splitlines()[0] == printed[0]
     first, second = found.backwards
     assert first.saved and second.saved and second.saved > first.saved
 
