@@ -493,7 +493,7 @@ class _Loader:
                 ParameterState(self.values(gradient), self.given(value), tuple(feeds), *hashes)
                 for gradient, value, feeds, *hashes in raw["parameters"]
             )
-            changed = {name: self.given(entry) for name, entry in raw["buffers"].items()}
+            changed = {self.clean(name): self.given(entry) for name, entry in raw["buffers"].items()}
             # Steps between which no buffer changes share one mapping.
             self.buffers = {**self.buffers, **changed} if changed else self.buffers
             return Step(raw["optimizer"], place, Draws(*raw["random"]), tuple(states), self.buffers)

@@ -558,7 +558,11 @@ class Runner:
             CannotRun: if torch cannot be imported.
         """
         wanted = list(jobs)
-        fresh = [job for job in dict.fromkeys(wanted) if job not in self._results]
+        # The long ones first, so that no worker is left with one at the end while the others have nothing.
+        fresh = sorted(
+            (job for job in dict.fromkeys(wanted) if job not in self._results),
+            key=lambda job: (not job.fake, not job.keep),
+        )
         prepared = [self._prepare(job) for job in fresh]
         endings = self._run(fresh, prepared) if fresh else {}
         for job, folder in zip(fresh, prepared):
