@@ -9,15 +9,16 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
 
 A job is a JSON object: ``path`` (the script's own path), ``source`` (the text to run in its
 place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
-directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``level`` (see the module ``sandbox`` beside
-this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits`` (``steps``,
-``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``). ``manner``
-says whether what the script lacks gets a stand-in (see ``standins/__init__.py``).
+directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``thorough``, ``level`` (see the module
+``sandbox`` beside this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits``
+(``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
+``manner`` says whether what the script lacks gets a stand-in (see ``standins/__init__.py``).
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
 weights back after each optimizer step, so that a forward repeated later computes the same. ``fake``
-computes nothing (see ``dataless.py``): there are shapes, hashes and errors, and no values.
+computes nothing (see ``dataless.py``): there are shapes, hashes and errors, and no values. Only a
+``thorough`` run has hashes, and the bytes that graphs hold.
 
 It writes ``events.jsonl``, one event a line and flushed, so that a process that is killed leaves
 what it had seen, and ``values.bin``, float64 values that events point into. What is watched runs
@@ -505,7 +506,7 @@ class Recorder:
             if bare:
                 self.reachable_leaves(roots)
             self.effects.look((slot.tensor for slot in watched.values()), self.names)
-            saved = self.effects.saved(roots)
+            saved = self.effects.saved(roots) if self.job["thorough"] else None
             states = {key: state(slot.tensor) for key, slot in watched.items()}
             leaf_states = {key: state(leaf) for key, (_, leaf) in self.leaves.items()} if bare else {}
             copies: dict[int, torch.Tensor | None] = {}
@@ -947,6 +948,8 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
         if job["fake"]:
             stack.enter_context(dataless().pretending(recorder.unable))
             recorder.provenance.raised = recorder.refused
+        if not job["thorough"]:
+            recorder.provenance.lost = "nobody asks for hashes"
         stack.enter_context(recorder.provenance)
         try:
             code = compile(source, path, "exec", dont_inherit=True)

@@ -91,6 +91,8 @@ class Job:
     """Put the weights back after every step."""
     fake: bool = False
     """Compute nothing: shapes, hashes and errors only, at any size (see ``dataless.py``)."""
+    thorough: bool = True
+    """Record hashes of how tensors came about, and what graphs hold for backward."""
     limits: Limits = Limits()
     manner: Manner = "as it is"
 
@@ -107,6 +109,7 @@ class Job:
             "keep": self.keep,
             "still": self.still,
             "fake": self.fake,
+            "thorough": self.thorough,
             "limits": asdict(self.limits),
             "manner": self.manner,
         }
@@ -878,21 +881,24 @@ class _Trial:
     def reference(self, seed: int, **how: bool) -> Job:
         return self.before(seed, keep=True, **how)
 
-    def witnesses(self) -> tuple[Job, Job]:
+    def witnesses(self) -> tuple[Job, ...]:
         """Both versions without data, as far as faults show: a second opinion on what raises where."""
         steps, backwards = min(4, self.limits.steps), min(8, self.limits.backwards)
         limits = replace(self.limits, steps=steps, backwards=backwards)
         before, after = self.before(self.seeds[0], fake=True), self.after(self.seeds[0], fake=True)
-        return replace(before, limits=limits), replace(after, limits=limits)
+        # They are asked for errors only.
+        return tuple(replace(job, limits=limits, thorough=False) for job in (before, after))
 
     def too_large(self, runner: Runner) -> bool:
         """Whether the original cannot be run in earnest within the limits."""
         (recording,) = runner.run([self.before(self.seeds[0])])
         return overwhelmed(recording)
 
-    def still(self) -> tuple[Job, Job]:
+    def still(self) -> tuple[Job, ...]:
         seed = self.seeds[0]
-        return self.before(seed, keep=True, still=True), self.after(seed, still=True)
+        # What these give is compared by values only.
+        both = self.before(seed, keep=True, still=True), self.after(seed, still=True)
+        return tuple(replace(job, thorough=False) for job in both)
 
     @property
     def needs_reference(self) -> bool:
