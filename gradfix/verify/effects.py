@@ -117,8 +117,14 @@ class Effects:
         parts: tuple[torch.Tensor, ...] = (tensor,)
         if tensor.layout is torch.sparse_coo:
             parts = tensor._indices(), tensor._values()
-        storages = [self.provenance._STORAGE(part) for part in parts if self.provenance.strided(part)]
-        return [(storage._cdata, storage.nbytes()) for storage in storages]
+        found = []
+        for part in parts:
+            # Not every class of tensors has memory of its own.
+            with contextlib.suppress(RuntimeError, NotImplementedError):
+                if self.provenance.strided(part):
+                    storage = self.provenance._STORAGE(part)
+                    found.append((storage._cdata, storage.nbytes()))
+        return found
 
     # -- random draws ----------------------------------------------------------------------
 
@@ -153,23 +159,26 @@ class Effects:
         wanted = {id(parameter): place for place, parameter in enumerate(parameters)}
         # Of some objects `isinstance` would ask the class that they pretend to have.
         modules = [one for one in gc.get_objects() if issubclass(type(one), torch.nn.Module)]
-        inner = {id(child) for module in modules for child in module.__dict__.get("_modules", {}).values()}
+        inner = {id(child) for module in modules for child in held_by(module, "_modules").values()}
         self.lasting = set()
         found = []
-        for module in modules:
-            if id(module) in inner or "_buffers" not in module.__dict__:
+        for network in modules:
+            if id(network) in inner:
                 continue
-            for tensor in [*module.parameters(), *module.buffers()]:
-                self.lasting.update(identity for identity, _ in self.memory(tensor))
-            places = [wanted[id(one)] for one in module.parameters() if id(one) in wanted]
+            places = []
+            for _, module in within(network):
+                tensors = held_by(module, "_parameters")
+                places += [wanted[id(one)] for one in tensors.values() if id(one) in wanted]
+                for tensor in (*tensors.values(), *held_by(module, "_buffers").values()):
+                    self.lasting.update(identity for identity, _ in self.memory(tensor))
             if places:
-                found.append((min(places), module))
+                found.append((min(places), network))
         called = names()
         self.modules = []
         turns: dict[str, int] = {}
         for _, network in sorted(found, key=lambda pair: pair[0]):
             labels: dict[str, str] = {}
-            for path, module in network.named_modules():
+            for path, module in within(network):
                 above, _, last = path.rpartition(".")
                 inherited = labels[above] + "." + last if path else type(module).__name__
                 name = called.get(id(module)) or inherited
@@ -189,9 +198,7 @@ class Effects:
         """
         changed = {}
         for module_name, module in self.modules:
-            for name, tensor in module._buffers.items():
-                if tensor is None:
-                    continue
+            for name, tensor in held_by(module, "_buffers").items():
                 name = module_name + "." + name
                 how = provenance(tensor)
                 known = self.written.get(name)
@@ -202,6 +209,29 @@ class Effects:
                 if known is None or known[1] != description:
                     changed[name] = description
         return changed
+
+
+def held_by(module: torch.nn.Module, what: str) -> dict[str, Any]:
+    """What a module itself holds: ``_modules``, ``_parameters`` or ``_buffers`` that are there.
+
+    Scripts override the methods that would tell.
+    """
+    held = module.__dict__.get(what) or {}
+    lazy = torch.nn.parameter.is_lazy
+    return {name: one for name, one in held.items() if one is not None and not lazy(one)}
+
+
+def within(network: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
+    """A module and all in it, each once, with their paths; what holds comes before what is held."""
+    found: dict[int, tuple[str, torch.nn.Module]] = {}
+    waiting = [("", network)]
+    while waiting:
+        path, module = waiting.pop()
+        if id(module) not in found:
+            found[id(module)] = path, module
+            inner = held_by(module, "_modules").items()
+            waiting += [(path + "." + name if path else name, one) for name, one in reversed(list(inner))]
+    return list(found.values())
 
 
 def saving(kind: type) -> list[str]:

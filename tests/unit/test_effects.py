@@ -296,6 +296,38 @@ def test_buffers_are_found_whatever_holds_the_network(runner: Runner) -> None:
     assert [list(count or ()) for count in counts] == [[1.0], [2.0]]
 
 
+def test_networks_that_answer_for_themselves_are_not_asked(runner: Runner) -> None:
+    found = run(
+        runner,
+        """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.norm = nn.Linear(3, 2), nn.BatchNorm1d(2)
+                self.never = nn.Sequential(nn.LazyLinear(2), nn.LazyBatchNorm1d())
+
+            def parameters(self, recurse=True):
+                return [[*self.layer.parameters()], [*self.norm.parameters()]]
+
+            buffers = named_buffers = None
+
+        net = Net()
+        optimizer = torch.optim.SGD(net.layer.parameters(), lr=0.1)
+        net.norm(net.layer(torch.randn(4, 3))).pow(3).sum().backward()
+        optimizer.step()
+        """,
+    )
+    assert sorted(found.steps[0].buffers) == [
+        "net.never.1.num_batches_tracked",  # its other buffers have not been made
+        "net.norm.num_batches_tracked",
+        "net.norm.running_mean",
+        "net.norm.running_var",
+    ]
+
+
 # -- what fixes promise -----------------------------------------------------------------------
 
 SHARED = textwrap.dedent("""
