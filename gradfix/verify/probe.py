@@ -9,15 +9,16 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
 
 A job is a JSON object: ``path`` (the script's own path), ``source`` (the text to run in its
 place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
-directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``level`` (see the module ``sandbox`` beside
-this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits`` (``steps``,
-``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``). ``manner``
-says whether what the script lacks gets a stand-in (see ``standins/__init__.py``).
+directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``thorough``, ``level`` (see the module
+``sandbox`` beside this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits``
+(``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
+``manner`` says whether what the script lacks gets a stand-in (see ``standins/__init__.py``).
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
 weights back after each optimizer step, so that a forward repeated later computes the same. ``fake``
-computes nothing (see ``dataless.py``): there are shapes, hashes and errors, and no values.
+computes nothing (see ``dataless.py``): there are shapes, hashes and errors, and no values. Only a
+``thorough`` run has hashes, and the bytes that graphs hold.
 
 It writes ``events.jsonl``, one event a line and flushed, so that a process that is killed leaves
 what it had seen, and ``values.bin``, float64 values that events point into. What is watched runs
@@ -116,6 +117,12 @@ def provenance() -> Any:
 
 
 @functools.lru_cache(None)
+def effects() -> Any:
+    """The module that looks at what a training step does beside gradients; it imports torch."""
+    return companion("effects")
+
+
+@functools.lru_cache(None)
 def dataless() -> Any:
     """The module for runs that compute nothing; it imports torch."""
     return companion("dataless")
@@ -192,6 +199,7 @@ class Recorder:
         self.backwards = self.steps = self.errors = 0
         self.depth = threading.local()
         self.provenance = provenance().Provenance(job["fake"])
+        self.effects = effects().Effects(provenance())
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -385,6 +393,7 @@ class Recorder:
 
         def add(name: str, value: object, deep: bool) -> None:
             if isinstance(value, torch.nn.Module):
+                found.setdefault(id(value), name)
                 for inner, parameter in value.named_parameters():
                     found.setdefault(id(parameter), name + "." + inner)
             elif isinstance(value, torch.Tensor):
@@ -470,17 +479,6 @@ class Recorder:
             error._gradfix_event = self.errors - 1  # type: ignore[attr-defined]
         return self.errors - 1
 
-    def random_state(self) -> str:
-        """A digest of the random generators: equal digests mean equally many draws."""
-        import torch
-
-        state = hashlib.blake2b(bytes(torch.get_rng_state().tolist()), digest_size=8)
-        state.update(repr(random.getstate()).encode())
-        if "numpy" in sys.modules:
-            _, words, position, *_ = sys.modules["numpy"].random.get_state()
-            state.update(words.tobytes() + bytes([position & 0xFF, position >> 8]))
-        return state.hexdigest()
-
     def reachable_leaves(self, roots: list[torch.Tensor]) -> None:
         """Learn the leaves that a backward from ``roots`` may reach, and what they are called."""
         fresh: list[torch.Tensor] = []
@@ -536,6 +534,8 @@ class Recorder:
             bare = not self.optimizers
             if bare:
                 self.reachable_leaves(roots)
+            self.effects.look((slot.tensor for slot in watched.values()), self.names)
+            saved = self.effects.saved(roots) if self.job["thorough"] else None
             states = {key: state(slot.tensor) for key, slot in watched.items()}
             leaf_states = {key: state(leaf) for key, (_, leaf) in self.leaves.items()} if bare else {}
             copies: dict[int, torch.Tensor | None] = {}
@@ -568,6 +568,7 @@ class Recorder:
                 at=at,
                 value=value,
                 retain=bool(retain),
+                saved=saved,
                 reached=[[index, position] for index, position, slot in owned if id(slot.tensor) in changed],
                 shares=shares,
                 leaves={
@@ -588,7 +589,8 @@ class Recorder:
             owners = [index for index, known in enumerate(self.optimizers) if known is optimizer]
             owner = owners[0] if owners else self.constructed(optimizer, NOWHERE)
             rows = []
-            for index, _, slot in self.parameters():
+            owned = self.parameters()
+            for index, _, slot in owned:
                 if index == owner:
                     slot.refresh()
                     tensor = slot.tensor
@@ -596,7 +598,12 @@ class Recorder:
                     rows.append(
                         [self.describe(tensor.grad), self.describe(tensor), list(slot.feeds), *hashes]
                     )
-            self.emit("step", optimizer=owner, at=at, random=self.random_state(), parameters=rows)
+            self.effects.look({id(slot.tensor): slot.tensor for _, _, slot in owned}.values(), self.names)
+            around = {
+                "random": self.effects.draws(),
+                "buffers": self.effects.buffers(self.describe, self.provenance.of),
+            }
+            self.emit("step", optimizer=owner, at=at, parameters=rows, **around)
         self.steps += 1
 
     # -- hooks -----------------------------------------------------------------------------
@@ -673,6 +680,7 @@ class Recorder:
             for tensor, value in moved.pop(id(optimizer), ()):
                 tensor.data.copy_(value)
 
+        self.effects.install()
         torch.autograd.backward = backward
         torch.autograd.grad = grad
         torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign]
@@ -969,6 +977,8 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
         if job["fake"]:
             stack.enter_context(dataless().pretending(recorder.unable))
             recorder.provenance.raised = recorder.refused
+        if not job["thorough"]:
+            recorder.provenance.lost = "nobody asks for hashes"
         stack.enter_context(recorder.provenance)
         try:
             exec(
@@ -1024,6 +1034,7 @@ def warm() -> dict[str, Any]:
     torch.set_num_threads(1)
     # Before any run is confined to what it may read.
     provenance()
+    effects()
     dataless()
     try:
         from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: F401

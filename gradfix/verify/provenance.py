@@ -207,7 +207,11 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Run one operation and note its results; what fails here never reaches the script."""
         kwargs = kwargs or {}
         if self.lost or getattr(func, "namespace", "") == "profiler":
-            return func(*args, **kwargs)
+            try:
+                return func(*args, **kwargs)
+            except BaseException as error:
+                self.raised(error)
+                raise
         self.seen += 1
         if self.seen > MOST:
             self.lost = f"more than {MOST} operations"
@@ -662,7 +666,9 @@ def strided(tensor: torch.Tensor) -> bool:
 def layout_of(tensor: torch.Tensor) -> Any:
     """How a tensor's elements lie in its storage; strides that no element is reached by are zero."""
     shape = tuple(tensor.shape)
-    strides = tuple(0 if size == 1 else stride for size, stride in zip(shape, tensor.stride()))
+    strides = tensor.stride()
+    if 1 in shape:
+        strides = tuple(0 if size == 1 else stride for size, stride in zip(shape, strides))
     flags = tensor.is_neg(), tensor.is_complex() and tensor.is_conj()
     return tensor.dtype, shape, strides, tensor.storage_offset(), flags
 
