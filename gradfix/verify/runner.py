@@ -1162,6 +1162,12 @@ def obstacle(before: Recording) -> str | None:
         if before.detail.startswith(("the sandbox ", "the record ")):
             return before.detail
         return f"gradfix's recorder failed: {before.detail.strip().splitlines()[-1]}"
+    through = next((one for one in before.standins if one.startswith("a caller of ")), None)
+    places = [one.place for one in before.backwards]
+    places += [before.crash.place] if before.crash is not None else []
+    if through is not None and places and all(place.line is None for place in places):
+        # A script of the project that trains without this file says nothing of it.
+        return f"nothing in this file trained, though it was run through another ({through})"
     if before.crash is not None:
         return None
     if not before.backwards and before.uncaught is not None:

@@ -92,6 +92,17 @@ def test_through_a_package_and_a_script_between(running: Runner, tmp_path: Path)
     assert any(one.startswith("python -m") for one in found.standins)
 
 
+def test_a_script_that_trains_without_the_file_says_nothing_of_it(running: Runner, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(
+        "import torch\nimport trainer\nnet = torch.nn.Linear(2, 2)\n"
+        "optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "for _ in range(9):\n    net(torch.ones(3, 2)).sum().backward()\n    optimizer.step()\n"
+    )
+    found = run(running, tmp_path / "trainer.py", TRAINER)
+    assert found.steps != ()
+    assert (runner.obstacle(found) or "").startswith("nothing in this file trained")
+
+
 FUNCTION = """
     import torch
     import torch.nn.functional as F

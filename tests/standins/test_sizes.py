@@ -154,7 +154,9 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
             optimizer = Counting(network.parameters())
             for _ in range(3):
                 optimizer.zero_grad()
-                network(torch.ones(2, 4)).sum().backward(torch.FloatTensor([1]))
+                judged = torch.sigmoid(network(torch.ones(2, 4))[:, :1])
+                loss = torch.nn.BCELoss()(judged, torch.ones(2))
+                loss.backward(torch.FloatTensor([1]), retain_variables=True)
                 optimizer.step()
             """,
             "",
@@ -163,6 +165,8 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
             "a gradient of one element for a number",
             "a number as an optimizer's count of steps",
             "a width that a division made",
+            "a target in another shape than its input",
+            "retain_variables",
         ),
     ),
 }
@@ -176,6 +180,13 @@ def test_reaches_its_steps_and_says_what_was_reduced(name: str, running: Runner,
     assert steps(found) == 3, (found.uncaught, found.output)
     names = [one.split(": ")[0] for one in found.standins]
     assert [what for what in told if what not in names and importlib.util.find_spec(what) is None] == []
+
+
+def test_an_old_backward_call_keeps_its_receiver(running: Runner, tmp_path: Path) -> None:
+    source, _ = SMALL["as older versions took it"]
+    found = run(running, tmp_path, source)
+    assert {event.place.receiver for event in found.backwards} == {"loss"}
+    assert all(event.retain for event in found.backwards)
 
 
 def test_modules_of_the_project_are_reduced_alike(running: Runner, tmp_path: Path) -> None:

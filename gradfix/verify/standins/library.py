@@ -38,6 +38,8 @@ def install(run: context.Run, builtins: types.ModuleType) -> None:
     loaders(run)
     gradients(run)
     counters(run)
+    retained(run)
+    targets(run)
     widths(run)
     scripted(run)
     schedulers(run)
@@ -123,6 +125,44 @@ def gradients(run: context.Run) -> None:
     context.replace(torch.autograd, "backward", backward)
 
 
+def texts(run: context.Run) -> list[str]:
+    """The script's text and those of the files beside it."""
+    folder = os.path.dirname(run.script)
+    names = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".py")]
+    return [run.source, *(context.read(name) for name in names)]
+
+
+def retained(run: context.Run) -> None:
+    """``backward(retain_variables=True)``, which is ``retain_graph`` today; only where the project has it."""
+    if not any("retain_variables" in text for text in texts(run)):
+        return
+    real: Any = torch.Tensor.backward
+
+    def backward(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if "retain_variables" in kwargs:
+            run.used("retain_variables", "retain_graph")
+            kwargs["retain_graph"] = kwargs.pop("retain_variables")
+        return real(self, *args, **kwargs)
+
+    # The recorder knows a tensor's own backward call by the file that it stands in.
+    backward.__code__ = backward.__code__.replace(co_filename=real.__code__.co_filename)
+    context.replace(torch.Tensor, "backward", backward)
+
+
+def targets(run: context.Run) -> None:
+    """Targets of as many elements as the input in another shape, which were once taken one by one."""
+    functional = torch.nn.functional
+    real = functional.binary_cross_entropy
+
+    def entropy(input: torch.Tensor, target: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if target.shape != input.shape and target.numel() == input.numel():
+            run.used("a target in another shape than its input", "its elements, one by one")
+            target = target.reshape(input.shape)
+        return real(input, target, *args, **kwargs)
+
+    context.replace(functional, "binary_cross_entropy", entropy)
+
+
 def counters(run: context.Run) -> None:
     """``state["step"] = 0`` of an optimizer whose own step is torch's, which today counts in a tensor."""
     from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -161,10 +201,7 @@ def indexing(run: context.Run) -> None:
     Only where the project writes that: with a method of Python's own, torch takes such a tensor for a
     sequence, and a list of them for one of sequences.
     """
-    folder = os.path.dirname(run.script)
-    names = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".py")]
-    texts = [run.source, *(context.read(name) for name in names)]
-    if not any(re.search(r"\.data\s*\[0\]", text) for text in texts):
+    if not any(re.search(r"\.data\s*\[0\]", text) for text in texts(run)):
         return
     real = torch.Tensor.__getitem__
 
