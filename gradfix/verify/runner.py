@@ -656,13 +656,16 @@ TRIES = 8
 
 
 def planned(runner: Runner, job: Job) -> Job:
-    """``job``, or the same with the plan with which it gets furthest in a few tries.
+    """``job``, or the same with a plan, found in a few tries in about the time that one run may take.
 
     A run that stops at content that was made up in a wrong shape says what the shape should have been.
     """
+    until = time.monotonic() + job.limits.seconds
     for _ in range(TRIES):
         (recording,) = runner.run([job])
         if recording.crash is not None or len(recording.steps) >= 2 or not recording.plan:
+            break
+        if time.monotonic() > until:
             break
         job = replace(job, plan=recording.plan)
     return job

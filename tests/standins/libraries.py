@@ -222,6 +222,7 @@ LIBRARIES: dict[str, tuple[str, tuple[str, ...]]] = {
         program(
             """
             import imageio.v2 as imageio
+            from torchvision.models.inception import inception_v3
             from skimage import color, io, transform
             picture = imageio.imread("photos/a.png")
             grey = color.rgb2gray(transform.resize(io.imread("photos/a.png"), (8, 6)))
@@ -293,6 +294,7 @@ LIBRARIES: dict[str, tuple[str, tuple[str, ...]]] = {
         program(
             """
             import gym
+            from gym.spaces.box import Box
             from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
             from stable_baselines3.common.vec_env.vec_normalize import VecNormalize
             class Tensors(VecEnvWrapper):
@@ -301,6 +303,7 @@ LIBRARIES: dict[str, tuple[str, tuple[str, ...]]] = {
                 def step_wait(self):
                     states, rewards, over, infos = self.venv.step_wait()
                     return torch.from_numpy(states).float(), torch.from_numpy(rewards), over, infos
+            assert isinstance(gym.make("CartPole-v1").observation_space, Box)
             envs = Tensors(VecNormalize(DummyVecEnv([lambda: gym.make("CartPole-v1")] * 3)))
             models = [torch.nn.Linear(4, 2)]
             states = envs.reset()

@@ -18,6 +18,7 @@ import os
 import re
 import sys
 import types
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,7 +28,7 @@ from . import context, media
 
 SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
-PRIMES = (37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127)
+PRIMES = tuple(one for one in range(37, 200) if all(one % other for other in range(2, 15)))
 CLASSES = 2
 SIDE = 32
 """Height and width of pictures."""
@@ -59,8 +60,20 @@ class Book:
         """The place that was looked at last."""
         self.collated: list[str] = []
         """The places whose elements were put together into batches."""
-        taken = {one for fields in self.plan.values() for one in fields.get("dims", ())}
-        self.primes = iter([one for one in PRIMES if one not in taken] * 20)
+        self.taken = {one for fields in self.plan.values() for one in fields.get("dims", ())}
+
+    def prime(self, place: str) -> int:
+        """A size for a dimension at a place, which nothing else has.
+
+        It comes from the place, not from the order in which places are looked at: that may be another
+        after a rewrite.
+        """
+        start = zlib.crc32(place.encode())
+        free = [one for one in PRIMES if one not in self.taken] or PRIMES
+        first = PRIMES[start % len(PRIMES)]
+        chosen = first if first in free else free[start % len(free)]
+        self.taken.add(chosen)
+        return chosen
 
     def planned(self, place: str, what: str) -> Any:
         """What the plan says of a place."""
@@ -72,15 +85,14 @@ class Book:
         if known is None:
             known = [] if one_sample(place) else [SAMPLES]
             if SQUARE.search(last(place)):
-                known = [next(self.primes)]
-                known *= 2
+                known = [self.prime(place)] * 2
             elif not LABEL.search(last(place)) and (count is None or count > len(known)):
-                known.append(next(self.primes))
+                known.append(self.prime(f"{place} {len(known)}"))
         known = list(known)
         if count == 4 and len(known) == 2:
             known += [SIDE, SIDE]
         while count is not None and len(known) < count:
-            known.append(next(self.primes))
+            known.append(self.prime(f"{place} {len(known)}"))
         self.dims.pop(place, None)
         self.dims[place] = known
         return list(known)
@@ -759,7 +771,7 @@ def one_more(count: int = 1, size: int | None = None) -> tuple[str, str, Any] | 
     before = leading(place)
     inner = book.dims[place][len(before) :]
     sides = [SIDE] * (count + len(inner) - 1) if count > 1 else inner
-    return place, "dims", [*before, next(book.primes), *sides]
+    return place, "dims", [*before, book.prime(f"{place} {len(before)} {len(inner)}"), *sides]
 
 
 def columns(message: str) -> tuple[str, str, Any] | None:
@@ -813,15 +825,19 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
             if wanted > have and fitting:
                 place, dims = fitting[0]
                 if wanted == 3 and have == 1:  # A picture, whose sides are better equal.
-                    return place, "dims", [*dims[:-1], SIDE, SIDE, next(book.primes)]
-                return place, "dims", [*dims, *(next(book.primes) for _ in range(wanted - have))]
+                    return place, "dims", [*dims[:-1], SIDE, SIDE, book.prime(place + " last")]
+                return (
+                    place,
+                    "dims",
+                    [*dims, *(book.prime(f"{place} {len(dims) + i}") for i in range(wanted - have))],
+                )
     if re.search(r"0-d(?:im)? (?:tensor|array)|has no dimensions", message):
         rows = list(reversed(list(book.dims.items())))
         rows = [one for one in rows if not LABEL.search(last(one[0]))]
         if rows:
             # The first of those with the fewest: what training reads comes before what tests do.
             place, dims = min(reversed(rows), key=lambda one: len(one[1]))
-            return place, "dims", [*dims, next(book.primes)]
+            return place, "dims", [*dims, book.prime(f"{place} {len(dims)}")]
     if "too many indices for tensor" in message or "Dimension out of range" in message:
         return one_more()
     if "multi-target not supported" in message or "multilabel" in message:

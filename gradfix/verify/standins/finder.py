@@ -229,7 +229,10 @@ class Within(importlib.abc.Loader):
         def attribute(name: str) -> Any:
             if name.startswith("__"):
                 raise AttributeError(name)
-            return getattr(self.parent, name, None) or inert.Inert(spec.name + "." + name)
+            try:
+                return getattr(self.parent, name)
+            except AttributeError:
+                return inert.Inert(spec.name + "." + name)
 
         module.__dict__["__getattr__"] = attribute
         return module
