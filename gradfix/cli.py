@@ -86,6 +86,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     # Runs of the model are large and short-lived: collecting less often saves a quarter of the time.
     gc.freeze()
+    gc.enable()
     gc.set_threshold(700_000, 20, 100)
     app(prog_name="gradfix")
 

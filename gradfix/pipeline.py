@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -137,9 +137,13 @@ def _load(paths: Sequence[str], options: Options) -> _Loading:
 def check(paths: Sequence[str], options: Options) -> Report:
     """The findings in ``paths``, each with the fix that ``apply`` would choose for it."""
     loading = _load(paths, options)
-    reports = for_each(lambda file: _look(file, options, with_fixes=True), loading.files, _lost)
+    reports = _each_file(lambda file: _look(file, options, with_fixes=True), loading)
     told = tuple(report for report in reports if report.findings or report.problems or report.messages)
     return Report(told, loading.problems, loading.checked, loading.empty)
+
+
+def _each_file(look: Callable[[_Loaded], FileReport], loading: _Loading) -> list[FileReport]:
+    return for_each(look, loading.files, _lost, weight=lambda file: len(file.data))
 
 
 def _lost(file: _Loaded) -> FileReport:
@@ -284,7 +288,7 @@ def _resolved(
     All codemods are asked, selected or not: a fix may not trade one mistake for another. Nor may it
     leave a network without the gradient that it was to learn from. A ``preview`` is not for writing.
     """
-    from gradfix.autograd.regression import hopeless, worse
+    from gradfix.autograd.regression import worse
 
     before = analysis.source
     text = spliced(before.text, before.tree, fix.edits) if preview else None
@@ -302,13 +306,12 @@ def _resolved(
         return None
     program = _model(parsed)
     repairs = fix.effect is Effect.REPAIRS and fix.claim.raises is not None
-    if isinstance(program, Problem) or hopeless(analysis.program, program, repairs):
+    # The codemods come last: they ask for every run that is made on demand, and these for the first bad one.
+    if isinstance(program, Problem) or worse(analysis.program, program, repairs):
         return None
     after = _diagnose(parsed, program, options)
     failed_anew = any(problem not in analysis.problems for problem in after.problems)
-    if failed_anew or not _cleaner(analysis, finding, after):
-        return None
-    return None if worse(analysis.program, program, repairs) else after
+    return None if failed_anew or not _cleaner(analysis, finding, after) else after
 
 
 def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis) -> bool:
@@ -317,7 +320,6 @@ def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis) -> bool:
     A finding is recognised by its code and the text of its line, or, where the fix has changed that
     line, by the place of the line.
     """
-    moved_to = _line_map(before.source.lines, after.source.lines)
     pool = [finding for finding in before.findings if finding != fixed]
     changed: list[Finding] = []
     for finding in after.findings:
@@ -326,6 +328,7 @@ def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis) -> bool:
             changed.append(finding)
         else:
             pool.remove(known)
+    moved_to = _line_map(before.source.lines, after.source.lines) if changed else {}
     for finding in changed:
         known = next(
             (
@@ -363,7 +366,7 @@ def _line_map(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
 def plan(paths: Sequence[str], options: Options) -> Plan:
     """What is to be written for ``paths``: for every file the fixes that hold. Nothing is written here."""
     loading = _load(paths, options)
-    reports = for_each(lambda file: _look(file, options, with_fixes=False), loading.files, _lost)
+    reports = _each_file(lambda file: _look(file, options, with_fixes=False), loading)
     told = [
         (file, report)
         for file, report in zip(loading.files, reports)

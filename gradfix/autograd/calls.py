@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd import frameworks, imports, operators, unbound
@@ -73,6 +74,12 @@ ALIASES = {
 def canonical(name: str) -> str:
     """The one dotted name under which the model knows something of torch."""
     return ALIASES.get(name, name)
+
+
+@lru_cache(maxsize=4096)
+def member(package: str, name: str) -> External:
+    """What a package from outside calls ``name``."""
+    return External(canonical(f"{package}.{name}"))
 
 
 def starred(run: Run, name: str) -> External | None:
@@ -168,9 +175,9 @@ def record(
             return None, False, False
         if not low & table.gradients:
             requires = None
-        saved = table.saves(low, given) & table.saves(high, given) if low else 0
-        possible = table.may_save(high, given)
-        node.saves = True if low and table.saves(low, given) else (False if not possible else None)
+        certain = table.saves(low, given) if low else 0
+        saved = certain if low == high else certain & table.saves(high, given)
+        node.saves = True if certain else (None if table.may_save(high, given) else False)
     for bit, slot in enumerate(slots):
         differentiable = table is None or (table.gradients >> bit) & 1
         for operand in slot:
@@ -242,6 +249,8 @@ def apply(
         vague = _graphless(args, keywords)
         if vague is not None:
             requires: Tri = None if vague and run.grad_enabled is not False else False
+            if table.outputs == "t":
+                return Tensor(None, requires)
             return build(
                 table.outputs, lambda differentiable: Tensor(None, requires if differentiable else False)
             )
@@ -312,7 +321,7 @@ def apply(
             node.saved.append((tensor.storage, tensor.storage.version, None))
         return tensor
 
-    return build(table.outputs, make)
+    return make(True) if table.outputs == "t" else build(table.outputs, make)
 
 
 def _changed_in_place(
@@ -813,7 +822,7 @@ TENSOR_DATA = frozenset(
 def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
     """``value.name``."""
     if isinstance(value, External):
-        return External(canonical(f"{value.name}.{name}"))
+        return member(value.name, name)
     if isinstance(value, imports.Namespace):
         return _member(run, value, name)
     if isinstance(value, Tensor):
@@ -1412,7 +1421,7 @@ def call_method(
     if isinstance(base, External):
         from gradfix.autograd.library import call_external
 
-        return call_external(run, canonical(f"{base.name}.{name}"), args, keywords, node, discarded)
+        return call_external(run, member(base.name, name).name, args, keywords, node, discarded)
     if isinstance(base, imports.Namespace):
         return call(run, _member(run, base, name), args, keywords, node, discarded)
     if isinstance(base, Tensor):

@@ -440,9 +440,8 @@ class Run:
             unrolled: The passes are no repetitions, see :func:`_names_a_part`.
         """
         outer, weight = self.path, self.weight
-        words = self.relevance.words(node)
         if symbolic:
-            self.counters.append((frame, _among(frame.variables, words)))
+            self.counters.append((frame, frame.variables.copy()))
         self.weight *= max(count, 1)
         self.symbolic += symbolic
         watched = not unrolled and self.relevance.touches(node)
@@ -452,11 +451,11 @@ class Run:
             for number, item in enumerate(items):
                 if watched:
                     self.path = (*outer, (node, number))
-                    seen = _among(frame.variables, words, self.relevance.in_functions)
                     if number:
-                        self.carried[node, self.path] = carried(seen)
+                        seen = carried(frame.variables)
+                        self.carried[node, self.path] = self.relevance.mentioned_by(node, seen)
                     else:
-                        self.before[node, outer] = named(seen)
+                        self.before[node, outer] = named(frame.variables)
                 if item is not None and not isinstance(node, ast.While):
                     assign(self, node.target, item, frame, None)
                 flow = self.block(node.body, frame)
@@ -472,43 +471,43 @@ class Run:
             self.symbolic -= symbolic
             if symbolic:
                 _, known_before = self.counters.pop()
-                self.forget_counters(frame, words, known_before)
+                self.forget_counters(frame, known_before)
         if node.orelse and not broken:
             flow = self.block(node.orelse, frame)
         return flow
 
-    def forget_counters(self, frame: Frame, words: dict[str, None], before: dict[str, Value]) -> None:
+    def forget_counters(self, frame: Frame, before: dict[str, Value]) -> None:
         """After a loop of unknown length nobody knows how far it has counted."""
-        for name, value in _among(frame.variables, words).items():
-            if isinstance(value, (Index, Condition)) and before.get(name) is not value:
+        for name, value in frame.variables.items():
+            if value.__class__ in COUNTING and before.get(name) is not value:
                 frame.variables[name] = Opaque("counter")
 
 
-def _among(variables: dict[str, Value], *words: dict[str, None]) -> dict[str, Value]:
-    """The variables that have one of those names."""
-    if sum(map(len, words)) < len(variables):
-        return {name: variables[name] for group in words for name in group if name in variables}
-    return {name: value for name, value in variables.items() if any(name in group for group in words)}
+COUNTING = (Index, Condition)
+PLAIN = frozenset({External, Function, Class, Optimizer, Params})
+"""What can be handed on from pass to pass without consequence."""
 
 
 def named(variables: dict[str, Value]) -> dict[str, Value]:
     """What can be named in a frame: access path as source text -> value."""
     found: dict[str, Value] = {}
     for name, value in variables.items():
-        _named(name, value, found, 2)
+        if value.__class__ not in PLAIN:
+            _named(name, value, found, 2)
     return found
 
 
 def _named(name: str, value: Value, found: dict[str, Value], depth: int) -> None:
     if isinstance(value, Mapping):
         for key, held in value.items.items():
-            if isinstance(key, str) and key.isidentifier():
+            if isinstance(key, str) and key.isidentifier() and held.__class__ not in PLAIN:
                 _named(f'{name}["{key}"]', held, found, 0)
     elif isinstance(value, (Module, Instance)):
         if depth:
             for attribute, held in value.attributes.items():
-                _named(f"{name}.{attribute}", held, found, depth - 1)
-    elif not isinstance(value, (External, Function, Class, Optimizer, Params)):
+                if held.__class__ not in PLAIN:
+                    _named(f"{name}.{attribute}", held, found, depth - 1)
+    else:
         found[name] = value
 
 
@@ -517,7 +516,7 @@ def carried(variables: dict[str, Value]) -> dict[str, Value]:
     return {
         name: value
         for name, value in named(variables).items()
-        if any(t.node is not None for t in tensors_in(value))
+        if value.__class__ is not Const and any(t.node is not None for t in tensors_in(value))
     }
 
 
@@ -1047,7 +1046,7 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
         at = at.parent
     value = calls.starred(run, name)
     if value is None:
-        value = External(f"builtins.{name}") if name in calls.BUILTINS else Opaque(name)
+        value = calls.member("builtins", name) if name in calls.BUILTINS else Opaque(name)
     if isinstance(value, Opaque):
         if run.scenario.other and unbound.missing_variable(run.tree, frame, name):
             raise calls.Stopped

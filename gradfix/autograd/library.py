@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators
@@ -168,20 +169,18 @@ def _torch(
 def _function_row(
     lookup: str, name: str, args: list[Argument], keywords: Keywords
 ) -> operators.Operator | None:
-    scalar = len(args) > 1 and isinstance(args[1][0], Const) and isinstance(args[1][0].value, (int, float))
-    if scalar:
-        found = operators.function(f"{lookup}.scalar") or operators.function(f"{lookup}.dim")
-        if found is not None:
-            return found
-    if len(args) > 1 and is_tensor(args[1][0]):
-        found = operators.function(f"{lookup}.other")
-        if found is not None:
-            return found
-    if "dim" in keywords:
-        found = operators.function(f"{lookup}.dim")
-        if found is not None:
-            return found
-    return operators.function(lookup) or operators.function(name)
+    second = args[1][0] if len(args) > 1 else NONE
+    scalar = isinstance(second, Const) and isinstance(second.value, (int, float))
+    return _variant(lookup, name, scalar, is_tensor(second), "dim" in keywords)
+
+
+@lru_cache(maxsize=1024)
+def _variant(lookup: str, name: str, scalar: bool, other: bool, dim: bool) -> operators.Operator | None:
+    """The row of a function for the way in which it is called."""
+    ways = ["scalar", "dim"] if scalar else []
+    ways += ["other"] * other + ["dim"] * dim
+    found = (operators.function(f"{lookup}.{way}") for way in ways)
+    return next(filter(None, found), None) or operators.function(lookup) or operators.function(name)
 
 
 def _created(run: Run, keywords: Keywords, node: ast.AST) -> Tensor:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, steps
 from gradfix.autograd.training_step import Entry, Program
 
@@ -19,25 +18,20 @@ _Name = tuple[str, str]
 """An entry point, and what a backward in it differentiates."""
 
 
-def hopeless(before: Program, after: Program, repairs: bool) -> bool:
-    """Whether the runs of ``after`` that are there already show that it is worse."""
-    return _starves(before, after) or _fails(before, after, repairs, lambda entry: entry.runs)
-
-
 def worse(before: Program, after: Program, repairs: bool) -> bool:
     """Whether ``after`` raises where ``before`` did not, in whatever branch, or starves a network.
 
     A rewrite that ``repairs`` must leave fewer failing backwards.
     """
-    if _starves(before, after) or _fails(before, after, repairs, Entry.each):
+    if _starves(before, after) or _fails(before, after, repairs):
         return True
     return bool(_endangered(after) - _endangered(before))
 
 
-def _fails(before: Program, after: Program, repairs: bool, runs: Callable[[Entry], Iterable[Run]]) -> bool:
-    then = Counter(name for name, _ in _failing(before, Entry.each))
+def _fails(before: Program, after: Program, repairs: bool) -> bool:
+    then = Counter(name for name, _ in _failing(before))
     now: Counter[_Name] = Counter()
-    for name, _ in _failing(after, runs):
+    for name, _ in _failing(after):
         now[name] += 1
         # It can only get worse: the other runs need not be made.
         if now - then or (repairs and now == then):
@@ -61,11 +55,11 @@ def _endangered(program: Program) -> set[tuple[str, str]]:
     return found
 
 
-def _failing(program: Program, runs: Callable[[Entry], Iterable[Run]]) -> Iterator[tuple[_Name, ast.AST]]:
+def _failing(program: Program) -> Iterator[tuple[_Name, ast.AST]]:
     """The backwards that fail in some run, each place once."""
     known: set[tuple[_Name, ast.AST]] = set()
     for entry in program.entries:
-        for run in runs(entry):
+        for run in entry.each():
             for event in backwards(run):
                 if event.failure is not None and event.certain:
                     name = entry.name, ", ".join(ast.unparse(r) for r in event.receivers)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import TypeVar
 
 MOVES = ("backward", "manual_backward", "step", "zero_grad")
 """Calls that move gradients or parameters."""
@@ -23,8 +23,11 @@ SHAPES = (
 DIFFERENTIATES = ("backward", "manual_backward", "grad")
 """Where a backward may be called; whether it is one, and not a comment, the syntax tree says."""
 CALLED = re.compile(r"\s*\(")
+ACCESS = re.compile(r"[.\[]")
 ASSIGNED = re.compile(r"\s*=(?!=)")
-WORD = re.compile(r"[^\W\d]\w*")
+
+LOOPS = (ast.For, ast.While, ast.AsyncFor)
+_Value = TypeVar("_Value")
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -40,7 +43,10 @@ class Relevance:
         self.functions: list[Definition] = []
         self.classes: dict[Definition, ast.ClassDef] = {}
         self._generators: dict[ast.AST, bool] = {}
-        self._words: dict[ast.AST, dict[str, None]] = {}
+        self._inner: dict[ast.AST, list[ast.stmt]] = {}
+        """The relevant loops in a loop, as long as no module is joined."""
+        self._lines_with: dict[str, list[int]] = {}
+        """The lines on which the names stand that were asked for."""
         self._collect(tree.body, None)
         self._text = text
         newline = re.compile(r"\r\n|\r|\n" if "\r" in text else "\n")
@@ -57,7 +63,7 @@ class Relevance:
             moves += [at for at in self._mentions("grad") if text[at - 1] == "." and at]
             self.direct = self._spread(self._lines(moves))
 
-    def _collect(self, body: list[ast.stmt], cls: ast.ClassDef | None) -> None:
+    def _collect(self, body: Iterable[ast.stmt], cls: ast.ClassDef | None) -> None:
         for statement in body:
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 self.functions.append(statement)
@@ -67,12 +73,7 @@ class Relevance:
             elif isinstance(statement, ast.ClassDef):
                 self._collect(statement.body, statement)
             else:
-                for field in ("body", "orelse", "finalbody"):
-                    inner = getattr(statement, field, None)
-                    if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
-                        self._collect(inner, cls)
-                for handler in getattr(statement, "handlers", ()):
-                    self._collect(handler.body, cls)
+                self._collect(suites(statement), cls)
 
     def _mentions(self, name: str) -> Iterator[int]:
         """Where ``name`` stands in the text.
@@ -142,12 +143,14 @@ class Relevance:
         if path in self._joined:
             return
         self._joined.add(path)
+        self._inner.clear()
         self.direct = sorted({*self.direct, *other.direct})
         self.backwards = sorted({*self.backwards, *other.backwards})
         self.graph = sorted({*self.graph, *other.graph})
 
     def mention(self, name: str, definition: ast.AST) -> None:
         """Make the lines relevant that mention an imported function which is."""
+        self._inner.clear()
         for lines in ("direct", "backwards"):
             known: list[int] = getattr(self, lines)
             if _within(definition, known):
@@ -168,15 +171,16 @@ class Relevance:
 
     def nests(self, loop: ast.For | ast.While | ast.AsyncFor, but: Container[ast.AST]) -> bool:
         """Whether a loop holds another relevant loop, ``but`` those."""
-        work: list[ast.stmt] = list(loop.body)
-        while work:
-            statement = work.pop()
-            inner = isinstance(statement, (ast.For, ast.While, ast.AsyncFor)) and statement not in but
-            if inner and self.differentiates(statement):
-                return True
-            for field in ("body", "orelse", "finalbody"):
-                work += getattr(statement, field, ())
-        return False
+        inner = self._inner.get(loop)
+        if inner is None:
+            inner = self._inner[loop] = []
+            work: list[ast.stmt] = list(loop.body)
+            while work:
+                statement = work.pop()
+                if isinstance(statement, LOOPS) and self.differentiates(statement):
+                    inner.append(statement)
+                work += suites(statement)
+        return any(other not in but for other in inner)
 
     def mentioned(self, names: list[str]) -> set[str]:
         """Those names that occur in the file other than in their own definition."""
@@ -202,29 +206,26 @@ class Relevance:
         A second pass of such a loop (over epochs) shows nothing that the inner loop's passes do not.
         """
         for statement in loop.body:
-            inner = isinstance(statement, (ast.For, ast.While, ast.AsyncFor))
+            inner = isinstance(statement, LOOPS)
             if not inner and (self.touches(statement) or self.shapes(statement)):
                 return False
         return True
 
-    def words(self, node: ast.AST) -> dict[str, None]:
-        """Every name that stands in a statement, and what else looks like one, in order."""
-        known = self._words.get(node)
-        if known is None:
-            first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
-            if first > 0:
-                end = self._starts[last] if last < len(self._starts) else len(self._text)
-                known = dict.fromkeys(WORD.findall(self._text, self._starts[first - 1], end))
-            else:  # in an imported module
-                known = dict.fromkeys(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
-            self._words[node] = known
-        return known
+    def mentioned_by(self, loop: ast.AST, values: dict[str, _Value]) -> dict[str, _Value]:
+        """Those of ``values``, by access path, whose variable a loop or a function of the file mentions."""
+        if loop.lineno > 0:  # type: ignore[attr-defined]
+            spans = [loop, *self.functions]
+            return {p: v for p, v in values.items() if any(map(self._mentions_in(_variable(p)), spans))}
+        # It stands in an imported module, whose text is not at hand.
+        names = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name)}
+        return {path: value for path, value in values.items() if _variable(path) in names}
 
-    @cached_property
-    def in_functions(self) -> dict[str, None]:
-        """Every name that stands in a function of this file, but those of functions."""
-        names = {function.name for function in self.functions}
-        return {w: None for function in self.functions for w in self.words(function) if w not in names}
+    def _mentions_in(self, name: str) -> Callable[[ast.AST], bool]:
+        """Tells of a node whether a name stands on its lines."""
+        lines = self._lines_with.get(name)
+        if lines is None:
+            lines = self._lines_with[name] = self._lines(self._mentions(name))
+        return lambda node: _within(node, lines)
 
     def generator(self, definition: ast.AST) -> bool:
         """Whether a function yields."""
@@ -233,6 +234,19 @@ class Relevance:
             some = "yield" in self._text or definition.lineno <= 0  # type: ignore[attr-defined]
             known = self._generators[definition] = some and _yields(getattr(definition, "body", []))
         return known
+
+
+def suites(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """The statements of the suites of a compound statement."""
+    for suite in ("body", "orelse", "finalbody"):
+        yield from getattr(statement, suite, ())
+    for clause in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield from clause.body
+
+
+def _variable(path: str) -> str:
+    """The variable that an access path, such as ``net.state["h"]``, begins with."""
+    return ACCESS.split(path, maxsplit=1)[0]
 
 
 def _within(node: ast.AST, lines: list[int]) -> bool:

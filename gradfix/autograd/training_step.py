@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from gradfix.autograd import calls
 from gradfix.autograd.interpreter import Deferred, OutOfFuel, Run, Scenario, carried, named
-from gradfix.autograd.relevance import Definition, Relevance
+from gradfix.autograd.relevance import Definition, Relevance, suites
 from gradfix.autograd.values import (
     Class,
     Frame,
@@ -230,12 +230,15 @@ def _fill(program: Program, relevance: Relevance) -> None:
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
-    surroundings = Surroundings(tree, relevance)
+    surroundings: Surroundings | None = None
     for definition in entry_points(tree, relevance):
         if definition in entered:
             continue
+        surroundings = surroundings or Surroundings(tree, relevance)
 
-        def start(run: Run, definition: Definition = definition) -> None:
+        def start(
+            run: Run, definition: Definition = definition, surroundings: Surroundings = surroundings
+        ) -> None:
             run_entry(run, surroundings, definition)
 
         entry = explore(definition.name, definition, relevance, start, messages, str(program.path), FUEL)
@@ -412,17 +415,34 @@ class Surroundings:
 
 
 def _binds(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement of the module binds, as far as its own scope goes."""
-    if isinstance(statement, DEFINITIONS):
-        yield statement.name
-        return
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            yield node.id
-        elif isinstance(node, ast.alias):
-            yield (node.asname or node.name).split(".", 1)[0]
-        elif isinstance(node, DEFINITIONS):
-            yield node.name
+    """The names that a statement of the module binds, as far as its own scope goes.
+
+    A name that an expression binds (``:=``) is none that a definition has.
+    """
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield statement.name
+            return
+        case ast.Assign() | ast.Delete():
+            targets = statement.targets
+        case ast.AnnAssign() | ast.AugAssign() | ast.For() | ast.AsyncFor():
+            targets = [statement.target]
+        case ast.With() | ast.AsyncWith():
+            targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]
+        case ast.Import() | ast.ImportFrom():
+            for alias in statement.names:
+                yield (alias.asname or alias.name).split(".", 1)[0]
+            return
+        case _:
+            targets = []
+    for target in targets:
+        if isinstance(target, ast.Name):
+            yield target.id
+        elif not isinstance(target, (ast.Attribute, ast.Subscript)):
+            names = (node for node in ast.walk(target) if isinstance(node, ast.Name))
+            yield from (name.id for name in names if not isinstance(name.ctx, ast.Load))
+    for inner in suites(statement):
+        yield from _binds(inner)
 
 
 def run_entry(run: Run, surroundings: Surroundings, definition: Definition) -> None:

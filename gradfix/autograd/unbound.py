@@ -12,9 +12,11 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
+from gradfix.autograd.relevance import suites
 from gradfix.autograd.values import Class, Frame, Instance, Module
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
 
 
@@ -24,9 +26,10 @@ def missing_variable(tree: ast.Module | None, frame: Frame, name: str) -> bool:
     It may be one of the function that runs, or one of the file, ``tree``, if that is run from its top.
     """
     function = frame.function.node if frame.function is not None else None
-    if isinstance(function, FUNCTIONS) and name in _variables(function):
-        return True
-    return tree is not None and name in _variables(tree)
+    scopes: list[Scope] = [function] if isinstance(function, FUNCTIONS) else []
+    if tree is not None:
+        scopes.append(tree)
+    return any(name in _in_branches(scope) and name not in _otherwise_bound(scope) for scope in scopes)
 
 
 def missing_attribute(value: Module | Instance, name: str) -> bool:
@@ -35,48 +38,61 @@ def missing_attribute(value: Module | Instance, name: str) -> bool:
     if cls is None or cls.unknown_bases() or cls.lookup("__getattr__") is not None:
         return False
     bound = [_attributes(c) for c in cls.order()]
-    elsewhere = any(name in always or "setattr" in always for _, always in bound)
-    return any(name in inside for inside, _ in bound) and not elsewhere
+    if any(name in always for _, always in bound) or not any(name in inside for inside, _ in bound):
+        return False
+    names = (node for c in cls.order() for node in ast.walk(c.node) if isinstance(node, ast.Name))
+    return all(node.id != "setattr" for node in names)
 
 
 @lru_cache(maxsize=256)
-def _variables(scope: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> frozenset[str]:
+def _in_branches(scope: Scope) -> set[str]:
+    """The names that are assigned in branches only."""
     inside: set[str] = set()
     always: set[str] = set()
     for target, branch in _targets(scope.body, False):
         if isinstance(target, ast.Name):
             (inside if branch else always).add(target.id)
-    return frozenset(inside - always - _otherwise_bound(scope))
+    return inside - always
 
 
-def _otherwise_bound(scope: ast.AST) -> set[str]:
+@lru_cache(maxsize=256)
+def _otherwise_bound(scope: Scope) -> set[str]:
     """Names that are bound by anything but an assignment."""
     found: set[str] = set()
-    for node in ast.walk(scope):
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            found.add(node.name)
-        elif isinstance(node, ast.alias):
-            found.add((node.asname or node.name).split(".")[0])
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
-        elif isinstance(node, (ast.Global, ast.Nonlocal)):
-            found.update(node.names)
-        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
-            found |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
-        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-            found |= {n.id for n in ast.walk(node.optional_vars) if isinstance(n, ast.Name)}
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            found.add(node.name)
-        elif isinstance(node, (ast.NamedExpr, ast.Match, ast.AugAssign)):
-            found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    waiting: list[ast.stmt] = list(scope.body)
+    while waiting:
+        statement = waiting.pop()
+        waiting += suites(statement)
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                found.add(statement.name)
+            case ast.Import() | ast.ImportFrom():
+                found |= {(alias.asname or alias.name).split(".")[0] for alias in statement.names}
+            case ast.Global() | ast.Nonlocal():
+                found.update(statement.names)
+            case ast.For() | ast.AsyncFor():
+                found |= _names(statement.target)
+            case ast.With() | ast.AsyncWith():
+                for item in statement.items:
+                    found |= _names(item.optional_vars)
+            case ast.Try() | ast.TryStar():
+                found |= {handler.name for handler in statement.handlers if handler.name}
+            case ast.Match() | ast.AugAssign():
+                found |= _names(statement)
+            case ast.If() | ast.While():
+                found |= {n.target.id for n in ast.walk(statement.test) if isinstance(n, ast.NamedExpr)}
     return found
+
+
+def _names(node: ast.AST | None) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node is not None else set()
 
 
 @lru_cache(maxsize=256)
 def _attributes(cls: Class) -> tuple[frozenset[str], frozenset[str]]:
     """The attributes of ``self`` that methods of a class set: in branches, and otherwise."""
     inside: set[str] = set()
-    always: set[str] = {s.id for s in ast.walk(cls.node) if isinstance(s, ast.Name) and s.id == "setattr"}
+    always: set[str] = set()
     for method in cls.node.body:
         if not isinstance(method, FUNCTIONS):
             always |= {n.id for n in ast.walk(method) if isinstance(n, ast.Name)}
@@ -100,9 +116,4 @@ def _targets(block: list[ast.stmt], branch: bool) -> Iterator[tuple[ast.expr, bo
                 for node in ast.walk(target):
                     if isinstance(node, (ast.Name, ast.Attribute)):
                         yield node, branch
-        for name in ("body", "orelse", "finalbody"):
-            inner = getattr(statement, name, None)
-            if isinstance(inner, list):
-                yield from _targets(inner, branch or isinstance(statement, ast.If))
-        for handler in getattr(statement, "handlers", ()):
-            yield from _targets(handler.body, branch)
+        yield from _targets(list(suites(statement)), branch or isinstance(statement, ast.If))
