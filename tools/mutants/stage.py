@@ -1162,7 +1162,9 @@ def enter(space: dict[str, Any], name: str) -> None:
         owner = getattr(function, "__self__", None)
         for name in wanted:
             if "loss" in name and isinstance(owner, nn.Module):
-                given[name] = Keep.apply(*owner.parameters()).as_subclass(Anything)  # computed outside
+                # Computed outside, from the network of the same initial if there is one.
+                own = [p for n, c in owner.named_children() if n[:1] == name[:1] for p in c.parameters()]
+                given[name] = Keep.apply(*(own or owner.parameters())).as_subclass(Anything)
         networks = [name for name in wanted if NETWORK.search(name) and not OPTIMIZER.search(name)]
         used = function.__code__.co_names if isinstance(function, types.FunctionType) else ()
         for name in wanted:
