@@ -67,6 +67,10 @@ ALIASES = {
     "torch.autograd.grad_mode.no_grad": "torch.no_grad",
     "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",
     "torch.Tensor": "torch.FloatTensor",
+    "builtins.xrange": "builtins.range",
+    "itertools.izip": "builtins.zip",
+    **{f"six.moves.{name}": f"builtins.{name}" for name in ("range", "zip", "map", "filter")},
+    **{f"{module}.xrange": "builtins.range" for module in ("six.moves", "past.builtins")},
 }
 """Other import paths of the same thing."""
 
@@ -1695,6 +1699,10 @@ def _told(name: str, args: list[Argument], keywords: Keywords) -> bool:
     if not args:
         return bool(keywords)
     value, expression = args[0]
+    if isinstance(expression, ast.BinOp) and isinstance(expression.op, (ast.Mod, ast.Add)):
+        expression = expression.left  # "conv%d" % number
+    if isinstance(expression, ast.Constant):
+        return isinstance(expression.value, str)
     return isinstance(expression, ast.JoinedStr) or (
         isinstance(value, Const) and isinstance(value.value, str)
     )
