@@ -65,7 +65,7 @@ def too_early(run: Run) -> dict[Hashable, Early]:
             refuted.add(event.site)
         elif _lost(run, early):
             found.setdefault(event.site, early)
-        elif _followed(run, event):
+        elif _followed(run, early):
             refuted.add(event.site)
     return {site: early for site, early in found.items() if site not in refuted}
 
@@ -107,10 +107,14 @@ def _lost(run: Run, early: Early) -> bool:
     return {leaf for leaf in event.reached if leaf in mine} <= dropped
 
 
-def _followed(run: Run, event: Backward) -> bool:
-    """Whether another pass of the innermost loop follows that of ``event``."""
+def _followed(run: Run, early: Early) -> bool:
+    """Whether another pass of the innermost loop follows, for the same optimizer."""
+    event, mine = early.backward, set(early.step.optimizer.owned())
     return any(
-        other.site is event.site and other.serial > event.serial and other.path[:-1] == event.path[:-1]
+        other.site is event.site
+        and other.serial > event.serial
+        and other.path[:-1] == event.path[:-1]
+        and not mine.isdisjoint(other.reached)
         for other in backwards(run)
     )
 

@@ -171,8 +171,9 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
     again: dict[ast.AST, tuple[Step, Backward]] = {}
     clean: set[ast.AST] = set()
     met: set[Hashable] = set()
+    repeats = _repeats(steps(run))
     for step in steps(run):
-        place = step.optimizer, step.site, step.path[:-1]
+        place = step.optimizer, step.site, step.path[: -repeats[step.optimizer, step.site]]
         if place not in met:
             met.add(place)
             continue
@@ -196,6 +197,28 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
     for site, pair in again.items():
         if site not in clean:
             yield pair
+
+
+def _repeats(happened: list[Step]) -> dict[tuple[OptimizerState, ast.AST], int]:
+    """For each optimizer and place of a step: how far out the loop is that repeats it, the innermost being 1.
+
+    A loop over several optimizers repeats none of them.
+    """
+    groups: dict[tuple[OptimizerState, ast.AST], list[Step]] = {}
+    for step in happened:
+        groups.setdefault((step.optimizer, step.site), []).append(step)
+    found: dict[tuple[OptimizerState, ast.AST], int] = {}
+    for place, together in groups.items():
+        deepest = max(len(step.path) for step in together)
+        found[place] = next(
+            (
+                level
+                for level in range(1, deepest + 1)
+                if len({step.path[:-level] for step in together}) < len(together)
+            ),
+            1,
+        )
+    return found
 
 
 def meant(run: Run, backward: Backward, optimizer: OptimizerState) -> bool:
