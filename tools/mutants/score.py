@@ -327,9 +327,13 @@ def decide(
         row.why = "; ".join(reasons) if number not in chosen else ""
     numbers = list(chosen)
     runs = judge.run([judge.job(path, root, mutants[n].text, chosen[n][0], ()) for n in numbers], python)
-    repairs = [n for n in numbers if rows[n].after and rows[n].after != mutants[n].text]
+    # Where the original's tree comes back there is nothing to run.
+    changed = [n for n in numbers if rows[n].after and rows[n].after != mutants[n].text]
+    repairs = [n for n in changed if rows[n].restored != "tree"]
     written = judge.run([judge.job(path, root, rows[n].after, chosen[n][0], ()) for n in repairs], python)
-    goals = judge.run([judge.job(path, root, wanted[-1], chosen[n][0], ()) for n in repairs], python)
+    ways = sorted({chosen[n][0] for n in repairs})
+    best = dict(zip(ways, judge.run([judge.job(path, root, wanted[-1], e, ()) for e in ways], python)))
+    goals = [best[chosen[n][0]] for n in repairs]
     for number, recording in zip(numbers, runs):
         verdict = judge.compare(chosen[number][1], recording)
         row = rows[number]
