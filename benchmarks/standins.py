@@ -34,6 +34,7 @@ from gradfix.verify.runner import (
     Runner,
     choose_interpreter,
     obstacle,
+    planned,
 )
 
 
@@ -96,18 +97,21 @@ def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
     reasons = []
     for manner in MANNERS:
         try:
-            (recording,) = runner.run([Job(path, source, limits=limits, manner=manner)])
+            job = planned(runner, Job(path, source, limits=limits, manner=manner))
+            (recording,) = runner.run([job])
         except CannotRun as error:
             return Measured(str(path), 0, 0, manner, time.monotonic() - started, str(error), [])
         why = obstacle(recording)
         if why is None:
             break
         reasons.append(why)
+        if manner != "as it is" and recording.ending in ("seconds", "killed"):
+            break
     assert recording is not None
     steps = sum(step.consumes for step in recording.steps)
     if why:
-        # The last manner only differs in sizes; what stopped the run with small ones says more.
-        why = reasons[-2]
+        # Those that follow only differ in sizes; what stopped the run with small ones says more.
+        why = reasons[1]
     elif steps < 2:
         why = f"it ended: {recording.ending} {recording.uncaught or ''}"
     return Measured(

@@ -29,7 +29,9 @@ Preconditions: the step certainly moved weights that the prediction saved; the s
 moved reads nothing that is rebound in between, and means the same where it goes.
 
 Effect: repairs where autograd raised or a step consumed nothing, changes where the program ran on with
-gradients from a mixture of old and new weights, or with a term that taught nobody.
+gradients from a mixture of old and new weights, or with a term that taught nobody. A prediction that is
+repeated or moved draws random numbers (dropout) and updates running statistics (batch normalisation) once
+more, or later: the certificate says from which step on.
 """
 
 from __future__ import annotations
@@ -52,7 +54,17 @@ from gradfix.autograd.questions import (
 )
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.codemod import (
+    Claim,
+    Edit,
+    Effect,
+    Finding,
+    Fix,
+    InsertStatement,
+    MoveStatement,
+    ReplaceExpression,
+    Span,
+)
 from gradfix.diagnosis import Diagnosis, diagnose, feeding, stale_step
 from gradfix.edits import (
     constructed,
@@ -308,6 +320,7 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
         constructed(one.run, one.step.optimizer),
         # Who steps again on the repeated forward consumes other gradients from there on.
         beyond=owner(one.run, event) is not one.step.optimizer,
+        same_forwards=not any(isinstance(edit, (InsertStatement, MoveStatement)) for edit in edits),
     )
     retain: list[Edit] = []
     for site in dict.fromkeys(
@@ -336,7 +349,7 @@ def _step_later(program: Program, one: Stale) -> Iterator[Fix]:
     moved, after = program.statement(step.site), program.statement(event.site)
     block = program.block(moved)
     if once and after in block and set(event.reached) <= mine and block.index(moved) < block.index(after):
-        claim = Claim("E2", line(event.site), ())
+        claim = Claim("E2", line(event.site), (), same_forwards=False)
         yield Fix("step after the backward", Effect.REPAIRS, (move(moved, after, "after"),), claim)
 
 

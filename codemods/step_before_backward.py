@@ -17,7 +17,8 @@ Preconditions:
 * it never consumes anything at all; or nobody else consumes that loss or looks at its gradients, no other
   optimizer owns a part of what it reaches, and no other step follows that it could be for.
 
-Effect: repairs where no step of the optimizer consumes anything, changes where it consumes other losses.
+Effect: repairs where no step of the optimizer consumes anything, changes where it consumes other losses. What
+is predicted between the two is predicted before the step now.
 """
 
 from __future__ import annotations
@@ -131,7 +132,9 @@ def _finding(program: Program, early: Early, step: ast.stmt, backward: ast.stmt)
         note(early.backward.site, "these gradients are cleared before the next step"),
     )
     anchor = _last_word(program, backward)
-    fix = Fix("step after the backward", early.effect, (move(step, anchor, "after"),), Claim(unchanged=()))
+    # A forward that stood between the two comes before the step now.
+    claim = Claim(unchanged=(), same_forwards=False)
+    fix = Fix("step after the backward", early.effect, (move(step, anchor, "after"),), claim)
     return Finding(
         "step-before-backward",
         f"`{name}.step()` comes before the backward of `{loss}`, whose gradients nobody uses",

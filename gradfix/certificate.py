@@ -22,8 +22,10 @@ from gradfix.source import read as read_source
 if TYPE_CHECKING:
     from gradfix.verify.runner import Evidence, Rewrite
 
-SCHEMA = 1
+SCHEMA = 2
 """Counts changes that a reader of an earlier schema would not understand."""
+READ = (1, 2)
+"""The schemas that are read. In the first a claim promised nothing of forward passes."""
 MAX_BYTES = 64 << 20
 
 
@@ -47,6 +49,7 @@ def of(path: str, attempt: Attempt) -> dict[str, Any]:
             "unchanged": claim.unchanged if claim.unchanged == "all" else list(claim.unchanged),
             "feeds": [list(feed) for feed in claim.feeds],
             "beyond": claim.beyond,
+            "same_forwards": claim.same_forwards,
         },
         "before": {"sha256": _digest(attempt.before), "text": attempt.before},
         "after": {"sha256": _digest(attempt.after), "text": attempt.after},
@@ -92,8 +95,11 @@ def read(path: str) -> Certificate | Problem:
         return Problem(path, f"is no certificate: it has more than {MAX_BYTES >> 20} MB")
     try:
         content = json.loads(data)
-        if content["schema"] != SCHEMA:
-            return Problem(path, f"is of schema {content['schema']}; this version of gradfix reads {SCHEMA}")
+        if content["schema"] not in READ:
+            readable = " and ".join(map(str, READ))
+            return Problem(
+                path, f"is of schema {content['schema']}; this version of gradfix reads {readable}"
+            )
         claim = content["claim"]
         found = Certificate(
             filename=_text(content["filename"]),
@@ -106,6 +112,7 @@ def read(path: str) -> Certificate | Problem:
                 unchanged="all" if claim["unchanged"] == "all" else tuple(map(int, claim["unchanged"])),
                 feeds=tuple((int(line), _text(receiver)) for line, receiver in claim["feeds"]),
                 beyond=bool(claim["beyond"]),
+                same_forwards=content["schema"] > 1 and bool(claim["same_forwards"]),
             ),
             before=_text(content["before"]["text"]),
             after=_text(content["after"]["text"]),
@@ -141,4 +148,4 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-__all__ = ["MAX_BYTES", "SCHEMA", "Certificate", "again", "of", "read"]
+__all__ = ["MAX_BYTES", "READ", "SCHEMA", "Certificate", "again", "of", "read"]

@@ -32,6 +32,10 @@ from learning at all. So the checks here compare what optimizers *consume*:
     a helper gives several losses one name) gives its optimizer
     what it gives in the original's own graph. A detach does not change a loss's value: where the
     values agree and the gradients do not, something was cut off, and a fix of E1 or E2 fails.
+``random``, ``buffers``
+    At every step the random generators are in the same state, and the buffers of the networks (running
+    statistics, say) hold the same, for as long as the weights are the same. A claim may say that networks
+    are run more or less often, or at another time: then these two only tell where the versions part.
 ``leaves``
     For programs without an optimizer: the gradients of leaf tensors after each backward.
 
@@ -69,6 +73,8 @@ Verdict = Literal["holds", "fails", "not checked"]
 
 COMPARISONS = frozenset({"unchanged", "reference", "leaves", "same-loss"})
 """Checks that mean nothing if two runs of the same program differ."""
+EFFECTS = frozenset({"random", "buffers"})
+"""Checks of what surrounds the gradients."""
 CONTRADICTION = "recorder contradiction"
 """Begins the detail of a check where equal hashes stand for different values."""
 SUBSTANCE = COMPARISONS | {"feeds", "kept"}
@@ -117,7 +123,7 @@ def check(
     """
     case = _Case(claim, effect, before, after, reference)
     checks = [case.original(), case.fixed_runs(), *case.unchanged(), *case.against_reference()]
-    checks += [*case.kept(), *case.consumes(), *case.feeds()]
+    checks += [*case.kept(), *case.consumes(), *case.feeds(), *case.around()]
     if still is not None:
         checks += case.same_loss(still)
     return _doubted([*checks, *case.leaves()], contradiction(before, after, reference))
@@ -435,6 +441,98 @@ def _leaves_apart(one: Mapping[str, Values | None], other: Mapping[str, Values |
     return None
 
 
+# -- comparing what surrounds them ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """How the random draws and the buffers of two versions compare, step for step."""
+
+    compared: int
+    """Steps at which they were compared."""
+    stopped: str | None
+    """Why later ones were not."""
+    random_from: str | None
+    """The first step at which a random generator is in another state, for people."""
+    generators: tuple[str, ...]
+    """The generators of which that is true (see :class:`Draws`)."""
+    buffers_from: str | None
+    """The first step at which a buffer holds something else, for people."""
+    buffers: tuple[str, ...]
+    """The buffers that do so there."""
+    buffers_compared: int
+    """How many buffers both versions have."""
+    buffers_unknown: bool
+    """Whether some buffers have other hashes, and there are no values."""
+
+
+def longest(before: Recording, reference: Recording | None) -> Recording:
+    """The run of the original that gets furthest."""
+    return reference if reference is not None and reference.steps else before
+
+
+def surroundings(one: Recording, other: Recording) -> Surroundings:
+    """Compare the random draws and the buffers at the steps that two versions take.
+
+    Each optimizer's k-th step is held against its k-th. Once two of them consume different gradients the
+    weights differ, and with them what a forward makes of the buffers: there the comparison ends. Versions
+    that construct different optimizers are not compared.
+    """
+    taken: Counter[int] = Counter()
+    compared = known = 0
+    stopped = random_from = buffers_from = None
+    generators: tuple[str, ...] = ()
+    buffers: tuple[str, ...] = ()
+    unknown = False
+    for step in one.steps if len(one.optimizers) == len(other.optimizers) else ():
+        turn = taken[step.optimizer]
+        taken[step.optimizer] += 1
+        mates = other.steps_of(step.optimizer)
+        if turn >= len(mates):
+            break
+        mate = mates[turn]
+        here = f"step {turn + 1} of {one.optimizers[step.optimizer].name}"
+        found = _compare(step, mate, one)
+        if random_from is None and (generators := step.random.apart(mate.random)):
+            random_from = here
+        if buffers_from is None:
+            known = max(known, len(step.buffers.keys() & mate.buffers.keys()))
+            buffers, unclear = _buffers_apart(step, mate, found.drift)
+            unknown = unknown or unclear
+            buffers_from = here if buffers else None
+        compared += 1
+        if found.problem is not None or found.unknown is not None:
+            stopped = f"from {here} on the weights differ"
+            break
+    return Surroundings(compared, stopped, random_from, generators, buffers_from, buffers, known, unknown)
+
+
+def _buffers_apart(one: Step, other: Step, drift: float) -> tuple[tuple[str, ...], bool]:
+    """The buffers that hold something else, and whether that cannot be told of some.
+
+    Whole numbers (how many batches were seen) have to be equal; others within the tolerance for gradients.
+    """
+    pairs = [
+        (name, value, other.buffers[name]) for name, value in one.buffers.items() if name in other.buffers
+    ]
+    fractions = [value for _, *both in pairs for value in both if "float" in value.dtype]
+    overall = _overall(*(value for value in fractions if value.finite))
+    relative = max(RELATIVE, min(GROWTH * drift, GROWN))
+    apart = []
+    unclear = False
+    for name, a, b in pairs:
+        if a.digest == b.digest:
+            continue
+        if not (a.numeric and b.numeric):
+            unclear = True
+        elif "float" not in a.dtype or not _equal(a, b, overall, relative):
+            apart.append(name)
+    return tuple(apart), unclear
+
+
+# -- in words ---------------------------------------------------------------------------------
+
+
 def _agreement(course: _Course) -> str:
     apart = "max difference 0" if course.largest == 0 else f"max relative difference {course.largest:.1e}"
     if not course.hashed:
@@ -666,7 +764,7 @@ class _Case:
 
     def kept(self) -> list[Check]:
         """Whether every parameter that had a gradient still gets one."""
-        original = self.reference if self.reference and self.reference.steps else self.before
+        original = longest(self.before, self.reference)
         calls = {call.place.receiver for call in original.backwards}
         # Where the fix itself makes the declared loss (a sum, say), the original knows none of that name.
         declared = {index: wanted for index, wanted in self.declared().items() if wanted & calls}
@@ -815,6 +913,38 @@ class _Case:
         how = _agreement(_Course(largest=largest))
         return verdict("holds", f"the gradient that the original's own graph holds ({how})")
 
+    # -- what surrounds the gradients
+
+    def around(self) -> list[Check]:
+        """Whether random draws and buffers are the same, or the claim says that they may differ."""
+        found = surroundings(longest(self.before, self.reference), self.after)
+        if not found.compared:
+            return []
+        checks = [self._part("random", "random numbers", found, found.random_from, found.generators)]
+        if found.buffers_unknown and not found.buffers_from:
+            why = "buffers: their hashes differ, and there are no numbers"
+            checks.append(Check("buffers", "not checked", why))
+        elif found.buffers_compared:
+            what = plural(found.buffers_compared, "buffer")
+            checks.append(self._part("buffers", what, found, found.buffers_from, found.buffers))
+        return checks
+
+    def _part(
+        self, name: str, what: str, found: Surroundings, where: str | None, which: Sequence[str]
+    ) -> Check:
+        """The verdict on one of them, given ``where`` the versions part and in ``which``."""
+        if where is None:
+            at = "the 1 step" if found.compared == 1 else f"{found.compared} steps"
+            rest = f"; {found.stopped}" if found.stopped else ""
+            return Check(name, "holds", f"{what} the same at {at}{rest}")
+        more = f" and {len(which) - 3} more" if len(which) > 3 else ""
+        detail = f"{what} differ from {where} on ({', '.join(which[:3])}{more})"
+        if self.claim.same_forwards:
+            return Check(name, "fails", f"{detail}, though networks are said to run as before")
+        return Check(
+            name, "holds", f"{detail}: the fix runs a network again, or at another time, as it declares"
+        )
+
     # -- programs without an optimizer
 
     def leaves(self) -> list[Check]:
@@ -921,15 +1051,19 @@ def _normal(receiver: str) -> str:
 
 __all__ = [
     "COMPARISONS",
+    "EFFECTS",
     "SUBSTANCE",
     "Check",
     "Still",
+    "Surroundings",
     "Verdict",
     "check",
     "follow",
     "leaves_apart",
+    "longest",
     "merge",
     "same_course",
     "same_gradients",
     "summary",
+    "surroundings",
 ]

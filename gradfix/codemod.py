@@ -141,6 +141,10 @@ class Claim:
     beyond: bool = True
     """Whether the gradients of ``unchanged`` also stay equal beyond the crash, to what the original with
     its graphs kept would consume. A history that is cut is another gradient from there on."""
+    same_forwards: bool = True
+    """Whether networks are run as often, and as early relative to the steps, as in the original. Then random
+    draws and buffers (running statistics) are the same at every step, for as long as the weights are. A fix
+    that runs one again, no more, or later says that they may differ."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gradfix.autograd import calls
+from gradfix.autograd.graph import Backward
 from gradfix.autograd.interpreter import Deferred, OutOfFuel, Run, Scenario, carried, named
 from gradfix.autograd.relevance import Definition, Relevance, suites
 from gradfix.autograd.values import (
@@ -101,21 +102,39 @@ class Entry:
             at = anchor(found)
             holds = getattr(at, "lineno", 0) > 0  # a place in an imported module is not in this file
             for (run, observations), sites in zip(seen, reached):
-                if key in observations or at not in sites:
-                    continue
-                flipped = run.scenario.flipped
-                # The run that answers everything the other way is no witness: it may never get to the fault.
-                if raises and not (flipped is None and run.scenario.main):
-                    if flipped is None or self.varying.get(flipped, False):
-                        continue
+                if key not in observations and at in sites and self._testifies(run, raises):
+                    holds = False
+                    break
+            if holds and raises and self._masked(at, reached):
                 holds = False
-                break
             if holds:
                 first, *others = [o[key] for _, o in seen if key in o]
                 if merge is not None:
                     for other in others:
                         merge(first, other)
                 yield first
+
+    def _testifies(self, run: Run, raises: bool) -> bool:
+        """Whether it counts against a mistake that it does not show in a run."""
+        flipped = run.scenario.flipped
+        # The run that answers everything the other way is no witness: it may never get to the fault.
+        if not raises or (flipped is None and run.scenario.main):
+            return True
+        return flipped is not None and not self.varying.get(flipped, False)
+
+    def _masked(self, at: ast.AST, reached: list[set[ast.AST]]) -> bool:
+        """Whether another backward raises before, or may: who is told of the later one is misled."""
+        for event in self.runs[0].events:
+            if isinstance(event, Backward) and event.failure is not None and event.certain:
+                if event.site is at:
+                    return False
+                for run, sites in zip(self.runs, reached):
+                    fails = any(
+                        isinstance(e, Backward) and e.failure and e.site is event.site for e in run.events
+                    )
+                    if event.site in sites and not fails and self._testifies(run, raises=True):
+                        return True
+        return False
 
 
 class Program:
@@ -304,7 +323,8 @@ def explore(
     worth.sort(key=lambda s: not relevance.touches(s))
 
     def opposite() -> Run:
-        return make(Scenario(False, None, main))
+        # Of a single condition it is known what the other answer is about.
+        return make(Scenario(True, worth[0], main) if len(worth) == 1 else Scenario(False, None, main))
 
     if any(_skipped(site, relevance) for site in worth):
         entry.runs.append(opposite())

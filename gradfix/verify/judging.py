@@ -23,7 +23,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from gradfix import claims
 from gradfix.codemod import Claim
@@ -37,6 +37,7 @@ from gradfix.verify.runner import (
     Manner,
     Runner,
     choose_interpreter,
+    planned,
     runner_for,
     why_not,
 )
@@ -144,22 +145,25 @@ class _Trial:
         self.seeds = seeds
         self._limits = limits
         self._manner: Manner = "as it is"
+        self._plan = ""
 
     def settle(self, mistakes: Sequence[Mistake]) -> str | None:
         """Settle for the first manner in which the original runs; why there is none, if so."""
         obstacle: str | None = None
         for manner in MANNERS:
-            self._manner = manner
+            self._manner, self._plan = manner, ""
+            self._plan = planned(self._runner, self._job(self._before, self.seeds[0])).plan
             first = self.original(self.seeds[0])
             found = next((why for m in mistakes if (why := why_not(first, m.claim))), None)
             if found is None:
                 return None
             obstacle = obstacle or found
-        self._manner = "as it is"
+        self._manner, self._plan = "as it is", ""
         return obstacle
 
     def _job(self, version: tuple[Path, str], seed: int, *, keep: bool = False, still: bool = False) -> Job:
-        return Job(*version, (), seed, keep, still, limits=self._limits, manner=self._manner)
+        how: dict[str, Any] = {"limits": self._limits, "manner": self._manner, "plan": self._plan}
+        return Job(*version, (), seed, keep, still, **how)
 
     def _run(self, version: tuple[Path, str], seed: int, **how: bool) -> Recording:
         return self._runner.run([self._job(version, seed, **how)])[0]

@@ -9,15 +9,16 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
 
 A job is a JSON object: ``path`` (the script's own path), ``source`` (the text to run in its
 place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
-directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``level`` (see the module ``sandbox`` beside
-this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits`` (``steps``,
-``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``). ``manner``
-says whether what the script lacks gets a stand-in (see ``standins/__init__.py``).
+directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``thorough``, ``level`` (see the module
+``sandbox`` beside this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits``
+(``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
+``manner`` says whether what the script lacks gets a stand-in (see ``standins/__init__.py``).
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
 weights back after each optimizer step, so that a forward repeated later computes the same. ``fake``
-computes nothing (see ``dataless.py``): there are shapes, hashes and errors, and no values.
+computes nothing (see ``dataless.py``): there are shapes, hashes and errors, and no values. Only a
+``thorough`` run has hashes, and the bytes that graphs hold.
 
 It writes ``events.jsonl``, one event a line and flushed, so that a process that is killed leaves
 what it had seen, and ``values.bin``, float64 values that events point into. What is watched runs
@@ -81,6 +82,9 @@ EXACT = 10_000
 SKETCH = 16
 """Numbers in a sketch: projections on fixed random signs, whose differences estimate a norm."""
 ROW = 4096
+"""Elements in a row of a sketch: a sign for each row and one for each place in it."""
+ROWS = 64
+"""Rows that are measured at a time: as float64 they fit a processor's cache."""
 GRAPH_NODES = 200_000
 BY_HAND = -1
 """Stands among the backward calls that fed a gradient: something else assigned it."""
@@ -110,6 +114,12 @@ def kind_of(error: BaseException) -> str:
 def provenance() -> Any:
     """The module that hashes how tensors came about; it imports torch."""
     return companion("provenance")
+
+
+@functools.lru_cache(None)
+def effects() -> Any:
+    """The module that looks at what a training step does beside gradients; it imports torch."""
+    return companion("effects")
 
 
 @functools.lru_cache(None)
@@ -153,7 +163,17 @@ def nonzero(tensor: torch.Tensor) -> bool:
     if type(tensor).__name__ == "FakeTensor":
         return not provenance().nothing_but_zeros(tensor)
     flat = tensor.detach()
-    return bool((flat.coalesce().values() if flat.is_sparse else flat).any())
+    if flat.is_sparse:
+        flat = flat.coalesce().values()
+    # Of most tensors the first row says it.
+    return bool((flat[:1] if flat.dim() else flat).any() or flat.any())
+
+
+def memory(flat: torch.Tensor) -> Any:
+    """The bytes of a contiguous tensor: a view, for large ones are not to be copied once more."""
+    size = flat.numel() * flat.element_size()
+    # Not by the tensor's own method: whoever asks that is taken for one who may write there.
+    return (ctypes.c_char * size).from_address(provenance().address_of(flat)) if size else b""
 
 
 class Recorder:
@@ -179,6 +199,7 @@ class Recorder:
         self.backwards = self.steps = self.errors = 0
         self.depth = threading.local()
         self.provenance = provenance().Provenance(job["fake"])
+        self.effects = effects().Effects(provenance())
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -233,50 +254,66 @@ class Recorder:
                 plain = plain.to_dense()
             if plain.is_complex():
                 plain = torch.view_as_real(plain)
-            wide = plain.to("cpu", torch.float64).reshape(-1).contiguous()
-            size = wide.numel()
-            # A view of the tensor's memory: large ones are not copied once more.
-            raw = (ctypes.c_char * (size * 8)).from_address(wide.data_ptr()) if size else b""
+            flat = plain.to("cpu").resolve_neg().reshape(-1).contiguous()
+            size = flat.numel()
             shape = list(plain.shape)
-            digest = hashlib.blake2b(raw, digest_size=16, key=repr(shape).encode()[:64]).hexdigest()
+            key = repr((shape, flat.dtype)).encode()[:64]
+            digest = hashlib.blake2b(memory(flat), digest_size=16, key=key).hexdigest()
             if digest in self.known:
                 return self.known[digest]
-            largest = float(torch.linalg.vector_norm(wide, math.inf)) if size else 0.0
-            norm = float(torch.linalg.vector_norm(wide))
-            finite = math.isfinite(largest)
             offset = sketch = None
             if size <= EXACT:
+                wide = flat.to(torch.float64)
+                largest = float(torch.linalg.vector_norm(wide, math.inf)) if size else 0.0
+                norm = float(torch.linalg.vector_norm(wide))
                 offset = self.offset
-                self.values.write(raw)
+                self.values.write(memory(wide))
                 self.offset += size * 8
             else:
-                sketch = self.sketch(wide)
+                largest, norm, sketch = self.measure(flat)
+        finite = math.isfinite(largest)
         entry = [shape, str(tensor.dtype), digest, repr(largest), repr(norm), finite, offset, sketch]
         self.known[digest] = entry
         return entry
 
-    def sketch(self, flat: torch.Tensor) -> list[str]:
-        """Projections on signs that are the same in every run: linear, so they may be subtracted."""
+    def measure(self, flat: torch.Tensor) -> tuple[float, float, list[str]]:
+        """Largest magnitude, Euclidean norm and sketch of a large tensor.
+
+        The sketch is projections on signs that are the same in every run: linear, so they may be
+        subtracted. Everything is computed in float64, a few rows at a time: a copy of a large
+        tensor would cost more than the arithmetic.
+        """
         import torch
 
         rows = -(-flat.numel() // ROW)
-        signs = self.signs.get(rows)
-        if signs is None:
+        drawn = self.signs.get(rows)
+        if drawn is None:
             # Its own generator: the script's random numbers are not ours to draw.
             generator = torch.Generator(device="cpu").manual_seed(rows)
-            drawn = torch.randint(
+            signs = torch.randint(
                 0, 2, (SKETCH, rows + ROW), generator=generator, dtype=torch.int8, device="cpu"
             )
-            signs = self.signs[rows] = drawn.to(torch.float64) * 2 - 1
-        whole = flat.numel() // ROW
-        folded, rest = flat[: whole * ROW].view(whole, ROW), flat[whole * ROW :]
-        projections = []
-        for sign in signs:
-            projection = sign[:whole] @ (folded @ sign[rows:])
-            if rest.numel():
-                projection = projection + sign[whole] * (rest @ sign[rows : rows + rest.numel()])
-            projections.append(repr(float(projection)))
-        return projections
+            drawn = signs.t().contiguous().to(torch.float64) * 2 - 1
+            self.signs[rows] = drawn
+        along, across = drawn[:rows], drawn[rows:]
+        largest = squares = 0.0
+        projections = torch.zeros(SKETCH, dtype=torch.float64, device="cpu")
+        room = torch.empty(min(rows, ROWS) * ROW, dtype=torch.float64, device="cpu")
+        for first in range(0, rows, ROWS):
+            part = flat[first * ROW : (first + ROWS) * ROW]
+            wide = room[: len(part)].copy_(part)
+            low, high = torch.aminmax(wide)
+            magnitude = float(torch.maximum(-low, high))
+            # Written so that a magnitude that is not a number stays the largest.
+            largest = largest if magnitude <= largest or math.isnan(largest) else magnitude
+            squares += float(wide @ wide)
+            whole = len(wide) // ROW
+            folded = wide[: whole * ROW].view(whole, ROW) @ across
+            projections += (folded * along[first : first + whole]).sum(0)
+            rest = wide[whole * ROW :]
+            if len(rest):
+                projections += (rest @ across[: len(rest)]) * along[first + whole]
+        return largest, math.sqrt(squares), [repr(value) for value in projections.tolist()]
 
     def unable(self, why: str) -> None:
         """End a run that computes nothing where it would need values."""
@@ -356,6 +393,7 @@ class Recorder:
 
         def add(name: str, value: object, deep: bool) -> None:
             if isinstance(value, torch.nn.Module):
+                found.setdefault(id(value), name)
                 for inner, parameter in value.named_parameters():
                     found.setdefault(id(parameter), name + "." + inner)
             elif isinstance(value, torch.Tensor):
@@ -441,17 +479,6 @@ class Recorder:
             error._gradfix_event = self.errors - 1  # type: ignore[attr-defined]
         return self.errors - 1
 
-    def random_state(self) -> str:
-        """A digest of the random generators: equal digests mean equally many draws."""
-        import torch
-
-        state = hashlib.blake2b(bytes(torch.get_rng_state().tolist()), digest_size=8)
-        state.update(repr(random.getstate()).encode())
-        if "numpy" in sys.modules:
-            _, words, position, *_ = sys.modules["numpy"].random.get_state()
-            state.update(words.tobytes() + bytes([position & 0xFF, position >> 8]))
-        return state.hexdigest()
-
     def reachable_leaves(self, roots: list[torch.Tensor]) -> None:
         """Learn the leaves that a backward from ``roots`` may reach, and what they are called."""
         fresh: list[torch.Tensor] = []
@@ -507,6 +534,8 @@ class Recorder:
             bare = not self.optimizers
             if bare:
                 self.reachable_leaves(roots)
+            self.effects.look((slot.tensor for slot in watched.values()), self.names)
+            saved = self.effects.saved(roots) if self.job["thorough"] else None
             states = {key: state(slot.tensor) for key, slot in watched.items()}
             leaf_states = {key: state(leaf) for key, (_, leaf) in self.leaves.items()} if bare else {}
             copies: dict[int, torch.Tensor | None] = {}
@@ -539,6 +568,7 @@ class Recorder:
                 at=at,
                 value=value,
                 retain=bool(retain),
+                saved=saved,
                 reached=[[index, position] for index, position, slot in owned if id(slot.tensor) in changed],
                 shares=shares,
                 leaves={
@@ -559,7 +589,8 @@ class Recorder:
             owners = [index for index, known in enumerate(self.optimizers) if known is optimizer]
             owner = owners[0] if owners else self.constructed(optimizer, NOWHERE)
             rows = []
-            for index, _, slot in self.parameters():
+            owned = self.parameters()
+            for index, _, slot in owned:
                 if index == owner:
                     slot.refresh()
                     tensor = slot.tensor
@@ -567,7 +598,12 @@ class Recorder:
                     rows.append(
                         [self.describe(tensor.grad), self.describe(tensor), list(slot.feeds), *hashes]
                     )
-            self.emit("step", optimizer=owner, at=at, random=self.random_state(), parameters=rows)
+            self.effects.look({id(slot.tensor): slot.tensor for _, _, slot in owned}.values(), self.names)
+            around = {
+                "random": self.effects.draws(),
+                "buffers": self.effects.buffers(self.describe, self.provenance.of),
+            }
+            self.emit("step", optimizer=owner, at=at, parameters=rows, **around)
         self.steps += 1
 
     # -- hooks -----------------------------------------------------------------------------
@@ -644,6 +680,7 @@ class Recorder:
             for tensor, value in moved.pop(id(optimizer), ()):
                 tensor.data.copy_(value)
 
+        self.effects.install()
         torch.autograd.backward = backward
         torch.autograd.grad = grad
         torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign]
@@ -940,16 +977,22 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
         if job["fake"]:
             stack.enter_context(dataless().pretending(recorder.unable))
             recorder.provenance.raised = recorder.refused
+        if not job["thorough"]:
+            recorder.provenance.lost = "nobody asks for hashes"
         stack.enter_context(recorder.provenance)
         try:
-            code = compile(source, path, "exec", dont_inherit=True)
-            exec(code, main.__dict__, standins and standins.namespace)
+            exec(
+                standins.code() if standins else compile(source, path, "exec", dont_inherit=True),
+                main.__dict__,
+            )
             if standins:
                 standins.after()
         except SystemExit as leaving:
             if leaving.code not in (None, 0):
                 recorder.finish("error", recorder.failed(leaving, "script", where(recorder, leaving)))
         except BaseException as error:
+            if standins:
+                standins.failed(error)
             recorder.finish("error", recorder.failed(error, "script", where(recorder, error)))
     recorder.finish("finished")
 
@@ -991,6 +1034,7 @@ def warm() -> dict[str, Any]:
     torch.set_num_threads(1)
     # Before any run is confined to what it may read.
     provenance()
+    effects()
     dataless()
     try:
         from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: F401

@@ -146,6 +146,9 @@ class Operation:
             if argument.alias_info is not None and argument.alias_info.is_write
         ]
         self.writes = frozenset(writes)
+        returned = [given.alias_info for given in schema.returns]
+        # What it returns is the memory of an argument, as it stands.
+        self.views = bool(returned) and not writes and None not in returned
         plain = self.name[:-1] if self.name.endswith("_") and not self.name.startswith("__") else self.name
         self.names = [name for name, _ in self.parameters]
         self.alpha = self.names.index("alpha") if "alpha" in self.names else None
@@ -204,7 +207,11 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Run one operation and note its results; what fails here never reaches the script."""
         kwargs = kwargs or {}
         if self.lost or getattr(func, "namespace", "") == "profiler":
-            return func(*args, **kwargs)
+            try:
+                return func(*args, **kwargs)
+            except BaseException as error:
+                self.raised(error)
+                raise
         self.seen += 1
         if self.seen > MOST:
             self.lost = f"more than {MOST} operations"
@@ -378,7 +385,7 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 if strided(tensor) and not covers(tensor, _STORAGE(tensor)):
                     self.value(tensor)
         name = operation.name
-        if not operation.repeatable or name in UNINITIALISED:
+        if not operation.repeatable or operation.views or name in UNINITIALISED:
             return lambda which, tensor: None
         if operation.random:
             return self.general(operation, bound, self.draw(operation, bound))
@@ -659,7 +666,9 @@ def strided(tensor: torch.Tensor) -> bool:
 def layout_of(tensor: torch.Tensor) -> Any:
     """How a tensor's elements lie in its storage; strides that no element is reached by are zero."""
     shape = tuple(tensor.shape)
-    strides = tuple(0 if size == 1 else stride for size, stride in zip(shape, tensor.stride()))
+    strides = tensor.stride()
+    if 1 in shape:
+        strides = tuple(0 if size == 1 else stride for size, stride in zip(shape, strides))
     flags = tensor.is_neg(), tensor.is_complex() and tensor.is_conj()
     return tensor.dtype, shape, strides, tensor.storage_offset(), flags
 
@@ -683,6 +692,11 @@ def copied_alike(tensor: torch.Tensor) -> torch.Tensor:
     shift = tensor.storage_offset() % max(1, 64 // tensor.element_size())
     memory = torch.empty(shift + reach, dtype=tensor.dtype, device=tensor.device)
     return memory.as_strided(tensor.shape, tensor.stride(), shift).copy_(tensor.detach())
+
+
+def address_of(tensor: torch.Tensor) -> int:
+    """Where a tensor's elements begin, for one who only reads them."""
+    return _DATA_PTR(tensor)
 
 
 def covers(tensor: torch.Tensor, storage: Any) -> bool:

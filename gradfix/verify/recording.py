@@ -160,6 +160,8 @@ class Backward:
     """What it added to each of them (only recorded while the weights are held still)."""
     leaves: Mapping[str, Values | None]
     """While there is no optimizer: the gradients, after the call, of the leaves that it reached."""
+    saved: int | None = None
+    """Bytes that the graph held for it before it ran, beside parameters; ``None`` where nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,14 +186,33 @@ class ParameterState:
 
 
 @dataclass(frozen=True, slots=True)
+class Draws:
+    """Digests of the states of the random generators: equal ones mean equal draws so far."""
+
+    torch: str
+    """Torch's own generator, for the CPU."""
+    python: str
+    """The module ``random``."""
+    numpy: str | None
+    """The global generator of ``numpy.random``, ``None`` without numpy."""
+
+    def apart(self, other: Draws) -> tuple[str, ...]:
+        """The generators whose states differ, by the module that they belong to."""
+        return tuple(
+            name for name in ("torch", "python", "numpy") if getattr(self, name) != getattr(other, name)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """An optimizer consumes gradients (for a closure: one evaluation of it)."""
 
     optimizer: int
     place: Place
-    random: str
-    """A digest of the random generators' state: equal means equally many draws so far."""
+    random: Draws
     parameters: tuple[ParameterState, ...]
+    buffers: Mapping[str, Values] = field(default_factory=dict)
+    """The buffers of the networks that any optimizer trains, e.g. running statistics, by name."""
 
     @property
     def consumes(self) -> bool:
@@ -249,6 +270,8 @@ class Recording:
     """The end of what the script printed, standard error last."""
     standins: tuple[str, ...] = ()
     """What was missing or reduced, and what the run got in its place."""
+    plan: str = ""
+    """Another plan for made-up content, with which the run might get further (see ``Job.plan``)."""
 
     @cached_property
     def backwards(self) -> tuple[Backward, ...]:
@@ -387,6 +410,9 @@ def _is_backward(call: ast.Call) -> bool:
 EVENTS, VALUES, NUMBERS = 64 << 20, 512 << 20, 100_000
 """Bytes of events and of values that are read, and the number of events."""
 
+PLAN = 1 << 16
+"""Characters that a plan may have."""
+
 UNPRINTABLE = re.compile(r"[^\t\n\r -~\xa0-\ud7ff\ue000-\U0010ffff]")
 """What is not printed of a script's texts: escape sequences may rule the terminal that shows them."""
 
@@ -406,6 +432,7 @@ class _Loader:
         self.folder = folder
         self.bytes = hostile.read(folder / "values.bin", VALUES)
         self.made: dict[tuple[str, int | None], Values] = {}
+        self.buffers: dict[str, Values] = {}
 
     def clean(self, text: str) -> str:
         """``text`` as if the working directory of the run had been the only folder."""
@@ -464,13 +491,17 @@ class _Loader:
                 reached=frozenset((index, position) for index, position in raw["reached"]),
                 shares={(index, position): self.given(share) for index, position, share in raw["shares"]},
                 leaves={name: self.values(entry) for name, entry in raw["leaves"].items()},
+                saved=raw["saved"],
             )
         if raw["event"] == "step":
             states = (
                 ParameterState(self.values(gradient), self.given(value), tuple(feeds), *hashes)
                 for gradient, value, feeds, *hashes in raw["parameters"]
             )
-            return Step(raw["optimizer"], place, raw["random"], tuple(states))
+            changed = {self.clean(name): self.given(entry) for name, entry in raw["buffers"].items()}
+            # Steps between which no buffer changes share one mapping.
+            self.buffers = {**self.buffers, **changed} if changed else self.buffers
+            return Step(raw["optimizer"], place, Draws(*raw["random"]), tuple(states), self.buffers)
         return Failure(
             kind=raw["kind"],
             type=raw["type"],
@@ -530,6 +561,7 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
     events: list[Event] = []
     optimizers: list[Optimizer] = []
     standins: list[str] = []
+    plan = ""
     start: dict[str, Any] = {}
     end: dict[str, Any] = {}
     detail = ""
@@ -544,6 +576,8 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
                 standins.append(loader.clean(f"{raw['what']}: {raw['gave']}"))
             case "trouble":
                 detail = loader.clean(raw["message"])
+            case "plan":
+                plan = str(raw["text"]) if len(str(raw["text"])) <= PLAN else ""
             case "end":
                 end = raw
             case _:
@@ -572,6 +606,7 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
         seconds=end.get("seconds", 0.0),
         output=loader.clean(_tail(folder / "stdout.txt") + _tail(folder / "stderr.txt")),
         standins=tuple(standins),
+        plan=plan,
     )
 
 
@@ -588,10 +623,15 @@ def _check(recording: Recording) -> None:
                 raise Forged("a step of no optimizer")
             if any(not BY_HAND <= feed < backwards for state in event.parameters for feed in state.feeds):
                 raise Forged("a gradient of a backward call that did not happen")
+            digests = event.random.torch, event.random.python, event.random.numpy or ""
+            if not all(isinstance(text, str) for text in (*digests, *event.buffers)):
+                raise Forged("what is no text stands for one")
         elif isinstance(event, Backward):
             backwards += 1
             if any(not 0 <= index < len(recording.optimizers) for index, _ in event.reached):
                 raise Forged("a parameter of no optimizer")
+            if not (event.saved is None or (type(event.saved) is int and event.saved >= 0)):
+                raise Forged("a graph that holds less than nothing")
     texts = [recording.torch, recording.python, recording.detail, *(f.message for f in _failures(recording))]
     texts += [name for optimizer in recording.optimizers for name in (optimizer.kind, *optimizer.parameters)]
     if not all(isinstance(text, str) for text in texts) or recording.ending not in get_args(Ending):

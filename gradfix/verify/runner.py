@@ -36,19 +36,19 @@ from types import TracebackType
 from typing import Any, Literal
 
 from gradfix import claims
-from gradfix.claims import Check, Still
+from gradfix.claims import Check, Still, Surroundings
 from gradfix.codemod import Claim, Effect
 from gradfix.verify import hostile, sandbox
-from gradfix.verify.recording import Backward, Ending, Failure, Recording, load
+from gradfix.verify.recording import Backward, Draws, Ending, Failure, Recording, load
 
 PROBE = Path(__file__).with_name("probe.py")
 Outcome = Literal["proved", "refuted", "not run"]
 
-Manner = Literal["as it is", "small", "full"]
+Manner = Literal["as it is", "small", "medium", "full"]
 """How a script is run: with nothing but what it has; with stand-ins for what is missing and with small
-batches; with stand-ins and batches as the script has them."""
-MANNERS: tuple[Manner, ...] = ("as it is", "small", "full")
-"""In the order in which they are tried."""
+sizes; with only those sizes small that no network is made for; with stand-ins and its own sizes."""
+MANNERS: tuple[Manner, ...] = ("as it is", "small", "medium", "full")
+"""In the order in which they are tried; larger sizes are not tried where smaller ones took too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,12 @@ class Job:
     """Put the weights back after every step."""
     fake: bool = False
     """Compute nothing: shapes, hashes and errors only, at any size (see ``dataless.py``)."""
+    thorough: bool = True
+    """Record hashes of how tensors came about, and what graphs hold for backward."""
     limits: Limits = Limits()
     manner: Manner = "as it is"
+    plan: str = ""
+    """What is known of the content that is made up for absent files (see ``standins/content.py``)."""
 
     def payload(self, folder: Path) -> dict[str, Any]:
         """The job as the probe reads it."""
@@ -107,8 +111,10 @@ class Job:
             "keep": self.keep,
             "still": self.still,
             "fake": self.fake,
+            "thorough": self.thorough,
             "limits": asdict(self.limits),
             "manner": self.manner,
+            "plan": self.plan,
         }
 
 
@@ -134,6 +140,9 @@ class Run:
     summary: str
     optimizers: tuple[RecordedOptimizer, ...] = ()
     steps: tuple[RecordedStep, ...] = ()
+    backwards: tuple[RecordedBackward, ...] = ()
+    peak: int | None = None
+    """The most bytes that the graph of any one backward call held; ``None`` where nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +162,21 @@ class RecordedStep:
     optimizer: str
     gradients: str
     """A digest of all its gradients: equal ones mean gradients that are equal bit for bit."""
+    random: Draws
+    buffers: str
+    """A digest of the buffers of all networks that are trained."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedBackward:
+    """What the graph of one backward call held."""
+
+    loss: str | None
+    """What is differentiated, where the source says it."""
+    saved: int | None
+    """Bytes saved for backward, beside parameters; ``None`` where nothing is known."""
+    kept: bool
+    """Whether the call was told to retain them."""
 
 
 def _run(version: str, seed: int, summary: str, recording: Recording) -> Run:
@@ -163,11 +187,54 @@ def _run(version: str, seed: int, summary: str, recording: Recording) -> Run:
         optimizers.append(RecordedOptimizer(optimizer.name, optimizer.kind, shapes))
     steps = []
     for step in recording.steps:
-        digest = hashlib.blake2b(digest_size=16)
-        for state in step.parameters:
-            digest.update((state.gradient.digest if state.gradient else "none").encode() + b"\n")
-        steps.append(RecordedStep(recording.optimizers[step.optimizer].name, digest.hexdigest()))
-    return Run(version, seed, summary, tuple(optimizers), tuple(steps))
+        gradients = _digest(state.gradient.digest if state.gradient else "none" for state in step.parameters)
+        buffers = _digest(f"{name} {value.digest}" for name, value in step.buffers.items())
+        name = recording.optimizers[step.optimizer].name
+        steps.append(RecordedStep(name, gradients, step.random, buffers))
+    backwards = tuple(
+        RecordedBackward(call.place.receiver, call.saved, call.retain) for call in recording.backwards
+    )
+    peak = max((call.saved for call in backwards if call.saved is not None), default=None)
+    return Run(version, seed, summary, tuple(optimizers), tuple(steps), backwards, peak)
+
+
+def _digest(lines: Iterable[str]) -> str:
+    return hashlib.blake2b("".join(f"{line}\n" for line in lines).encode(), digest_size=16).hexdigest()
+
+
+def memory(before: Run, after: Run) -> str | None:
+    """What the graphs of two versions hold for backward, in words, where it differs.
+
+    A loss is compared over as many of its backward calls as both versions make.
+    """
+    found = []
+    for loss in dict.fromkeys(call.loss for call in before.backwards if call.loss is not None):
+        pairs = [
+            (one, other)
+            for one, other in zip(*([c for c in run.backwards if c.loss == loss] for run in (before, after)))
+            if one.saved is not None and other.saved is not None
+        ]
+        if not pairs:
+            continue
+        sizes = [max(call.saved or 0 for call in side) for side in zip(*pairs)]
+        kept = [any(call.kept for call in side) for side in zip(*pairs)]
+        held, now = map(binary_size, sizes)
+        if kept[0] == kept[1] and held != now:
+            found.append(f"the graph of {loss} held {held}, now {now}")
+        elif kept[0] != kept[1]:
+            words = ["kept" if one else "freed" for one in kept]
+            found.append(f"the graph of {loss} held {held} and was {words[0]}, now {now}, {words[1]}")
+    return "; ".join(found) or None
+
+
+def binary_size(count: int) -> str:
+    """A number of bytes for people: ``640 bytes``, ``1.5 KiB``."""
+    size, unit = float(count), "bytes"
+    for larger in ("KiB", "MiB", "GiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +258,8 @@ class Evidence:
     """The level of the sandbox that the runs were in (see :mod:`gradfix.verify.sandbox`)."""
     standins: tuple[str, ...] = ()
     """What was replaced in all runs alike, and by what."""
+    effects: Surroundings | None = None
+    """How random draws and buffers compare on the first seed; ``None`` if nothing was compared."""
 
     def to_json(self) -> dict[str, Any]:
         """The evidence as JSON data, in the order and under the names of the fields here.
@@ -210,10 +279,20 @@ class Evidence:
             if run.seed == first and run.version in ("before", "after")
         ]
         shown += [f"{'replaced':<12}{one}" for one in self.standins]
+        shown += [f"{'memory':<12}{one}" for one in (self.memory(),) if one is not None]
         shown += [f"{check.verdict:<12}{check.detail}" for check in self.checks]
         if self.runs:
             shown.append(f"{'sandbox':<12}{self.sandbox}")
         return [*shown, f"{self.outcome:<12}{self.reason}"]
+
+    def memory(self) -> str | None:
+        """What the graphs of the two versions hold, in words, where it differs (see :func:`memory`)."""
+        for suffix in ("", ", without data"):
+            runs = {run.version: run for run in reversed(self.runs)}
+            before, after = runs.get(f"before{suffix}"), runs.get(f"after{suffix}")
+            if before is not None and after is not None:
+                return memory(before, after)
+        return None
 
 
 # -- which interpreter ------------------------------------------------------------------------
@@ -285,10 +364,15 @@ def _has_torch(executable: str) -> bool:
 
 def project_root(path: Path) -> Path:
     """The project that a script belongs to: the nearest folder above it that says so, else its own."""
-    markers = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
-    for folder in path.absolute().parents:
-        if any((folder / marker).exists() for marker in markers):
-            return folder
+    # What came without its history may have no more than a licence or a description at its root.
+    for markers in (
+        (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"),
+        ("LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING", ".gitignore"),
+        ("README.md", "README.rst", "README.txt", "README"),
+    ):
+        for folder in path.absolute().parents:
+            if any((folder / marker).exists() for marker in markers):
+                return folder
     return path.absolute().parent
 
 
@@ -485,7 +569,11 @@ class Runner:
             CannotRun: if torch cannot be imported.
         """
         wanted = list(jobs)
-        fresh = [job for job in dict.fromkeys(wanted) if job not in self._results]
+        # The long ones first, so that no worker is left with one at the end while the others have nothing.
+        fresh = sorted(
+            (job for job in dict.fromkeys(wanted) if job not in self._results),
+            key=lambda job: (not job.fake, not job.keep),
+        )
         prepared = [self._prepare(job) for job in fresh]
         endings = self._run(fresh, prepared) if fresh else {}
         for job, folder in zip(fresh, prepared):
@@ -561,6 +649,23 @@ class Runner:
                 process.wait()
                 endings[name] = _ending(None, None, None)
         return endings
+
+
+TRIES = 8
+"""How often a run is repeated with another plan for the content of absent files."""
+
+
+def planned(runner: Runner, job: Job) -> Job:
+    """``job``, or the same with the plan with which it gets furthest in a few tries.
+
+    A run that stops at content that was made up in a wrong shape says what the shape should have been.
+    """
+    for _ in range(TRIES):
+        (recording,) = runner.run([job])
+        if recording.crash is not None or len(recording.steps) >= 2 or not recording.plan:
+            break
+        job = replace(job, plan=recording.plan)
+    return job
 
 
 LONGEST = 1 << 16
@@ -701,17 +806,21 @@ def _verify(
     try:
         with runner_for(interpreter.executable, total, allow_unsandboxed) as runner:
             # The originals first: for one that cannot be run, nothing else needs to be.
+            slow: set[int] = set()
             for manner in MANNERS:
                 waiting = [
                     number
                     for number, trial in enumerate(trials)
-                    if manner == "as it is" or trial.obstacle(runner, exact=False)
+                    if manner == "as it is" or (number not in slow and trial.obstacle(runner, exact=False))
                 ]
                 attempts = {number: replace(trials[number], manner=manner) for number in waiting}
                 runner.run(attempt.before(attempt.seeds[0]) for attempt in attempts.values())
                 for number, attempt in attempts.items():
+                    attempt = attempt.planned(runner)
                     if manner == "as it is" or not attempt.obstacle(runner, exact=False):
                         trials[number] = attempt
+                    elif attempt.too_large(runner):
+                        slow.add(number)
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
             runner.run(job for trial in runnable for _, job in trial.versions(runner))
             found = [replace(trial.evidence(runner), sandbox=str(runner.level)) for trial in trials]
@@ -787,6 +896,7 @@ class _Trial:
     seeds: tuple[int, ...]
     limits: Limits
     manner: Manner = "as it is"
+    plan: str = ""
 
     def before(self, seed: int, **how: bool) -> Job:
         return self.job(self.rewrite.before, seed, **how)
@@ -796,26 +906,42 @@ class _Trial:
 
     def job(self, source: str, seed: int, **how: bool) -> Job:
         """A run of one of the texts, in the manner of this trial."""
-        return Job(self.rewrite.path, source, self.args, seed, limits=self.limits, manner=self.manner, **how)
+        return Job(
+            self.rewrite.path,
+            source,
+            self.args,
+            seed,
+            limits=self.limits,
+            manner=self.manner,
+            plan=self.plan,
+            **how,
+        )
+
+    def planned(self, runner: Runner) -> _Trial:
+        """The same with the plan that its original needs."""
+        return replace(self, plan=planned(runner, self.before(self.seeds[0])).plan)
 
     def reference(self, seed: int, **how: bool) -> Job:
         return self.before(seed, keep=True, **how)
 
-    def witnesses(self) -> tuple[Job, Job]:
+    def witnesses(self) -> tuple[Job, ...]:
         """Both versions without data, as far as faults show: a second opinion on what raises where."""
         steps, backwards = min(4, self.limits.steps), min(8, self.limits.backwards)
         limits = replace(self.limits, steps=steps, backwards=backwards)
         before, after = self.before(self.seeds[0], fake=True), self.after(self.seeds[0], fake=True)
-        return replace(before, limits=limits), replace(after, limits=limits)
+        # They are asked for errors only.
+        return tuple(replace(job, limits=limits, thorough=False) for job in (before, after))
 
     def too_large(self, runner: Runner) -> bool:
         """Whether the original cannot be run in earnest within the limits."""
         (recording,) = runner.run([self.before(self.seeds[0])])
         return overwhelmed(recording)
 
-    def still(self) -> tuple[Job, Job]:
+    def still(self) -> tuple[Job, ...]:
         seed = self.seeds[0]
-        return self.before(seed, keep=True, still=True), self.after(seed, still=True)
+        # What these give is compared by values only.
+        both = self.before(seed, keep=True, still=True), self.after(seed, still=True)
+        return tuple(replace(job, thorough=False) for job in both)
 
     @property
     def needs_reference(self) -> bool:
@@ -875,7 +1001,26 @@ class _Trial:
         standins = tuple(dict.fromkeys(one for recording in recordings for one in recording.standins))
         checks = tuple(replace(one, detail=self.relative(one.detail)) for one in self.checks(runner))
         outcome, reason = self.judge(runner, checks)
-        return Evidence(outcome, reason, checks, runs, python, "", torch, self.seeds, standins=standins)
+        return Evidence(
+            outcome,
+            reason,
+            checks,
+            runs,
+            python,
+            "",
+            torch,
+            self.seeds,
+            standins=standins,
+            effects=self.effects(runner),
+        )
+
+    def effects(self, runner: Runner) -> Surroundings | None:
+        """How random draws and buffers compare on the first seed."""
+        seed, fake = self.seeds[0], self.too_large(runner)
+        before, after = runner.run([self.before(seed, fake=fake), self.after(seed, fake=fake)])
+        reference = runner.run([self.reference(seed, fake=fake)])[0] if self.needs_reference else None
+        found = claims.surroundings(claims.longest(before, reference), after)
+        return found if found.compared else None
 
     def checks(self, runner: Runner) -> list[Check]:
         """The checks of all seeds, merged."""
@@ -891,7 +1036,26 @@ class _Trial:
             if claim.feeds and seed == self.seeds[0] and not fake:
                 still = Still(*runner.run(self.still()))
             by_seed.append(claims.check(claim, effect, before, after, reference, still))
-        return claims.merge(seeds, by_seed)
+        return self.steady(runner, claims.merge(seeds, by_seed), fake)
+
+    def steady(self, runner: Runner, checks: list[Check], fake: bool) -> list[Check]:
+        """``checks``, of which those say nothing that two runs of the original would fail too.
+
+        A script that seeds a generator by the clock draws other numbers each time; its gradients may not
+        depend on them.
+        """
+        failing = {one.name for one in checks if one.verdict == "fails"} & claims.EFFECTS
+        if not failing:
+            return checks
+        found = claims.surroundings(*self.twice(runner, fake))
+        unsteady = {"random": found.random_from, "buffers": found.buffers_from}
+        why = "they differ between two runs of the original with the same seed, too"
+        return [
+            replace(one, verdict="not checked", detail=f"{one.name}: {why}")
+            if one.verdict == "fails" and unsteady.get(one.name) is not None
+            else one
+            for one in checks
+        ]
 
     def judge(self, runner: Runner, checks: Sequence[Check]) -> tuple[Outcome, str]:
         large = self.too_large(runner)
@@ -932,11 +1096,15 @@ class _Trial:
 
     def repeatable(self, runner: Runner) -> bool:
         """Whether the original does the same twice."""
-        job = self.before(self.seeds[0])
+        return claims.same_course(*self.twice(runner))
+
+    def twice(self, runner: Runner, fake: bool = False) -> tuple[Recording, Recording]:
+        """Two runs of the original."""
+        job = self.before(self.seeds[0], fake=fake)
         # Another limit makes it another job, so that it does run again.
         again = replace(job, limits=replace(job.limits, file=job.limits.file + 1))
         first, second = runner.run([job, again])
-        return claims.same_course(first, second)
+        return first, second
 
 
 TOO_LARGE = "run without data, for in earnest it takes too much time or memory"

@@ -20,8 +20,9 @@ NOTHING = {"script": None, "inner": None, "tensor": False}
 TENSOR = [[2], "torch.float32", "00", "1.0", "1.0", True, 0, None]
 START = {"event": "start", "torch": "2.13", "python": "3.11", "exact": 10000, "sketch": 16}
 OPTIMIZER = {"event": "optimizer", "kind": "SGD", "at": NOTHING, "parameters": ["w"], "settings": "lr=0.1"}
-STEP = {"event": "step", "optimizer": 0, "at": NOTHING, "random": "", "parameters": [[TENSOR, TENSOR, []]]}
-BACKWARD = {"event": "backward", "at": NOTHING, "value": TENSOR, "retain": False}
+STEP = {"event": "step", "optimizer": 0, "at": NOTHING, "parameters": [[TENSOR, TENSOR, []]]}
+STEP |= {"random": ["0a", "0b", None], "buffers": {"net.mean": TENSOR}}
+BACKWARD = {"event": "backward", "at": NOTHING, "value": TENSOR, "retain": False, "saved": 8}
 BACKWARD |= {"reached": [[0, 0]], "shares": [], "leaves": {}}
 END = {"event": "end", "how": "finished", "raised": None, "leaves": {}, "seconds": 0.5}
 ERROR = {"event": "error", "kind": "other", "type": "ValueError", "message": "x", "missing": ""}
@@ -66,6 +67,18 @@ FORGED: dict[str, list[Any]] = {
     "a huge number": [START, {**BACKWARD, "value": [[1], "f", "1", "1" * 5000, "x", True, None, []]}],
     "a place without a line": [START, {**BACKWARD, "at": {"script": [], "inner": None, "tensor": False}}],
     "a place of texts": [START, {**BACKWARD, "at": {"script": ["a", 1], "inner": None, "tensor": 1}}],
+    "a graph of less than nothing": [START, OPTIMIZER, {**BACKWARD, "saved": -1}, END],
+    "a graph of a text": [START, OPTIMIZER, {**BACKWARD, "saved": "8"}, END],
+    "generators that are no texts": [START, OPTIMIZER, {**STEP, "random": [1, [], {}]}, END],
+    "too few generators": [START, OPTIMIZER, {**STEP, "random": ["0a"]}, END],
+    "a buffer without a value": [START, OPTIMIZER, {**STEP, "buffers": {"mean": None}}, END],
+    "a buffer beyond the file": [
+        START,
+        OPTIMIZER,
+        {**STEP, "buffers": {"mean": [[10**9], "f", "1", "1", "1", True, 0, None]}},
+        END,
+    ],
+    "a list of buffers": [START, OPTIMIZER, {**STEP, "buffers": [TENSOR]}, END],
     "a file that is a number": [START, {**ERROR, "missing": 3}, END],
 }
 

@@ -65,9 +65,15 @@ def documented(heading: str) -> set[str]:
 
 def test_every_field_is_documented(written: Path) -> None:
     whole = content(written)
-    assert set(whole) == documented("## Schema 1")
+    assert set(whole) == documented(f"## Schema {certificate.SCHEMA}")
     assert set(whole["claim"]) == documented("\n`claim`:")
     assert set(whole["evidence"]) == documented("\n`evidence`:")
+    assert set(whole["evidence"]["effects"]) == documented("\n`effects`, up to")
+    run = whole["evidence"]["runs"][0]
+    inner = {name for part in ("optimizers", "steps", "backwards") for name in run[part][0]}
+    assert set(run) == documented("\nEach of the `runs`:")
+    told = DOCS.read_text().split("\nEach of the `runs`:", 1)[1]
+    assert [name for name in (*inner, *run["steps"][0]["random"]) if f"`{name}`" not in told] == []
     assert whole["schema"] == certificate.SCHEMA
 
 
@@ -89,6 +95,34 @@ def test_it_runs_again(written: Path) -> None:
     assert code == 0
     assert "holds the fixed version" in output
     assert "certified as proved; now proved" in output
+
+
+def test_it_says_what_surrounds_the_gradients(written: Path) -> None:
+    evidence = content(written)["evidence"]
+    before, after = evidence["runs"][0], next(run for run in evidence["runs"] if run["version"] == "after")
+    # The critic's loss went on through the maker, which has saved its input. What its tanh has saved
+    # is the critic's input, too.
+    low, high = before["backwards"][0], after["backwards"][0]
+    assert (low["loss"], low["kept"], high["kept"]) == ("low", False, False)
+    assert low["saved"] - high["saved"] == 5 * 3 * 4
+    assert after["peak"] == max(call["saved"] for call in after["backwards"]) == low["saved"]
+    states = [step["random"]["torch"] for step in after["steps"]]
+    assert states[0] == states[1] != states[2], "one draw for each pass of the loop"
+    assert evidence["effects"]["compared"] == len(after["steps"])
+    assert evidence["effects"]["random_from"] is None
+
+
+def test_a_certificate_of_the_first_schema_can_be_read(written: Path, tmp_path: Path) -> None:
+    whole = content(written)
+    whole["schema"] = 1
+    del whole["claim"]["same_forwards"], whole["evidence"]["effects"]
+    for run in whole["evidence"]["runs"]:
+        del run["backwards"], run["peak"]
+    old = tmp_path / "old.json"
+    old.write_text(json.dumps(whole))
+    found = certificate.read(str(old))
+    assert not isinstance(found, Problem)
+    assert not found.claim.same_forwards, "it has promised nothing of forward passes"
 
 
 def test_a_fix_that_does_not_hold_is_refuted(written: Path, tmp_path: Path) -> None:
@@ -116,6 +150,8 @@ def test_a_fix_that_does_not_hold_is_refuted(written: Path, tmp_path: Path) -> N
         ("[]", "no certificate"),
         ('{"schema": 99}', "schema 99"),
         ('{"schema": 1}', "no certificate"),
+        ('{"schema": 2}', "no certificate"),
+        ('{"schema": []}', "schema []"),
         ("[" * 100_000, "no certificate"),
         ('{"schema": 1, "claim": 3, "filename": 1}', "no certificate"),
     ],

@@ -11,10 +11,20 @@ from dataclasses import replace
 
 import pytest
 
-from gradfix.claims import Check, Still, check, contradiction, merge, same_course, summary
+from gradfix.claims import (
+    Check,
+    Still,
+    check,
+    contradiction,
+    merge,
+    same_course,
+    summary,
+    surroundings,
+)
 from gradfix.codemod import Claim, Effect
 from gradfix.verify.recording import (
     Backward,
+    Draws,
     Ending,
     Event,
     Failure,
@@ -50,14 +60,21 @@ def backward(index: int, receiver: str | None = "loss", **more: object) -> Backw
 
 
 def step(
-    *gradients: float | None, of: int = 0, feeds: Sequence[int] = (0,), weight: float = 1.0, random: str = ""
+    *gradients: float | None,
+    of: int = 0,
+    feeds: Sequence[int] = (0,),
+    weight: float = 1.0,
+    random: str = "",
+    mean: float = 0.0,
+    seen: int = 0,
 ) -> Step:
-    """A step of an optimizer; each parameter has one element."""
+    """A step of an optimizer; each parameter has one element, and so has each of the two buffers."""
     states = (
         ParameterState(None if g is None else values(g), values(weight), () if g is None else tuple(feeds))
         for g in gradients
     )
-    return Step(of, Place(4, 4, 4), random, tuple(states))
+    buffers = {"net.mean": values(mean), "net.seen": replace(values(seen), dtype="torch.int64")}
+    return Step(of, Place(4, 4, 4), Draws(random, "", None), tuple(states), buffers)
 
 
 def failure(kind: Kind, line: int, text: str = "", receiver: str | None = None) -> Failure:
@@ -273,6 +290,64 @@ def test_other_random_numbers_make_steps_incomparable() -> None:
     # A fix that preserves has no business drawing others.
     checks = check(Claim(), Effect.PRESERVES, recording(*before.events[:2]), after)
     assert verdicts(checks, "unchanged") == ["fails"]
+
+
+SAME = step(1.0)
+
+
+@pytest.mark.parametrize(
+    ("other", "check_name", "told"),
+    [
+        (step(1.0, random="b"), "random", "differ from step 1 of opt on (torch)"),
+        (step(1.0, mean=0.5), "buffers", "differ from step 1 of opt on (net.mean)"),
+        # Numbers that are counted are not rounded.
+        (step(1.0, seen=1), "buffers", "differ from step 1 of opt on (net.seen)"),
+        # What rounding does to a mean of nearly zero is no difference.
+        (step(1.0, mean=1e-9), None, ""),
+    ],
+)
+@pytest.mark.parametrize("effect", list(Effect))
+def test_what_surrounds_gradients_is_the_same_or_declared(
+    other: Step, check_name: str | None, told: str, effect: Effect
+) -> None:
+    whole = replace(SAME, buffers={**SAME.buffers, "net.variance": values(1.0)})
+    mate = replace(other, buffers={**other.buffers, "net.variance": values(1.0)})
+    before, after = recording(backward(0), whole), recording(backward(0), mate)
+    for promised, verdict in ((True, "fails"), (False, "holds")):
+        checks = check(Claim(unchanged=(), same_forwards=promised), effect, before, after)
+        expected = {name: verdict if name == check_name else "holds" for name in ("random", "buffers")}
+        assert {one.name: one.verdict for one in checks if one.name in expected} == expected
+        assert told in details(checks, check_name or "random")
+
+
+def test_what_surrounds_gradients_is_compared_while_the_weights_are_the_same() -> None:
+    before = recording(backward(0), step(1.0), step(2.0, of=1), step(3.0, mean=1.0, random="a"))
+    after = recording(backward(0), step(1.0), step(9.0, of=1), step(4.0, mean=2.0, random="b"))
+    found = surroundings(before, after)
+    assert (found.compared, found.random_from, found.buffers_from) == (2, None, None)
+    assert found.stopped == "from step 1 of other on the weights differ"
+    same = recording(*before.events[:3], after.events[3])
+    found = surroundings(before, same)
+    assert (found.compared, found.random_from, found.buffers_from) == (3, "step 2 of opt", "step 2 of opt")
+    assert (found.generators, found.buffers) == (("torch",), ("net.mean",))
+
+
+def test_hashes_of_buffers_that_differ_prove_nothing() -> None:
+    known = step(1.0)
+    unknown = {
+        name: replace(value, exact=None, digest=f"{name} hash") for name, value in known.buffers.items()
+    }
+    one, other = recording(backward(0), known), recording(backward(0), replace(known, buffers=unknown))
+    checks = check(Claim(), Effect.PRESERVES, one, other)
+    assert verdicts(checks, "buffers") == ["not checked"]
+    assert surroundings(other, other).buffers_unknown is False
+
+
+def test_programs_with_other_optimizers_have_nothing_in_common() -> None:
+    one = recording(backward(0), step(1.0))
+    other = recording(backward(0), step(1.0), optimizers=1)
+    assert surroundings(one, other).compared == 0
+    assert verdicts(check(Claim(unchanged=()), Effect.CHANGES, one, other), "random") == []
 
 
 def test_the_reference_is_followed_until_a_declared_change() -> None:

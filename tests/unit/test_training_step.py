@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 from pathlib import Path
 from textwrap import dedent
 
@@ -10,6 +11,7 @@ import pytest
 
 from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward
+from gradfix.autograd.interpreter import Run
 from gradfix.autograd.training_step import FUEL, Program
 
 NETWORK = """\
@@ -152,3 +154,48 @@ def test_lbfgs_evaluates_its_closure_again(limit: str, failing: list[str]) -> No
             lbfgs.step(closure)
     """
     assert failing_lines(program(NETWORK, outside))[:1] == failing
+
+
+THREE_STEPS = """
+import argparse
+import torch
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--depth", type=int, default=0)
+depth = parser.parse_args().depth
+head, body, tail = (nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4)) for _ in range(3))
+steps = [torch.optim.SGD(part.parameters(), lr=0.1) for part in (head, body, tail)]
+for batch in [torch.randn(2, 4) for _ in range(3)]:
+    features = head(batch)
+    middle = body(features.detach())
+    rebuilt = body(features{cut})
+    scored = tail(middle)
+    features.square().mean().backward(retain_graph=True)
+    steps[0].step()
+    (middle.mean() + rebuilt.mean()).backward(retain_graph=True)
+    steps[1].step()
+    scored.mean().backward()
+    steps[2].step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("cut", "told"),
+    [
+        ("", [18, 20]),
+        (".detach()", [20]),
+        (" if depth == 0 else features.detach()", []),
+    ],
+)
+def test_who_may_fail_before_is_not_passed_over(cut: str, told: list[int]) -> None:
+    """Whether line 18 raises is the user's choice; to tell only of line 20 would mislead."""
+    source = THREE_STEPS.replace("{cut}", cut)
+    analysed = analyze(ast.parse(source), source, Path("train.py"))
+    (entry,) = analysed.entries
+    found = entry.certain(failing, lambda event: event.site, raises=True)
+    assert sorted(event.site.lineno for event in found) == told
+
+
+def failing(run: Run) -> dict[Hashable, Backward]:
+    return {event.site: event for event in run.events if isinstance(event, Backward) and event.failure}

@@ -91,7 +91,7 @@ REUSED = edited(
     ("lossD.backward()", "lossD.backward(retain_graph=True)"),
     ("bce(D(fake), one)", "bce(pred, one)"),
 )
-REUSED_E2 = Claim("E2", line(REUSED, "lossG.backward"), (GAN_D,), GAN_FEEDS)
+REUSED_E2 = Claim("E2", line(REUSED, "lossG.backward"), (GAN_D,), GAN_FEEDS, same_forwards=False)
 FRESH = edited(
     REUSED,
     ("pred = D(fake);", "pred = D(fake.detach());"),

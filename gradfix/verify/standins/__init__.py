@@ -19,10 +19,23 @@ from __future__ import annotations
 import builtins
 import sys
 import types
-from collections.abc import MutableMapping
 from typing import Any
 
-from . import arguments, calls, context, cuda, files, finder, installed, library, processes, sizes, weights
+from . import (
+    absent,
+    arguments,
+    callers,
+    content,
+    context,
+    cuda,
+    files,
+    finder,
+    installed,
+    library,
+    processes,
+    sizes,
+    weights,
+)
 
 
 class Standins:
@@ -31,21 +44,31 @@ class Standins:
     def __init__(self, run: context.Run, main: types.ModuleType) -> None:
         self.run = run
         self.main = main
-        self.namespace: MutableMapping[str, Any] | None = (
-            sizes.Namespace(run, main.__dict__) if run.small else None
-        )
+
+    def code(self) -> types.CodeType:
+        """The script's compiled text; what it needs of the package that it belongs to is there."""
+        callers.within_package(self.run, self.main, self.run.script, self.run.source)
+        return sizes.code_of(self.run, self.run.source, self.run.script)
+
+    def failed(self, error: BaseException) -> None:
+        """Say how content that was made up should have looked, if that is why the run failed."""
+        plan = content.advise(error)
+        if plan is not None:
+            self.run.recorder.emit("plan", text=plan)
 
     def after(self) -> None:
         """Do what the script left to do at its end: its processes, and what nobody called."""
         processes.run_waiting()
-        calls.call_what_nobody_called(self.run, self.main)
+        callers.call_what_nobody_called(self.run, self.main)
 
 
 def install(recorder: Any, job: dict[str, Any], main: types.ModuleType) -> Standins:
     """Put the stand-ins around the run of ``main``, whose recorder is ``recorder``."""
     run = context.Run(recorder, job)
     context.current = run
+    content.book = content.Book(job["plan"])
     files.install(run)
+    absent.install(run)
     arguments.install(run)
     cuda.install(run)
     processes.install(run)

@@ -12,6 +12,7 @@ import ast
 import functools
 import os
 import re
+import sys
 from typing import Any
 
 from . import context, sizes
@@ -43,6 +44,45 @@ def install(run: context.Run) -> None:
         return found, rest
 
     original = context.replace(argparse.ArgumentParser, "parse_known_args", parse)
+    by_hand(run, run.source)
+
+
+def by_hand(run: context.Run, text: str) -> None:
+    """Fill in what a script reads of ``sys.argv`` without asking how many there are.
+
+    A script that asks and then gives up is one that needs them; one that asks and goes on is not.
+    """
+    if "argv" not in text or "ArgumentParser" in text:
+        return
+    wanted: dict[int, str] = {}
+    for node in ast.walk(context.parse(text)):
+        if isinstance(node, ast.If) and "len(sys.argv)" in ast.unparse(node.test):
+            if not context.gives_up(node.body):
+                return
+        for place, name, kind in read_by_hand(node):
+            wanted.setdefault(place, text_for(run, name, None, kind))
+    for place in range(len(sys.argv), max(wanted, default=0) + 1):
+        sys.argv.append(wanted.get(place, "2"))
+        run.used("argument " + str(place), repr(sys.argv[place]))
+
+
+def read_by_hand(node: ast.AST) -> list[tuple[int, str, Any]]:
+    """The arguments that an assignment takes from ``sys.argv``: place, name, and ``int`` or ``float``."""
+    found: list[tuple[int, str, Any]] = []
+    if not isinstance(node, (ast.Assign, ast.Expr, ast.Call)):
+        return found
+    name = ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else "argument"
+    for one in ast.walk(node):
+        if isinstance(one, ast.Subscript) and ast.unparse(one.value) in ("sys.argv", "argv"):
+            if (
+                isinstance(one.slice, ast.Constant)
+                and isinstance(one.slice.value, int)
+                and one.slice.value > 0
+            ):
+                text = ast.unparse(node)
+                kind = next((k for k in (int, float) if k.__name__ + "(" + ast.unparse(one) in text), None)
+                found.append((one.slice.value, name, kind))
+    return found
 
 
 def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
@@ -79,7 +119,7 @@ def needed(run: context.Run, action: argparse.Action) -> bool:
     """Whether an option that has no value is used as if it always had one."""
     if action.type in (None, str) and action.default is None and DATA.match(action.dest):
         return True
-    return action.dest in used_without_question(run.tree(run.script))
+    return action.dest in used_without_question(run.tree(run.entry))
 
 
 @functools.cache
@@ -108,6 +148,8 @@ def used_without_question(tree: ast.Module) -> frozenset[str]:
                 uses = [node.left]
         elif isinstance(node, ast.BinOp):
             uses = [node.left, node.right]
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).startswith("os.environ["):
+            uses = [node.value]
         elif isinstance(node, ast.Call):
             if ast.unparse(node.func).rpartition(".")[2] in (
                 "open",
@@ -149,6 +191,8 @@ def text_for(run: context.Run, name: str, choices: Any = None, kind: Any = None)
     compared = compared_with(run, name)
     if compared is not None:
         return compared
+    if re.search(r"gpu|cuda", name, re.I):
+        return "0"
     if SETTINGS.search(name):
         found = settings(run)
         if found is not None:
@@ -160,7 +204,7 @@ def text_for(run: context.Run, name: str, choices: Any = None, kind: Any = None)
 
 def compared_with(run: context.Run, name: str) -> str | None:
     """The first text that the script compares ``args.name`` with."""
-    for node in ast.walk(run.tree(run.script)):
+    for node in ast.walk(run.tree(run.entry)):
         if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == name:
             for other in ast.walk(node.comparators[0]):
                 if isinstance(other, ast.Constant) and isinstance(other.value, str) and other.value:

@@ -1,11 +1,9 @@
-"""Calling what a script offers: with its defaults, with what its arguments require, or not at all."""
+"""Calling what a script offers to a command line: with its defaults, and with what its arguments require."""
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import inspect
-import types
 from typing import Any
 
 from . import arguments, context, sizes
@@ -46,28 +44,3 @@ def shrink_fields(settings: Any) -> Any:
         elif (smaller := reduced_value("setting " + name, name, value)) is not value:
             setattr(settings, name, smaller)
     return settings
-
-
-def call_what_nobody_called(run: context.Run, main: types.ModuleType) -> None:
-    """Call the training function of a script that only defines it, where its arguments have defaults."""
-    if run.recorder.backwards or run.recorder.errors:
-        return
-    tree = run.tree(run.script)
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    named = {
-        node.func.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
-    for node in functions:
-        text = ast.unparse(node)
-        function = main.__dict__.get(node.name)
-        if node.name in named or ".backward(" not in text or ".step(" not in text:
-            continue
-        if not isinstance(function, types.FunctionType):
-            continue
-        if any(p.default is p.empty for p in inspect.signature(function).parameters.values()):
-            continue
-        run.used("a caller of " + node.name, "called with its defaults")
-        called(function)
-        return

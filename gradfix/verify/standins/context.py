@@ -26,14 +26,20 @@ class Run:
     def __init__(self, recorder: Any, job: dict[str, Any]) -> None:
         self.recorder = recorder
         self.seed: int = job["seed"]
-        self.small: bool = job["manner"] == "small"
+        self.medium: bool = job["manner"] == "medium"
+        """Whether sizes are reduced, but not those that a network's own shapes may be made for."""
+        self.small: bool = self.medium or job["manner"] == "small"
         self.root: str = job["root"]
         self.script: str = job["path"]
         self.source: str = job["source"]
+        self.entry = self.script
+        """The script that was started: the run's own, or one of the project that imports it."""
         self.cwd: str = os.path.join(os.path.realpath(job["folder"]), "cwd")
         self.folder = os.path.realpath(job["folder"])
         self.modern_gym = False
         """Whether environments answer as gymnasium's do: a reset gives two values, a step five."""
+        self.archives = False
+        """Whether the script has unpacked an archive that is not there."""
         self._told: set[str] = set()
 
     def used(self, what: str, gave: str) -> None:
@@ -42,14 +48,17 @@ class Run:
             self._told.add(what)
             self.recorder.emit("standin", what=what, gave=gave)
 
-    def stop(self, message: str) -> NoReturn:
+    def stop(self, message: str, line: int | None = None) -> NoReturn:
         """End the run on the spot, which no ``except:`` of the script can prevent.
 
-        In a process that the script forked there is nothing to end but that process.
+        It is told of the line that runs, or of ``line`` of the script. In a process that the script
+        forked there is nothing to end but that process.
         """
         error = NeedsValues(message)
         if os.getpid() == self.recorder.pid:
-            self.recorder.finish("error", self.recorder.failed(error, "script", self.recorder.here()))
+            place = {"script": [line, None, None, None], "inner": None, "tensor": False}
+            at = self.recorder.here() if line is None else place
+            self.recorder.finish("error", self.recorder.failed(error, "script", at))
         raise error
 
     def generator(self, *about: object) -> torch.Generator:
@@ -116,6 +125,26 @@ def parse(text: str) -> ast.Module:
         return ast.parse(text)
     except (SyntaxError, ValueError):
         return ast.Module([], [])
+
+
+def gives_up(body: list[ast.stmt]) -> bool:
+    """Whether statements only complain: they raise or exit."""
+    for node in ast.walk(ast.Module(body, [])):
+        if isinstance(node, ast.Raise):
+            return True
+        if isinstance(node, ast.Call):
+            if ast.unparse(node.func) in ("exit", "quit", "sys.exit", "os._exit"):
+                return True
+    return False
+
+
+def statements_at(tree: ast.Module, line: int) -> list[ast.stmt]:
+    """The statements that a line belongs to, outermost first."""
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
 
 
 def caller_of_standins(run: Run) -> types.FrameType | None:

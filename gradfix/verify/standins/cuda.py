@@ -1,11 +1,12 @@
 """CUDA on a machine without it: everything happens on the CPU, and nothing else is different.
 
-``torch.cuda.is_available()`` keeps saying no, as a script that asks has another way ready. One that
-does not ask gets tensors on the CPU wherever it says ``cuda``.
+``torch.cuda.is_available()`` keeps saying no, as a script that asks has another way ready, unless it asks
+only to give up. One that does not ask gets tensors on the CPU wherever it says ``cuda``.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 from typing import Any
 
@@ -159,8 +160,31 @@ class Properties:
     multi_processor_count = 1
 
 
+def demanded(run: context.Run) -> bool:
+    """Whether the user's line that asks is an ``assert``, or an ``if`` that gives up without a device."""
+    frame = context.caller_of_standins(run)
+    if frame is None:
+        return False
+    for node in context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno):
+        if isinstance(node, ast.Assert):
+            return True
+        if isinstance(node, ast.If) and isinstance(node.test, ast.UnaryOp):
+            asked = isinstance(node.test.op, ast.Not) and "is_available" in ast.unparse(node.test)
+            if asked and node.test.lineno <= frame.f_lineno <= (node.test.end_lineno or 0):
+                return context.gives_up(node.body)
+    return False
+
+
 def queries(run: context.Run) -> None:
     """Functions of ``torch.cuda`` that raise on a machine without it."""
+
+    def available() -> bool:
+        if not demanded(run):
+            return False
+        run.used("cuda", "the CPU")
+        return True
+
+    context.replace(torch.cuda, "is_available", available)
     nothing: Any = lambda *args, **kwargs: None  # noqa: E731
     zero: Any = lambda *args, **kwargs: 0  # noqa: E731
     for name in (

@@ -225,6 +225,10 @@ class Made(Env):
         return -array(torch.ones(len(achieved))) if getattr(achieved, "ndim", 1) > 1 else -1.0
 
 
+class AtariEnv(Made):
+    """A game."""
+
+
 def make(id: Any, *args: Any, **kwargs: Any) -> Any:
     """The environment that is registered as ``id``, with the spaces of the real one."""
     run = context.run()
@@ -262,7 +266,7 @@ def of_name(name: str, short: str, settings: dict[str, Any]) -> Made | None:
     game = re.sub(r"(-?ram|NoFrameskip|Deterministic)+$", "", short)
     if game in ATARI:
         screen = Box(0, 255, (128,) if "-ram" in short else (210, 160, 3), "uint8")
-        return Made(name, screen, Discrete(18 if settings.get("full_action_space") else ATARI[game]))
+        return AtariEnv(name, screen, Discrete(18 if settings.get("full_action_space") else ATARI[game]))
     return None
 
 
@@ -413,6 +417,8 @@ class RecordEpisodeStatistics(Wrapper):
 
     def _step(self, action: Any) -> Any:
         observation, reward, ended, cut, info = super()._step(action)
+        if getattr(reward, "shape", ()):  # Of several environments: nobody waits for these.
+            return observation, reward, ended, cut, info
         self.length += 1
         self.returned += float(reward)
         if ended or cut:

@@ -3,7 +3,7 @@
 The working directory of a run is an empty temporary folder. A relative path that does not exist there
 is looked for in the folders of the project; what is written outside the temporary folder goes into it,
 and is found there again. Data that does not exist is made, where its kind is known from its name:
-pictures, sounds, text. What is in a table or an array nobody can know: opening one fails as it would.
+pictures, sounds, text. For tables, arrays and pickles see ``absent``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import builtins
 import gzip
 import io
 import os
+import re
 import shutil
 import sys
 import types
@@ -21,7 +22,7 @@ from typing import Any
 
 import torch
 
-from . import context, media
+from . import absent, content, context, formats, media
 
 TEXT = (".txt", ".text", ".tokens", ".raw", ".en", ".de", ".fr", ".src", ".tgt")
 
@@ -31,10 +32,12 @@ class Overlay:
 
     def __init__(self, run: context.Run) -> None:
         self.run = run
-        self.inside = os.path.join(run.folder, "")
+        self.inside = os.path.join(run.cwd, "")
         self.layer = os.path.join(run.cwd, ".outside")
         self.stat = os.stat
         self.mkdir = os.makedirs
+        self.made: set[str] = set()
+        """The files of the folders that were made up."""
         self.busy = False
         """While a path is being mapped, what that needs of the functions here is the real thing."""
 
@@ -108,9 +111,14 @@ class Overlay:
     _mkdir = staticmethod(os.mkdir)
 
 
+overlay_of_run: Overlay | None = None
+"""That of this process's run."""
+
+
 def install(run: context.Run) -> None:
     """Put the overlay on the functions by which Python gets at files."""
-    overlay = Overlay(run)
+    global overlay_of_run
+    overlay = overlay_of_run = Overlay(run)
     opening(run, overlay)
     looking(run, overlay)
     changing(run, overlay)
@@ -135,12 +143,16 @@ def opening(run: context.Run, overlay: Overlay) -> None:
         if any(letter in mode for letter in "wax+"):
             return real(room_for(run, overlay, path), mode, *args, **kwargs)
         place = overlay.reading(path)
-        if not overlay.exists(place) and asked_by_user(run):
+        there = overlay.exists(place)
+        if there and absent.marked(place):
+            return absent.AbsentFile(run, path, "b" in mode)
+        if not there and asked_by_user(run):
             made = make_file(run, overlay, path)
-            if made is not None:
-                place = made
-            else:
-                place = path
+            if made is None:
+                found = absent.opened(run, path, mode)
+                if found is not None:
+                    return found
+            place = made or path
         return real(place, mode, *args, **kwargs)
 
     builtins.open = opened
@@ -176,9 +188,7 @@ def looking(run: context.Run, overlay: Overlay) -> None:
                 return real(path, *args, **kwargs)
             place = overlay.reading(text)
             if name == "stat" and not overlay.busy and not overlay.exists(place) and insists(run):
-                kind = os.path.splitext(text)[1]
-                made = make_file(run, overlay, text) if kind else make_folder(run, overlay, text)
-                place = place if made is None else made
+                place = make_anything(run, overlay, text) or place
             return real(place, *args, **kwargs)
 
         context.replace(os, name, look)
@@ -195,9 +205,14 @@ def looking(run: context.Run, overlay: Overlay) -> None:
             if text is None:
                 return _real(path)
             place = overlay.reading(text)
-            if not overlay.exists(place) and asked_by_user(
-                run, ("os.py", "glob.py", "pathlib.py", "pathlib/", "<frozen os>")
-            ):
+            through = ("os.py", "glob.py", "pathlib.py", "pathlib/", "<frozen os>")
+            if os.path.abspath(place) in overlay.made and asked_by_user(run, through):
+                # Made as a file, and it should have been a folder.
+                kind = os.path.splitext(place)[1]
+                real_remove(place)
+                overlay.made.discard(os.path.abspath(place))
+                make_folder(run, overlay, text, kind)
+            elif not overlay.exists(place) and asked_by_user(run, through):
                 made = make_folder(run, overlay, text)
                 place = text if made is None else made
             return _real(place)
@@ -215,6 +230,8 @@ def changing(run: context.Run, overlay: Overlay) -> None:
             places = [
                 overlay.writing(text) if (text := plain(path)) is not None else path for path in args[:count]
             ]
+            if name in ("remove", "unlink") and run.archives and not overlay.exists(places[0]):
+                return None  # It would have come out of an archive that is not there.
             return real(*places, *args[count:], **kwargs)
 
         context.replace(os, name, change)
@@ -259,26 +276,30 @@ def changing(run: context.Run, overlay: Overlay) -> None:
     context.replace(os, "popen", popen)
 
 
+READERS = (
+    "PIL",
+    "numpy",
+    "torch",
+    "pathlib",
+    "codecs",
+    "gzip.py",
+    "tarfile.py",
+    "zipfile.py",
+    "fileinput.py",
+)
+"""Parts of the names of the files of libraries that open a file because they were told to."""
+
+
 def asked_by_user(run: context.Run, through: tuple[str, ...] = ()) -> bool:
-    """Whether the user's code asks, itself or through the standard functions of ``through``."""
-    frame = sys._getframe(2)
+    """Whether the user's code asks, itself or through functions that do as they are told."""
+    frame: types.FrameType | None = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
-        if (
-            name.startswith(context.HERE)
-            or name.endswith(through or ("\0",))
-            or any(one in name for one in through)
-        ):
-            frame = frame.f_back  # type: ignore[assignment]
-            continue
-        return (
-            run.owns(frame)
-            or "PIL" in name
-            or "numpy" in name
-            or "torch" in name
-            or "pathlib" in name
-            or "codecs" in name
-        )
+        if run.owns(frame):
+            return True
+        if not name.startswith(context.HERE) and not any(one in name for one in (*READERS, *through)):
+            return False
+        frame = frame.f_back
     return False
 
 
@@ -288,15 +309,33 @@ def insists(run: context.Run) -> bool:
     frame = asking.f_back
     if "genericpath" not in asking.f_code.co_filename:
         return False
-    if frame is None or not run.owns(frame):
-        return False
-    line = frame.f_lineno
-    for node in ast.walk(run.tree(frame.f_code.co_filename)):
-        if isinstance(node, ast.Assert) and node.lineno <= line <= (node.end_lineno or line):
-            return True
-        if isinstance(node, ast.If) and node.lineno <= line <= (node.test.end_lineno or line):
-            return any(isinstance(inner, ast.Raise) for inner in node.body)
+    while frame is not None and run.owns(frame):
+        line = frame.f_lineno
+        answers = False
+        for node in ast.walk(run.tree(frame.f_code.co_filename)):
+            if isinstance(node, ast.Assert) and node.lineno <= line <= (node.end_lineno or line):
+                return True
+            if isinstance(node, ast.If) and node.lineno <= line <= (node.test.end_lineno or line):
+                return any(isinstance(inner, ast.Raise) for inner in node.body)
+            answers |= isinstance(node, ast.Return) and node.lineno <= line <= (node.end_lineno or line)
+        if not answers:
+            return False
+        # Whoever called the function that only answers whether the file is there decides.
+        frame = frame.f_back
     return False
+
+
+def make_anything(run: context.Run, overlay: Overlay, path: str) -> str | None:
+    """Make the file or folder that is insisted on; if its content is unknown, a mark that says so."""
+    if not os.path.splitext(path)[1]:
+        return make_folder(run, overlay, path)
+    made = make_file(run, overlay, path)
+    if made is None and not absent.SETTINGS.search(os.path.basename(path)):
+        made = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
+        overlay._make(os.path.dirname(made))
+        with real_open(made, "wb") as file:
+            file.write(absent.MARK)
+    return made
 
 
 def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
@@ -304,10 +343,13 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
     lower = path.lower()
     place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
     kind = os.path.splitext(lower)[1]
-    if kind == ".gz" and os.path.splitext(lower[:-3])[1] in TEXT:
-        data = gzip.compress(media.text(run, os.path.basename(path)).encode())
+    known = formats.known(run, os.path.basename(lower))
+    if known is not None:
+        data = known
+    elif kind == ".gz" and os.path.splitext(lower[:-3])[1] in TEXT:
+        data = gzip.compress(absent.text_of(run, os.path.basename(path)).encode())
     elif kind in TEXT:
-        data = media.text(run, os.path.basename(path)).encode()
+        data = absent.text_of(run, os.path.basename(path)).encode()
     elif kind == ".bin":
         data = media.small_numbers(run, os.path.basename(path))
     elif kind in media.PICTURES:
@@ -319,16 +361,22 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
     overlay._make(os.path.dirname(place))
     with real_open(place, "wb") as file:
         file.write(data)
-    run.used("file " + shown(run, path), media.KINDS.get(kind, "text of common words"))
+    style = content.book.style(os.path.basename(path))
+    what = "made-up samples in the format of the real ones" if known is not None else "text of " + style
+    run.used("file " + alike(shown(run, path)), media.KINDS.get(kind, what))
     return place
 
 
 real_open = open
 
 
-def make_folder(run: context.Run, overlay: Overlay, path: str) -> str | None:
+real_remove = os.remove
+real_link = os.link
+
+
+def make_folder(run: context.Run, overlay: Overlay, path: str, kind: str | None = None) -> str | None:
     """Make a folder of data with a few files in it, of the kind that the script speaks of."""
-    kind = spoken_of(run)
+    kind = kind or spoken_of(run) or (".txt" if reads_text(run) else None)
     if kind is None:
         return None
     place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
@@ -336,13 +384,25 @@ def make_folder(run: context.Run, overlay: Overlay, path: str) -> str | None:
     if wants_folders(run):
         folders = [os.path.join(place, "class_" + format(index, "02d")) for index in range(media.FOLDERS)]
     contents = [media.file_of(run, kind, str(index)) for index in range(4)]
+    count = media.FILES
+    if "celeba" in path.lower():
+        # Its readers keep the last two thousand pictures for tests, and look for its table.
+        count += 2000
+        overlay._make(place)
+        with real_open(os.path.join(place, "list_attr_celeba.txt"), "wb") as file:
+            file.write(formats.attributes(run, count, kind))
     for folder in folders:
         overlay._make(folder)
-        for index in range(media.FILES):
-            with real_open(os.path.join(folder, format(index, "03d") + kind), "wb") as file:
-                file.write(contents[index % 4])
+        for index in range(count):
+            name = os.path.join(folder, format(index, "03d") + kind)
+            if index < 4:
+                with real_open(name, "wb") as file:
+                    file.write(contents[index])
+            else:
+                real_link(os.path.join(folder, format(index % 4, "03d") + kind), name)
+            overlay.made.add(name)
     inner = f"{len(folders)} folders of " if len(folders) > 1 else ""
-    run.used("folder " + shown(run, path), f"{inner}{media.FILES} files *{kind}")
+    run.used("folder " + alike(shown(run, path)), f"{inner}{count} files *{kind}")
     return place
 
 
@@ -355,6 +415,13 @@ def wants_folders(run: context.Run) -> bool:
         constant for code in codes for constant in code.co_consts if isinstance(constant, types.CodeType)
     ]
     return any("isdir" in code.co_names for code in [*codes, *inner])
+
+
+def reads_text(run: context.Run) -> bool:
+    """Whether the code that lists a folder reads text."""
+    frame = run.caller()
+    text = run.text(frame.f_code.co_filename) if frame else ""
+    return "open(" in text and (".split(" in text or "readlines" in text)
 
 
 def spoken_of(run: context.Run) -> str | None:
@@ -373,6 +440,12 @@ def spoken_of(run: context.Run) -> str | None:
         if "image.open" in text or "imread" in text or "default_loader" in text:
             return ".png"
     return None
+
+
+def alike(name: str) -> str:
+    """A name without its numbers: files that are numbered are of one kind."""
+    folder, base = os.path.split(name)
+    return os.path.join(folder, re.sub(r"\d+", "*", base))
 
 
 def shown(run: context.Run, path: str) -> str:

@@ -13,7 +13,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from . import context, inert
+from . import context, inert, installed
 
 MODULES = os.path.join(context.HERE, "modules")
 
@@ -52,8 +52,10 @@ class Finder(importlib.abc.MetaPathFinder):
         if frame is None or self.guarded(frame):
             return None
         if parent is not None:
+            if getattr(parent, "__name__", "").startswith("_gradfix_standins.modules."):
+                return package(fullname, Within(parent))
             return self.beside(fullname, parent)
-        found = self.elsewhere(fullname, known=has(top) or top in LENIENT)
+        found = self.elsewhere(fullname, known=(has(top) and top != "datasets") or top in LENIENT)
         if found is not None:
             return found
         if has(top):
@@ -123,7 +125,7 @@ class Finder(importlib.abc.MetaPathFinder):
             if isinstance(node, ast.Try) and any(covers(child, frame.f_lineno) for child in node.body):
                 for handler in node.handlers:
                     if catches_imports(handler.type):
-                        return not gives_up(handler)
+                        return not context.gives_up(handler.body)
         return False
 
 
@@ -139,7 +141,7 @@ class Inner(importlib.abc.MetaPathFinder):
             return package(fullname, Inert(parent._lenient))
         ours = getattr(parent, "__name__", "").startswith("_gradfix_standins.modules.")
         if ours and not fullname.startswith("_gradfix_standins."):
-            return package(fullname, Specific() if has(fullname) else Inert(False))
+            return package(fullname, Specific() if has(fullname) else Within(parent))
         return None
 
 
@@ -161,18 +163,6 @@ def catches_imports(kind: ast.expr | None) -> bool:
     return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(kind))
 
 
-def gives_up(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler only complains: it raises or exits."""
-    for node in ast.walk(handler):
-        if isinstance(node, ast.Raise):
-            return True
-        if isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
-            if called in ("exit", "quit", "sys.exit", "os._exit"):
-                return True
-    return False
-
-
 def holds_code(spec: importlib.machinery.ModuleSpec) -> bool:
     """Whether a folder without ``__init__.py`` holds modules."""
     return any(
@@ -190,7 +180,13 @@ def importing(run: context.Run) -> types.FrameType | None:
     return frame if frame is not None and run.owns(frame) else None
 
 
-ALIASES = {"gymnasium": "gym", "gym3": "gym", "roboschool": "gym"}
+ALIASES = {
+    "gymnasium": "gym",
+    "gym3": "gym",
+    "roboschool": "gym",
+    "baselines": "stable_baselines3",
+    "sb3_contrib": "stable_baselines3",
+}
 """Modules whose stand-in is that of another."""
 
 
@@ -210,7 +206,33 @@ class Specific(importlib.abc.Loader):
     """Loads a stand-in of ``modules``; the script's name for it is another name of the same module."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        return importlib.import_module("_gradfix_standins.modules." + standin(spec.name))
+        name = "_gradfix_standins.modules." + standin(spec.name)
+        fresh = name not in sys.modules
+        module = importlib.import_module(name)
+        if fresh and spec.name == "yaml":
+            installed.change_yaml(module)
+        return module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        pass
+
+
+class Within(importlib.abc.Loader):
+    """A part of a stand-in without a module of its own: what is asked of it is looked for in its package."""
+
+    def __init__(self, parent: Any) -> None:
+        self.parent = parent
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> Any:
+        module = types.ModuleType(spec.name)
+
+        def attribute(name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return getattr(self.parent, name, None) or inert.Inert(spec.name + "." + name)
+
+        module.__dict__["__getattr__"] = attribute
+        return module
 
     def exec_module(self, module: types.ModuleType) -> None:
         pass

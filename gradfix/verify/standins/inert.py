@@ -8,8 +8,10 @@ something of the training (a network, an optimizer, a tensor with a graph) that 
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
@@ -192,3 +194,26 @@ class InertModule(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         return Inert(self.__name__ + "." + name, self._lenient)
+
+
+def library(name: str) -> Any:
+    """A library that a stand-in needs: the real one, else its stand-in."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return importlib.import_module("_gradfix_standins.modules." + name)
+
+
+def others(module: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a stand-in: its submodules, and inert objects for what it does not know."""
+    name = module.partition(".modules.")[2]
+
+    def attribute(wanted: str) -> Any:
+        if wanted.startswith("__"):
+            raise AttributeError(wanted)
+        try:
+            return importlib.import_module(module + "." + wanted)
+        except ModuleNotFoundError:
+            return Inert(name + "." + wanted)
+
+    return attribute

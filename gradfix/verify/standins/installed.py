@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import context, samples
+from . import context, samples, sizes
 
 
 class Patcher(importlib.abc.MetaPathFinder):
@@ -101,12 +101,18 @@ def change_dataset(module: Any, name: str, kind: samples.Kind) -> None:
 
 def change_yaml(module: Any) -> None:
     """``yaml.load(file)`` as it was before a loader had to be named: the safe one."""
-    real = module.load
+    real, real_safe, run = module.load, module.safe_load, context.run()
 
     def load(stream: Any, Loader: Any = module.SafeLoader) -> Any:
-        return real(stream, Loader)
+        found = real(stream, Loader)
+        return sizes.reduced_settings(run, found) if run.small else found
+
+    def safe_load(stream: Any) -> Any:
+        found = real_safe(stream)
+        return sizes.reduced_settings(run, found) if run.small else found
 
     context.replace(module, "load", load)
+    context.replace(module, "safe_load", safe_load)
 
 
 CHANGES: dict[str, Callable[[Any], None]] = {"torchvision.datasets": change_datasets, "yaml": change_yaml}

@@ -36,6 +36,10 @@ def install(run: context.Run, builtins: types.ModuleType) -> None:
     names(run, builtins)
     indexing(run)
     loaders(run)
+    gradients(run)
+    counters(run)
+    widths(run)
+    scripted(run)
     schedulers(run)
     plotting(run)
     if "numpy" in sys.modules:
@@ -47,12 +51,12 @@ def names(run: context.Run, builtins: Any) -> None:
     for name, value in (
         ("xrange", range),
         ("unicode", str),
-        ("raw_input", lambda *args: ""),
+        ("raw_input", lambda *args: answer(run)),
         ("unichr", chr),
     ):
         if not hasattr(builtins, name):
             setattr(builtins, name, value)
-    builtins.input = lambda *args: ""
+    builtins.input = lambda *args: answer(run)
     for name in ("Iterable", "Mapping", "Sequence", "Callable", "MutableMapping", "Hashable"):
         if not hasattr(collections, name):
             setattr(collections, name, getattr(collections.abc, name))
@@ -63,6 +67,92 @@ def names(run: context.Run, builtins: Any) -> None:
     if not hasattr(time, "clock"):
         time.clock = time.perf_counter  # type: ignore[attr-defined]
     time.sleep = lambda seconds: None
+
+
+_BEFORE = r"^([^\n#]*?(?:^|[:;\s]))"
+OLD_SYNTAX = (
+    (re.compile(r"^(\s*(?:else:|try:|finally:)?\s*)print[ \t]*$", re.M), r"\1print()"),
+    (re.compile(_BEFORE + r"print[ \t]+(?![=(.])([^\n]*?),?[ \t]*$", re.M), r"\1print(\2)"),
+    (re.compile(_BEFORE + r"print[ \t]+(\([^\n]*\)[ \t]*[%,+][^\n]*?),?[ \t]*$", re.M), r"\1print(\2)"),
+    (re.compile(r"^(\s*except\s+[\w.]+(?:\s*\([^)]*\))?)\s*,\s*(\w+)\s*:", re.M), r"\1 as \2:"),
+    (re.compile(r"^(\s*raise\s+[\w.]+)\s*,\s*([^\n]+)$", re.M), r"\1(\2)"),
+    (re.compile(r"([(,]\s*)async(\s*=)"), r"\1non_blocking\2"),
+)
+"""Statements that have gone, and how they are written today: one line each, so that lines stay lines."""
+
+
+def as_today(text: str) -> str:
+    """The text of a module with statements that Python no longer has."""
+    for pattern, today in OLD_SYNTAX:
+        text = pattern.sub(today, text)
+    return text
+
+
+def scripted(run: context.Run) -> None:
+    """Functions that torch would compile are run as they stand: it cannot compile what calls a stand-in."""
+
+    def plainly(what: Any, *args: Any, **kwargs: Any) -> Any:
+        run.used("torch.jit", "functions as they stand")
+        return what
+
+    for name in ("script", "script_method"):
+        context.replace(torch.jit, name, plainly)
+
+
+def answer(run: context.Run) -> str:
+    """What a person might have typed: a number where the line makes one of it, else nothing."""
+    frame = context.caller_of_standins(run)
+    lines = run.text(frame.f_code.co_filename).splitlines() if frame is not None else []
+    line = lines[frame.f_lineno - 1] if frame is not None and frame.f_lineno <= len(lines) else ""
+    run.used("input", "2" if re.search(r"(int|float)\(\s*(raw_)?input", line) else "an empty line")
+    return "2" if re.search(r"(int|float)\(\s*(raw_)?input", line) else ""
+
+
+def gradients(run: context.Run) -> None:
+    """``loss.backward(one)`` as of the time when a loss had one dimension: the gradient is that number."""
+    real = torch.autograd.backward
+
+    def backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
+        given = grad_tensors
+        if isinstance(tensors, torch.Tensor) and tensors.dim() == 0 and isinstance(given, torch.Tensor):
+            if given.dim() == 1 and given.numel() == 1:
+                run.used("a gradient of one element for a number", "that element")
+                given = given[0]
+        return real(tensors, given, *args, **kwargs)
+
+    context.replace(torch.autograd, "backward", backward)
+
+
+def counters(run: context.Run) -> None:
+    """``state["step"] = 0`` of an optimizer whose own step is torch's, which today counts in a tensor."""
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+    def count(optimizer: Any, *args: Any) -> None:
+        if not getattr(type(optimizer).step, "__module__", "").startswith("torch.optim"):
+            return
+        for state in optimizer.state.values():
+            step = state.get("step") if isinstance(state, dict) else None
+            if isinstance(step, (int, float)):
+                run.used("a number as an optimizer's count of steps", "the same in a tensor")
+                state["step"] = torch.tensor(float(step))
+
+    register_optimizer_step_pre_hook(count)
+
+
+def widths(run: context.Run) -> None:
+    """``Linear(size / 2, ...)``: a width that a division made, which tensors once took."""
+    real = torch.nn.Linear.__init__
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        def whole(value: Any) -> Any:
+            if type(value) is float and value.is_integer():
+                run.used("a width that a division made", "the whole number")
+                return int(value)
+            return value
+
+        real(self, *map(whole, args), **{name: whole(value) for name, value in kwargs.items()})
+
+    context.replace(torch.nn.Linear, "__init__", init)
 
 
 def indexing(run: context.Run) -> None:
@@ -120,7 +210,7 @@ def plotting(run: context.Run) -> None:
     """``torch.utils.tensorboard`` without tensorboard."""
     if importlib.util.find_spec("tensorboard") is None:
         name = "torch.utils.tensorboard"
-        sys.modules[name] = inert.InertModule(name, lenient=True)
+        torch.utils.tensorboard = sys.modules[name] = inert.InertModule(name, lenient=True)
 
 
 def arrays(run: context.Run, numpy: Any) -> None:

@@ -62,15 +62,21 @@ def picture_file(run: context.Run, name: str, size: int = 256) -> bytes:
     )
 
 
+def sound(run: context.Run, name: str, rate: int = 22050) -> torch.Tensor:
+    """One second of noise, as whole numbers of two bytes."""
+    noise = torch.randn(rate, generator=run.generator("sound", name)) * 3000
+    return noise.clamp(-32000, 32000).to(torch.int16)
+
+
 def sound_file(run: context.Run, name: str, rate: int = 22050) -> bytes:
     """A WAV file of one second."""
-    noise = torch.randn(rate, generator=run.generator("sound", name)) * 3000
+    noise = sound(run, name, rate)
     held = io.BytesIO()
     with wave.open(held, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(rate)
-        file.writeframes(struct.pack("<" + str(rate) + "h", *noise.clamp(-32000, 32000).int().tolist()))
+        file.writeframes(struct.pack("<" + str(rate) + "h", *noise.tolist()))
     return held.getvalue()
 
 
@@ -97,4 +103,6 @@ def file_of(run: context.Run, kind: str, name: str) -> bytes:
         return sound_file(run, name)
     if kind in PICTURES:
         return picture_file(run, name)
-    return text(run, name).encode()
+    from . import absent
+
+    return absent.text_of(run, name + kind).encode()

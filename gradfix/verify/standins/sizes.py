@@ -1,47 +1,156 @@
-"""Smaller sizes, where a script names them: batches, workers, and what is collected before training.
+"""Smaller sizes, where a script names them: batches, pictures, sequences, and what comes before training.
 
-Only sizes whose names say what they are, and only as an argument's value, a constant at the top of the
-script or a field of a settings object: everything in the script that is computed from one then agrees.
+A size is a number whose name says what it is: a literal that a name, an attribute, a parameter, an
+argument or a key of the project's code is given, the value of an argument, or a field of a settings
+object. Everything that is computed from such a name agrees. The script's text stays as it is: only
+its compiled literals are asked about when they are reached.
+
+What a script does at length without training is cut short: a loader's loop that has had
+:data:`UNTRAINED` batches without a backward call ends, and a loop that fills a memory does so in
+:data:`FILL` turns. A script whose shapes are not made for that fails, and is run with its own sizes.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, MutableMapping
+import builtins
+import importlib.machinery
+import importlib.util
+import json
+import os
+import re
+import types
 from typing import Any
 
-from . import context
+from . import context, library
 
 BATCH = 4
-WARM_UP = 16
-"""Transitions to collect before learning begins: more than one batch."""
-MEMORY = 5000
-"""Transitions that a replay memory has room for: some allocate it all at once."""
-
-_NAMES = {
-    BATCH: "batchsize trainbatchsize testbatchsize valbatchsize evalbatchsize bsz batchsz minibatchsize "
-    "batchsizetrain batchsizetest batchsizeval batch bs batchnum trainbatch testbatch minibatch nbatch "
-    "batchsizeperreplica batchesize batchsizes perdevicetrainbatchsize microbatchsize",
-    0: "workers numworkers nworkers ncpu numcpu loadernumworkers nthreads dataloaderworkers worker",
-    1: "cpu cpus nproc nprocs numprocs nprocess gradaccum gradaccumulationsteps gradientaccumulationsteps "
-    "accumulationsteps accumgrad gradientaccumulateevery gradientaccumulation accumiter",
-    2: "numenvs nenvs numprocesses envnum parallelenvs numenv nenv",
-    WARM_UP: "learningstarts starttimesteps startsteps learnstart replaystart replaystartsize updateafter "
-    "initialmemory initialexploration learningstart minreplaysize minmemory warmupsteps startlearning "
-    "minmemorysize startupdate randomsteps initialcollectsteps initreplaysize seedepisodes observe "
-    "numseedsteps replayinitial startepisode numinitialsteps observation startsize learnstartstep "
-    "minimalsize minhistory updatestart initsteps numstepsbeforetrain replaystartthreshold",
-    MEMORY: "buffersize memorysize replaysize memorycapacity replaycapacity buffercapacity replaybuffersize "
-    "experiencesize capacity replaymemorysize maxbuffersize memory memsize maxmemory maxsize bufferlimit "
-    "maxreplaysize "
-    "replaymemory experiencereplaysize bufsize replaybuffer",
+FILL = 64
+"""Transitions to collect before learning begins where that has no name: more than most batches."""
+UNTRAINED = 16
+"""Batches in a row that train nothing: to evaluate, to show, or to compute statistics."""
+SMALL = {
+    "batch": BATCH,
+    # Loaders get none anyway, but what trains in processes needs one.
+    "workers": 1,
+    "environments": 2,
+    # Transitions to collect before learning begins: more than one batch.
+    "warm up": 16,
+    # Transitions that a replay memory has room for: some wait until it is full.
+    "memory": 256,
+    # Steps in an environment before a policy learns from them.
+    "rollout": 64,
+    # Batches or episodes.
+    "evaluation": 2,
+    "sequence": 32,
+    # Pixels along a side.
+    "picture": 64,
+    "vocabulary": 1000,
+    # Equal layers or blocks in a row.
+    "depth": 2,
 }
-LIMITS = {name: limit for limit, names in _NAMES.items() for name in names.split()}
+"""The largest sizes in the manner *small*."""
+NETWORK = ("sequence", "vocabulary", "depth")
+"""What the shapes within a network may be made for."""
+MEDIUM = {**{kind: limit for kind, limit in SMALL.items() if kind not in NETWORK}, "picture": 128}
+"""The same in the manner *medium*."""
+FLAT = (784, 3072)
+"""All numbers of a picture of MNIST or CIFAR, which some call its size."""
+
+_NAMES: tuple[tuple[str, str], ...] = (
+    (
+        "batch",
+        "batchsize trainbatchsize testbatchsize valbatchsize evalbatchsize bsz batchsz minibatchsize "
+        "batchsizetrain batchsizetest batchsizeval batch bs batchnum trainbatch testbatch minibatch nbatch "
+        "batchsizeperreplica batchesize batchsizes perdevicetrainbatchsize microbatchsize",
+    ),
+    (
+        "workers",
+        "workers numworkers nworkers ncpu numcpu loadernumworkers nthreads dataloaderworkers worker "
+        "cpu cpus nproc nprocs numprocs nprocess gradaccum gradaccumulationsteps "
+        "gradientaccumulationsteps accumulationsteps accumgrad gradientaccumulateevery "
+        "gradientaccumulation accumiter",
+    ),
+    ("environments", "numenvs nenvs numprocesses envnum parallelenvs numenv nenv"),
+    (
+        "warm up",
+        "learningstarts starttimesteps startsteps learnstart replaystart replaystartsize updateafter "
+        "initialmemory initialexploration learningstart minreplaysize minmemory warmupsteps startlearning "
+        "minmemorysize startupdate randomsteps initialcollectsteps initreplaysize seedepisodes observe "
+        "numseedsteps replayinitial startepisode numinitialsteps observation startsize learnstartstep "
+        "minimalsize minhistory updatestart initsteps numstepsbeforetrain replaystartthreshold",
+    ),
+    (
+        "memory",
+        "buffersize memorysize replaysize memorycapacity replaycapacity buffercapacity replaybuffersize "
+        "experiencesize capacity replaymemorysize maxbuffersize memory memsize maxmemory maxsize bufferlimit "
+        "maxreplaysize "
+        "replaymemory experiencereplaysize bufsize replaybuffer",
+    ),
+    (
+        "rollout",
+        "maxeplen maxepisodelen maxepisodelength maxepisodesteps updatetimestep updatetimesteps "
+        "updateinterval rolloutlength rolloutsteps rolloutlen numrolloutsteps thorizon horizon trajlen "
+        "nrollout timestepsperbatch maxtimestepsperepisode stepsperepoch trajectorylength localstepsperepoch "
+        "minbatchsteps minbatchsize maxsteps numsteps nsteps maxtimesteps stepsperupdate",
+    ),
+    (
+        "sequence",
+        "seqlen sequencelength maxseqlen maxlen maxlength blocksize bptt seqlength contextlength "
+        "maxsequencelength ctxlen validseqlen chunklen maxseqlength maxsentlen maxtextlen",
+    ),
+    (
+        "picture",
+        "imgsize imagesize imgheight imgwidth imageheight imagewidth cropsize loadsize finesize imgh "
+        "imgw imsize picturesize imres imgres resolution imgdim patchsize",
+    ),
+    (
+        "vocabulary",
+        "vocabsize nvocab numvocab vocabularysize srcvocabsize tgtvocabsize trgvocabsize ntoken ntokens",
+    ),
+    (
+        "depth",
+        "nlayer nlayers numlayers nblocks numblocks numresblocks nresblocks nresblock numresiduallayers "
+        "numencoderlayers numdecoderlayers enclayers declayers numhiddenlayers nresnetlayers "
+        "numresidualblocks nresidualblocks numtransformerlayers",
+    ),
+    (
+        "evaluation",
+        "evaliters evaliterations numevaliters evalbatches valiters numvalbatches numevalbatches testiters "
+        "evalepisodes numevalepisodes nevalepisodes numtestepisodes testepisodes numevalepisode",
+    ),
+)
+KINDS = {name: kind for kind, names in _NAMES for name in names.split()}
+
+HOOK = "_gradfix_reduced"
+"""What compiled literals are given to, among the names that are built in."""
+
+
+def plain(name: str) -> str:
+    """A name without what people write differently."""
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def limit_of(run: context.Run, name: str) -> int | None:
+    """The limit for what is called so."""
+    return (MEDIUM if run.medium else SMALL).get(KINDS.get(plain(name), ""))
+
+
+def is_flat(name: str, value: Any) -> bool:
+    """Whether a picture's size is not that of a side."""
+    return KINDS.get(plain(name)) == "picture" and value in FLAT
 
 
 def reduced(run: context.Run, what: str, name: str, value: Any) -> Any:
     """``value`` or, where ``name`` is that of a known size, at most its limit."""
-    limit = LIMITS.get(name.lower().replace("_", "").replace("-", ""))
+    limit = limit_of(run, name)
+    if limit is None or not isinstance(value, (int, float)) or is_flat(name, value):
+        return value
+    return at_most(run, what, limit, value)
+
+
+def at_most(run: context.Run, what: str, limit: int | None, value: Any) -> Any:
+    """``value`` or, if it is a whole number above the limit, the limit."""
     if limit is None or not isinstance(value, (int, float)) or isinstance(value, bool) or value <= limit:
         return value
     if value != int(value):
@@ -50,61 +159,150 @@ def reduced(run: context.Run, what: str, name: str, value: Any) -> Any:
     return type(value)(limit)
 
 
-class Namespace(MutableMapping[str, Any]):
-    """The names at the top of the script: assignments of literal sizes give the reduced ones."""
-
-    def __init__(self, run: context.Run, names: dict[str, Any]) -> None:
-        self.run = run
-        self.names = names
-        self.literal = literals(run.tree(run.script))
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        if name in self.literal:
-            value = reduced(self.run, "constant " + name, name, value)
-        self.names[name] = value
-
-    def __getitem__(self, name: str) -> Any:
-        return self.names[name]
-
-    def __delitem__(self, name: str) -> None:
-        del self.names[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
+def reduced_settings(run: context.Run, value: Any) -> Any:
+    """What a file of settings held, with the sizes in it reduced."""
+    if isinstance(value, dict):
+        return {
+            key: reduced(run, "setting " + key, key, reduced_settings(run, inner))
+            if isinstance(key, str)
+            else inner
+            for key, inner in value.items()
+        }
+    return [reduced_settings(run, inner) for inner in value] if type(value) is list else value
 
 
-def literals(tree: ast.Module) -> set[str]:
-    """The names that are assigned at the top of a script, and only number literals."""
-    written: set[str] = set()
-    other: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            continue
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    (written if is_number(node.value) else other).add(target.id)
-                elif isinstance(target, ast.Tuple):
-                    values = node.value.elts if isinstance(node.value, ast.Tuple) else []
-                    for index, name in enumerate(target.elts):
-                        if isinstance(name, ast.Name):
-                            good = len(values) == len(target.elts) and is_number(values[index])
-                            (written if good else other).add(name.id)
-        elif isinstance(node, ast.For):
-            other.update(name.id for name in ast.walk(node.target) if isinstance(name, ast.Name))
-    return written - other
-
-
-def is_number(node: ast.expr) -> bool:
+def is_number(node: ast.expr | None) -> bool:
     """Whether an expression is made of number literals."""
-    return all(
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("int", "float"):
+        return len(node.args) == 1 and is_number(node.args[0])
+    return node is not None and all(
         isinstance(one, (ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop))
-        or (isinstance(one, ast.Constant) and isinstance(one.value, (int, float)))
+        or (isinstance(one, ast.Constant) and type(one.value) in (int, float))
         for one in ast.walk(node)
     )
+
+
+MEMORIES = re.compile(r"mem|buffer|replay", re.I)
+COLLECTS = re.compile(r"push|append|add|store|remember|memorize|put|insert|collect", re.I)
+LEARNS = re.compile(r"backward|train|learn|updat|optim|fit|epoch", re.I)
+
+
+class Reduce(ast.NodeTransformer):
+    """Hands the literals of sizes to :data:`HOOK`, in the places that they have in the text."""
+
+    def __init__(self, run: context.Run) -> None:
+        self.run = run
+
+    def hooked(self, what: str, limit: int | None, value: Any) -> Any:
+        """The expression that asks for a literal; the literal's own place is also the question's."""
+        if limit is None or not is_number(value):
+            return value
+        asked = ast.Call(ast.Name(HOOK, ast.Load()), [ast.Constant(what), ast.Constant(limit), value], [])
+        for node in ast.walk(asked):
+            if not hasattr(node, "lineno"):
+                ast.copy_location(node, value)
+        return asked
+
+    def named(self, target: Any, value: Any) -> Any:
+        """The value of what is called by a name or by an attribute's."""
+        name = target.id if isinstance(target, ast.Name) else getattr(target, "attr", target)
+        if not isinstance(name, str):
+            return value
+        if isinstance(value, ast.Constant) and is_flat(name, value.value):
+            return value
+        return self.hooked("constant " + name, limit_of(self.run, name), value)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        """``batch_size = 64``, ``self.batch_size = 64``, ``batch_size, rate = 64, 0.1``."""
+        self.generic_visit(node)
+        target = node.targets[-1]
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            if len(target.elts) == len(node.value.elts):
+                node.value.elts = [self.named(*pair) for pair in zip(target.elts, node.value.elts)]
+        else:
+            node.value = self.named(target, node.value)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """``batch_size: int = 64``, a field of a settings object too."""
+        self.generic_visit(node)
+        node.value = self.named(node.target, node.value)
+        return node
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        """``Settings(batch_size=64)``. ``deque(maxlen=...)`` is no sequence."""
+        self.generic_visit(node)
+        if node.arg != "maxlen":
+            node.value = self.named(node.arg, node.value)
+        return node
+
+    def visit_arguments(self, node: ast.arguments) -> ast.AST:
+        """``def train(batch_size=64)``."""
+        self.generic_visit(node)
+        positional = [*node.posonlyargs, *node.args]
+        given = positional[len(positional) - len(node.defaults) :]
+        node.defaults = [self.named(one.arg, value) for one, value in zip(given, node.defaults)]
+        node.kw_defaults = [
+            self.named(one.arg, value) for one, value in zip(node.kwonlyargs, node.kw_defaults)
+        ]
+        return node
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        """``{"batch_size": 64}``."""
+        self.generic_visit(node)
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+        node.values = [self.named(*pair) for pair in zip(keys, node.values)]
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """``len(memory) > 1000``: how full a memory has to be."""
+        self.generic_visit(node)
+        order = isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
+        if order and len(node.ops) == 1 and counts(node.left) and MEMORIES.search(ast.unparse(node.left)):
+            node.comparators = [self.hooked("transitions to wait for", FILL, node.comparators[0])]
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        """``for _ in range(10000): memory.push(...)``, which trains nothing."""
+        called = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+        names = [one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in called]
+        filling = any(
+            isinstance(one, ast.Attribute)
+            and COLLECTS.search(one.attr)
+            and MEMORIES.search(ast.unparse(one.value))
+            for one in called
+        )
+        if filling and not any(LEARNS.search(name) for name in names):
+            for inner in ast.walk(node.iter):
+                if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") in ("range", "xrange"):
+                    inner.args = [self.hooked("transitions to collect", FILL, one) for one in inner.args]
+        self.generic_visit(node)
+        return node
+
+
+def counts(node: ast.expr) -> bool:
+    """Whether an expression says how many there are: ``len(it)``, ``it.size()``, ``it.size``."""
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    else:
+        name = getattr(node, "attr", "")
+    return bool(re.fullmatch(r"len|size|count|__len__|.*_cntr|.*_counter|n_entries|num_.*|length", name))
+
+
+def code_of(run: context.Run, text: str, path: str) -> types.CodeType:
+    """The compiled text of a file of the project, its sizes reduced if the run is to be small."""
+    try:
+        tree: Any = compile(text, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    except SyntaxError:
+        newer = library.as_today(text)
+        if newer == text or path == run.script:
+            raise
+        tree = compile(newer, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+        run.used(os.path.basename(path) + " for Python 2", "its statements as they are written today")
+    if run.small:
+        tree = Reduce(run).visit(tree)
+    code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
+    return code
 
 
 def install(run: context.Run) -> None:
@@ -121,6 +319,66 @@ def install(run: context.Run) -> None:
         if not kwargs.get("num_workers"):
             for name in ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout"):
                 kwargs.pop(name, None)
+        if run.small:
+            if len(args) > 1:
+                args = (args[0], at_most(run, "batches of a loader", BATCH, args[1]), *args[2:])
+            elif "batch_size" in kwargs:
+                kwargs["batch_size"] = at_most(run, "batches of a loader", BATCH, kwargs["batch_size"])
         real(self, *args, **kwargs)
 
     context.replace(data.DataLoader, "__init__", init)
+    own_code(run)
+    if run.small:
+        settings(run)
+        short_loops(run)
+
+
+def own_code(run: context.Run) -> None:
+    """Compile the project's code here; who imports the run's script gets the text under test."""
+
+    def reduce(what: str, limit: int, value: Any) -> Any:
+        return at_most(run, what, limit, value)
+
+    setattr(builtins, HOOK, reduce)
+    loader = importlib.machinery.SourceFileLoader
+    real_code = loader.get_code
+
+    def get_code(self: Any, fullname: str) -> Any:
+        path = os.path.abspath(self.get_filename(fullname))
+        if path == run.script:
+            return code_of(run, run.source, path)
+        if run.recorder.in_project(path):
+            return code_of(run, importlib.util.decode_source(self.get_data(path)), path)
+        return real_code(self, fullname)
+
+    context.replace(loader, "get_code", get_code)
+
+
+def settings(run: context.Run) -> None:
+    """Reduce what is read from files of settings."""
+    real_json = json.load
+
+    def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+        found = real_json(file, *args, **kwargs)
+        return reduced_settings(run, found) if context.caller_of_standins(run) is not None else found
+
+    context.replace(json, "load", load)
+
+
+def short_loops(run: context.Run) -> None:
+    """End the loops over a loader in which nothing is trained."""
+    import torch.utils.data.dataloader as module
+
+    iterator = module._BaseDataLoaderIter
+    real = iterator.__next__
+
+    def following(self: Any) -> Any:
+        then, since = getattr(self, "_gradfix_idle", (run.recorder.backwards, 0))
+        since = since + 1 if then == run.recorder.backwards else 1
+        self._gradfix_idle = run.recorder.backwards, since
+        if since > UNTRAINED:
+            run.used("a loop over a loader that trains nothing", str(UNTRAINED) + " batches")
+            raise StopIteration
+        return real(self)
+
+    context.replace(iterator, "__next__", following)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 import torch.hub
 import torch.utils.model_zoo
 
-from . import context
+from . import absent, content, context
 
 
 class AbsentWeights(Mapping[str, Any]):
@@ -32,8 +33,9 @@ class AbsentWeights(Mapping[str, Any]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return AbsentWeights(self.path)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
+    def __iter__(self) -> Iterator[Any]:
+        count = context.unpacking(sys._getframe(1))
+        return iter([AbsentWeights(self.path)] * (count or 0))
 
     def __len__(self) -> int:
         return 0
@@ -47,7 +49,11 @@ def install(run: context.Run) -> None:
     real_load = torch.load
 
     def load(f: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(f, (str, os.PathLike)) and not os.path.exists(f):
+        if isinstance(f, absent.AbsentFile):
+            f = f.name
+        if isinstance(f, (str, os.PathLike)) and absent.is_absent(f):
+            if not absent.looks_like_weights(os.fspath(f)):
+                return content.absent(run, f, tensors=True)
             run.used("weights " + os.path.basename(os.fspath(f)), "networks keep their own")
             return AbsentWeights(os.fspath(f))
         kwargs.setdefault("weights_only", False)
@@ -60,7 +66,7 @@ def install(run: context.Run) -> None:
         def load_state(
             self: Any, state: Any, *args: Any, _real: Any = owner.load_state_dict, **kwargs: Any
         ) -> Any:
-            if isinstance(state, AbsentWeights) or (isinstance(state, dict) and not state):
+            if isinstance(state, (AbsentWeights, content.Content)) or (isinstance(state, dict) and not state):
                 return None
             return _real(self, state, *args, **kwargs)
 

@@ -199,8 +199,15 @@ def fromarray(values: Any, mode: str | None = None) -> Image:
     if pixels.dtype == torch.bool:
         pixels = pixels.to(torch.uint8) * 255
     pixels = pixels.to(torch.uint8)
+    if pixels.dim() < 2:
+        wanted = 2 if CHANNELS.get(mode or "L", 1) == 1 else 3
+        raise ValueError(f"expected {wanted}D tensor, got {pixels.dim()}D tensor")
     if pixels.dim() == 2:
         pixels = pixels[..., None]
+    if mode is not None and pixels.shape[2] != CHANNELS[mode]:
+        raise ValueError(
+            f"expected a picture to have {CHANNELS[mode]} channels, but got {pixels.shape[2]} channels"
+        )
     return Image(pixels.clone(), mode or {1: "L", 3: "RGB", 4: "RGBA"}[pixels.shape[2]])
 
 

@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
-from ...environments import ActionWrapper, Env, ObservationWrapper, RewardWrapper, Wrapper, register, registry
+from types import SimpleNamespace
 
+from ...environments import (
+    ActionWrapper,
+    AtariEnv,
+    Env,
+    ObservationWrapper,
+    RewardWrapper,
+    Wrapper,
+    register,
+    registry,
+)
+
+atari = SimpleNamespace(AtariEnv=AtariEnv, atari_env=SimpleNamespace(AtariEnv=AtariEnv))
 __all__ = ["ActionWrapper", "Env", "ObservationWrapper", "RewardWrapper", "Wrapper", "register", "registry"]

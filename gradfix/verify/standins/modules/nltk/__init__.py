@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...inert import Inert
+from ...inert import others
 from . import tokenize
 from .tokenize import sent_tokenize, word_tokenize
 
@@ -16,7 +16,4 @@ def download(*args: Any, **kwargs: Any) -> bool:
     return True
 
 
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return Inert("nltk." + name)
+__getattr__ = others(__name__)

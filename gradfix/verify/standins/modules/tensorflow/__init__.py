@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
+from ...inert import others
 
-from ...inert import Inert
-
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return Inert("tensorflow." + name)
+__getattr__ = others(__name__)

@@ -9,7 +9,7 @@ import torch
 
 from ... import media
 from ...context import run
-from ...inert import Inert
+from ...inert import others
 from ...samples import KINDS, Pictures, folder_of_classes, image, pil
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
@@ -155,7 +155,4 @@ class CocoCaptions(VisionDataset):
         return shown, target if self.target_transform is None else self.target_transform(target)
 
 
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return Inert("torchvision.datasets." + name)
+__getattr__ = others(__name__)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ....inert import Inert
+from ....inert import others
 from . import functional as F
 from .functional import InterpolationMode
 
@@ -292,7 +292,4 @@ class FiveCrop:
         return tuple(F.center_crop(picture, self.size) for _ in range(5))
 
 
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return Inert("torchvision.transforms." + name)
+__getattr__ = others(__name__)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ....inert import Inert
+from ....inert import others
 from ....samples import image, pil
 
 
@@ -179,10 +179,7 @@ adjust_brightness = adjust_contrast = adjust_saturation = adjust_hue = adjust_ga
 gaussian_blur = erase = _same
 
 
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return Inert("torchvision.transforms.functional." + name)
+__getattr__ = others(__name__)
 
 
 __all__ = ["pil"]

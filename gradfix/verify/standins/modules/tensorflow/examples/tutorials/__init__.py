@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from .....inert import Inert
+from .....inert import others
 
 
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return Inert("tensorflow.examples.tutorials." + name)
+__getattr__ = others(__name__)

@@ -1,0 +1,250 @@
+"""What a training step does beside gradients: memory for backward, random draws, buffers.
+
+Executed in the user's interpreter beside the probe: the standard library and torch only, syntax of
+Python 3.9. Everything here reads, and changes nothing:
+
+* **Saved for backward.** Hooks on saved tensors would be the documented way to see them, but autograd
+  does not check the versions of tensors that went through a hook, so an error that the script is about to
+  meet ("modified by an inplace operation") would be gone. So the graph is walked from the roots of a
+  backward call before it runs, and the ``_saved_*`` attributes of its nodes are read. Reading one checks its
+  version as autograd does, and the tensor that it gives is let go at once. Where the script has hooks of its
+  own (checkpointing, offloading), reading would call them, so nothing is measured any more.
+* **Random draws.** A digest of the state of each generator: torch's for the CPU, Python's, numpy's.
+* **Buffers.** Those of the modules that hold the optimizers' parameters, found among the objects that the
+  garbage collector knows: no name is assumed, and a module that was copied or loaded is found too.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import ctypes
+import functools
+import gc
+import hashlib
+import random
+import sys
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+import torch
+
+NODES = 20_000
+"""Nodes of graphs that are looked at in one run, which takes about 10 microseconds each."""
+
+Description = Any
+"""What the recorder writes of a tensor."""
+
+
+class Effects:
+    """Looks at what surrounds the gradients of one run."""
+
+    def __init__(self, provenance: ModuleType) -> None:
+        self.provenance = provenance
+        self.nodes = 0
+        self.hooked = False
+        """Whether the script hooks into what is saved."""
+        self.attributes: dict[type, list[str]] = {}
+        """By class of graph nodes: the attributes that hold what is saved."""
+        self.owned: list[torch.Tensor] = []
+        self.modules: list[tuple[str, torch.nn.Module]] = []
+        """The modules of the networks that hold owned parameters, and what each is called."""
+        self.lasting: set[int] = set()
+        """The memory of all modules' parameters and buffers, which no graph holds."""
+        self.written: dict[str, tuple[str | None, Description]] = {}
+        """By buffer: the hash of its value, and its description, at the last look."""
+
+    def install(self) -> None:
+        """Notice when the script hooks into what is saved. Once in a process, before the script runs."""
+        for owner, name in (
+            (torch._C._autograd, "_push_saved_tensors_default_hooks"),
+            (torch._C._autograd.SavedTensor, "register_hooks"),
+        ):
+            setattr(owner, name, self.noticing(getattr(owner, name)))
+
+    def noticing(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        """``real``, which puts hooks on what is saved."""
+
+        @functools.wraps(real)
+        def hooking(*args: Any) -> Any:
+            self.hooked = True
+            return real(*args)
+
+        return hooking
+
+    # -- saved for backward ----------------------------------------------------------------
+
+    def saved(self, roots: Iterable[torch.Tensor]) -> int | None:
+        """Bytes of memory that the graph behind ``roots`` has saved for backward.
+
+        Memory counts once; that of leaves, and of the parameters and buffers of modules, does not count.
+        What a function of the script keeps other than by ``save_for_backward`` is not seen. ``None`` where
+        nothing is known: the script has hooks on saved tensors, or its graphs are too large.
+        """
+        if self.hooked:
+            return None
+        sizes: dict[int, int] = {}
+        leaves: set[int] = set()
+        seen: set[Any] = set()
+        waiting: list[Any] = [root.grad_fn for root in roots if root.grad_fn is not None]
+        while waiting:
+            node = waiting.pop()
+            if node in seen:
+                continue
+            self.nodes += 1
+            if self.nodes > NODES:
+                return None
+            seen.add(node)
+            kind = type(node)
+            names = self.attributes.get(kind)
+            if names is None:
+                names = self.attributes[kind] = saving(kind)
+            for name in names:
+                # It raises for what has been freed or has moved: autograd would too.
+                with contextlib.suppress(RuntimeError):
+                    found = getattr(node, name)
+                    for tensor in found if isinstance(found, (list, tuple)) else (found,):
+                        if isinstance(tensor, torch.Tensor):
+                            sizes.update(self.memory(tensor))
+            if hasattr(kind, "variable"):
+                leaves.update(identity for identity, _ in self.memory(node.variable))
+            waiting.extend([following for following, _ in node.next_functions if following is not None])
+        return sum(size for identity, size in sizes.items() if identity not in leaves | self.lasting)
+
+    def memory(self, tensor: torch.Tensor) -> list[tuple[int, int]]:
+        """The storages of a tensor: what tells each from all others that live, and its bytes."""
+        parts: tuple[torch.Tensor, ...] = (tensor,)
+        if tensor.layout is torch.sparse_coo:
+            parts = tensor._indices(), tensor._values()
+        found = []
+        for part in parts:
+            # Not every class of tensors has memory of its own.
+            with contextlib.suppress(RuntimeError, NotImplementedError):
+                if self.provenance.strided(part):
+                    storage = self.provenance._STORAGE(part)
+                    found.append((storage._cdata, storage.nbytes()))
+        return found
+
+    # -- random draws ----------------------------------------------------------------------
+
+    def draws(self) -> list[str | None]:
+        """A digest of the state of torch's generator, Python's and numpy's: equal after equal draws."""
+        state = torch.default_generator.get_state()
+        _, words, gauss = random.getstate()
+        found: list[str | None] = [
+            short(ctypes.string_at(self.provenance._DATA_PTR(state), state.numel())),
+            short(array.array("Q", words).tobytes(), repr(gauss).encode()),
+            None,
+        ]
+        if "numpy" in sys.modules:
+            whole = sys.modules["numpy"].random.get_state(legacy=False)
+            inner = whole["state"]
+            keys = inner["key"].tobytes() if "key" in inner else b""
+            rest = [(name, value) for name, value in inner.items() if name != "key"]
+            found[2] = short(keys, repr((rest, whole.get("has_gauss"), whole.get("gauss"))).encode())
+        return found
+
+    # -- buffers ---------------------------------------------------------------------------
+
+    def look(self, owned: Iterable[torch.Tensor], names: Callable[[], dict[int, str]]) -> None:
+        """Find the modules that hold these parameters, unless that has been done for the same ones.
+
+        ``names`` says what the script calls its modules, by identity.
+        """
+        parameters = list(owned)
+        if len(parameters) == len(self.owned) and all(a is b for a, b in zip(parameters, self.owned)):
+            return
+        self.owned = parameters
+        wanted = {id(parameter): place for place, parameter in enumerate(parameters)}
+        # Of some objects `isinstance` would ask the class that they pretend to have.
+        modules = [one for one in gc.get_objects() if issubclass(type(one), torch.nn.Module)]
+        inner = {id(child) for module in modules for child in held_by(module, "_modules").values()}
+        self.lasting = set()
+        found = []
+        for network in modules:
+            if id(network) in inner:
+                continue
+            places = []
+            for _, module in within(network):
+                tensors = held_by(module, "_parameters")
+                places += [wanted[id(one)] for one in tensors.values() if id(one) in wanted]
+                for tensor in (*tensors.values(), *held_by(module, "_buffers").values()):
+                    self.lasting.update(identity for identity, _ in self.memory(tensor))
+            if places:
+                found.append((min(places), network))
+        called = names()
+        self.modules = []
+        turns: dict[str, int] = {}
+        for _, network in sorted(found, key=lambda pair: pair[0]):
+            labels: dict[str, str] = {}
+            for path, module in within(network):
+                above, _, last = path.rpartition(".")
+                inherited = labels[above] + "." + last if path else type(module).__name__
+                name = called.get(id(module)) or inherited
+                turn = turns[name] = turns.get(name, 0) + 1
+                labels[path] = name if turn == 1 else name + " #" + str(turn)
+                self.modules.append((labels[path], module))
+
+    def buffers(
+        self,
+        describe: Callable[[torch.Tensor], Description],
+        provenance: Callable[[torch.Tensor], str | None],
+    ) -> dict[str, Description]:
+        """The buffers that differ from what they were at the last call; at the first all of them.
+
+        ``describe`` says what is written of one, ``provenance`` gives a hash of its present value, if it can:
+        what has the hash that it had is not looked at again.
+        """
+        changed = {}
+        for module_name, module in self.modules:
+            for name, tensor in held_by(module, "_buffers").items():
+                name = module_name + "." + name
+                how = provenance(tensor)
+                known = self.written.get(name)
+                if known is not None and how is not None and known[0] == how:
+                    continue
+                description = describe(tensor)
+                self.written[name] = how, description
+                if known is None or known[1] != description:
+                    changed[name] = description
+        return changed
+
+
+def held_by(module: torch.nn.Module, what: str) -> dict[str, Any]:
+    """What a module itself holds: ``_modules``, ``_parameters`` or ``_buffers`` that are there.
+
+    Scripts override the methods that would tell.
+    """
+    held = module.__dict__.get(what) or {}
+    lazy = torch.nn.parameter.is_lazy
+    return {name: one for name, one in held.items() if one is not None and not lazy(one)}
+
+
+def within(network: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
+    """A module and all in it, each once, with their paths; what holds comes before what is held."""
+    found: dict[int, tuple[str, torch.nn.Module]] = {}
+    waiting = [("", network)]
+    while waiting:
+        path, module = waiting.pop()
+        if id(module) not in found:
+            found[id(module)] = path, module
+            inner = held_by(module, "_modules").items()
+            waiting += [(path + "." + name if path else name, one) for name, one in reversed(list(inner))]
+    return list(found.values())
+
+
+def saving(kind: type) -> list[str]:
+    """The attributes of a graph node's class that hold saved tensors.
+
+    Beside each `_saved_x` that is a tensor, and no number, there is a `_raw_saved_x`. For functions that a
+    script defines, both go by other names.
+    """
+    if hasattr(kind, "saved_tensors"):
+        return ["saved_tensors"]
+    return [name[len("_raw") :] for name in dir(kind) if name.startswith("_raw_saved_")]
+
+
+def short(*parts: bytes) -> str:
+    """A short digest."""
+    return hashlib.blake2b(b"".join(parts), digest_size=8).hexdigest()

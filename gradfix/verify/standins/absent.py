@@ -1,0 +1,447 @@
+"""Data files that do not exist: readers of them get made-up content, downloads leave it to the readers.
+
+What the name of a file says of its format is enough for some (``files.make_file``). The content of the
+others, tables and pickles and arrays, is a :class:`~.content.Content`.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import gzip
+import io
+import json
+import os
+import pickle
+import re
+import shutil
+import sys
+import tarfile
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from . import content, context, files, media
+from .content import Content
+
+SETTINGS = re.compile(r"conf|cfg|setting|param|option|\bargs?\b|hparam|opt\b|\.ya?ml$|\.toml$|\.ini$", re.I)
+"""Files of settings are not made up: they say what a script does."""
+WEIGHTS = re.compile(
+    r"model|weight|ckpt|checkpoint|state|gen|disc|net|best|last|pretrain|vgg|param|actor|critic|\.ckpt$|optim|"
+    r"epoch|enc|dec|\bae\b|vae|gan|policy",
+    re.I,
+)
+TABLES = (".csv", ".tsv", ".tab")
+STRUCTURED = (
+    ".json",
+    ".jsonl",
+    ".pkl",
+    ".pickle",
+    ".p",
+    ".npy",
+    ".npz",
+    ".pt",
+    ".pth",
+    ".mat",
+    ".h5",
+    ".hdf5",
+)
+MARK = b"gradfix: made-up content\n"
+"""What a download that did not happen leaves in the file that it is written to."""
+
+
+def install(run: context.Run) -> None:
+    """Let the readers of Python and numpy take absent files, and downloads do nothing."""
+    readers(run)
+    archives(run)
+    downloads(run)
+    if "numpy" in sys.modules:
+        arrays(run, sys.modules["numpy"])
+
+
+class AbsentFile(io.StringIO):
+    """A file whose content nobody knows, opened for reading."""
+
+    def __init__(self, run: context.Run, path: str, binary: bool) -> None:
+        super().__init__()
+        self.run = run
+        self.name = path
+        self.binary = binary
+        self.told = 0
+
+    def content(self) -> Content:
+        """All of it."""
+        return content.absent(self.run, self.name)
+
+    def line(self) -> str:
+        """A text that stands for a part of it."""
+        self.told += 1
+        text = AbsentText("")
+        text.part = self.content()[self.told - 1]
+        return text
+
+    def read(self, size: Any = -1) -> Any:
+        if self.binary:
+            data = AbsentBytes(MARK)
+            data.part = self.content()
+            return data
+        text = AbsentText("")
+        text.part = self.content()
+        return text
+
+    def readlines(self, hint: Any = -1) -> Any:
+        return list(self)
+
+    def readline(self, size: Any = -1) -> Any:
+        return self.line()
+
+    def __iter__(self) -> Iterator[str]:  # type: ignore[override]
+        self.told = 0
+        for _ in range(content.SAMPLES):
+            yield self.line()
+
+
+def text_file(run: context.Run, path: str) -> io.StringIO:
+    """An absent file of text: words, or what the plan says that its lines hold."""
+    name = os.path.basename(path)
+    run.used("file " + files.shown(run, path), "text of " + content.book.style(name))
+    return io.StringIO(text_of(run, name))
+
+
+def text_of(run: context.Run, name: str) -> str:
+    """The lines of a text that is made up."""
+    style = content.book.style(name)
+    if style == "common words":
+        return media.text(run, name)
+    kind = re.sub(r"\d+", "*", name)
+    columns = content.book.sizes(kind, 2)[1]
+    separator = content.book.planned(kind, "separator") or " "
+    values = torch.randint(0, content.CLASSES, (200, columns), generator=run.generator("lines", name))
+    rows = []
+    for number, row in enumerate(values.tolist()):
+        first = format(number, "03d") + ".png" if style == "names and numbers" else str(number)
+        rows.append(separator.join([first, *(str(one) for one in row[1:])]))
+    return "\n".join(rows) + "\n"
+
+
+class TableFile(io.StringIO):
+    """A table that is not there: as text, numbers of rows and small whole numbers under names."""
+
+    def __init__(self, run: context.Run, path: str) -> None:
+        self.run = run
+        self.name = path
+        found = self.content()
+        rows, columns = (*content.book.sizes(found._place, 2),)[:2]
+        separator = "," if path.lower().endswith(".csv") else "\t"
+        values = torch.randint(
+            0, content.CLASSES, (rows, columns), generator=run.generator("table", found._place)
+        )
+        lines = [separator.join("column_" + str(i) for i in range(columns))]
+        for number, row in enumerate(values.tolist()):
+            lines.append(separator.join(str(one) for one in [number, *row[1:]]))
+        super().__init__("\n".join(lines) + "\n")
+
+    def content(self) -> Content:
+        """All of it, for a reader that knows tables."""
+        return content.absent(self.run, self.name)
+
+
+class AbsentText(str):
+    """A text that nobody knows, to be parsed by ``json.loads`` or its like."""
+
+    part: Content
+
+    def strip(self, *args: Any) -> Any:
+        return self
+
+    rstrip = strip
+
+
+class AbsentBytes(bytes):
+    """Bytes that nobody knows."""
+
+    part: Content
+
+
+def opened(run: context.Run, path: str, mode: str) -> Any:
+    """An absent file of data for reading; ``None`` if it may not be made up, or the script can do without."""
+    name = os.path.basename(path)
+    if SETTINGS.search(name) or name.endswith((".py", ".so", ".cpp", ".cu", ".log", ".lock")) or not name:
+        return None
+    if prepared(run) or os.path.abspath(path).startswith(("/proc/", "/sys/", "/dev/", "/etc/")):
+        return None
+    kind = os.path.splitext(name.lower())[1]
+    if "b" not in mode and kind not in STRUCTURED:
+        if kind in TABLES:
+            return TableFile(run, path)
+        return text_file(run, path)
+    return AbsentFile(run, path, "b" in mode)
+
+
+def prepared(run: context.Run) -> bool:
+    """Whether the user's code that asks for a file has another way ready if that is not there."""
+    frame = run.caller()
+    if frame is None:
+        return True
+    for node in ast.walk(run.tree(frame.f_code.co_filename)):
+        if isinstance(node, ast.Try) and any(
+            child.lineno <= frame.f_lineno <= (child.end_lineno or 0) for child in node.body
+        ):
+            for handler in node.handlers:
+                names = ast.unparse(handler.type) if handler.type else "Exception"
+                gives_up = any(isinstance(inner, ast.Raise) for inner in ast.walk(handler))
+                if re.search(r"OSError|IOError|FileNotFound|Exception", names) and not gives_up:
+                    return True
+    return False
+
+
+def is_absent(path: Any) -> bool:
+    """Whether a path leads to nothing, or to what a download left that did not happen."""
+    if isinstance(path, AbsentFile):
+        return True
+    if not isinstance(path, (str, os.PathLike)):
+        return False
+    if not os.path.exists(path):
+        return True
+    overlay = files.overlay_of_run
+    return overlay is not None and marked(overlay.reading(os.fspath(path)))
+
+
+def marked(place: str) -> bool:
+    """Whether a file holds nothing but what a download has left that did not happen."""
+    try:
+        if not os.path.isfile(place) or os.path.getsize(place) > len(MARK):
+            return False
+        with io.FileIO(place) as file:
+            return file.read() == MARK
+    except OSError:
+        return False
+
+
+def named(source: Any) -> str:
+    """The name of a file, or of what was opened."""
+    return str(source.name if hasattr(source, "name") else os.fspath(source))
+
+
+def reader(run: context.Run, owner: Any, name: str, tensors: bool = False) -> None:
+    """Let ``owner.name(path or file)`` give made-up content for an absent file."""
+    if not hasattr(owner, name):
+        return
+    real = getattr(owner, name)
+
+    def read(source: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(source, (AbsentText, AbsentBytes)):
+            return source.part
+        if not name.endswith("s") and is_absent(source) and run.caller() is not None and not prepared(run):
+            path = named(source)
+            if not SETTINGS.search(os.path.basename(path)):
+                return content.absent(run, path, tensors=tensors)
+        return real(source, *args, **kwargs)
+
+    context.replace(owner, name, read)
+
+
+def readers(run: context.Run) -> None:
+    """``pickle``, ``json``, ``csv``."""
+    for name in ("load", "loads"):
+        reader(run, pickle, name)
+        reader(run, json, name)
+    real_unpickler = pickle.Unpickler
+
+    class Unpickler(real_unpickler):  # type: ignore[valid-type, misc]
+        def __init__(self, file: Any, *args: Any, **kwargs: Any) -> None:
+            self.absent = isinstance(file, AbsentFile)
+            self.source = file
+            if not self.absent:
+                super().__init__(file, *args, **kwargs)
+
+        def load(self) -> Any:
+            return self.source.content() if self.absent else super().load()
+
+    pickle.Unpickler = Unpickler  # type: ignore[misc]
+    for name in ("reader", "DictReader"):
+        real = getattr(csv, name)
+
+        def read(file: Any, *args: Any, _real: Any = real, **kwargs: Any) -> Any:
+            if isinstance(file, (AbsentFile, TableFile)):
+                return iter(file.content())
+            return _real(file, *args, **kwargs)
+
+        context.replace(csv, name, read)
+
+
+def arrays(run: context.Run, numpy: Any) -> None:
+    """Readers of numpy."""
+    for name in ("load", "loadtxt", "genfromtxt", "fromfile", "memmap"):
+        real = getattr(numpy, name)
+
+        def read(file: Any, *args: Any, _real: Any = real, _name: str = name, **kwargs: Any) -> Any:
+            if not is_absent(file) or run.caller() is None or prepared(run):
+                return _real(file, *args, **kwargs)
+            found = content.absent(run, named(file))
+            if _name in ("load", "memmap"):
+                return found
+            flat = _name == "fromfile" or (
+                kwargs.get("usecols") is not None and not hasattr(kwargs["usecols"], "__len__")
+            )
+            return table(
+                numpy, found, 1 if flat else None, kwargs.get("dtype", args[0] if args else float), kwargs
+            )
+
+        if isinstance(real, type):
+            continue
+        context.replace(numpy, name, read)
+
+
+def table(numpy: Any, found: Content, count: int | None, kind: Any, kwargs: dict[str, Any]) -> Any:
+    """An array of a table; one of texts and one of whole numbers begin with the numbers of the rows."""
+    values = numpy.asarray(found._settled(count))
+    kind = numpy.dtype(kind)
+    if kind.kind in "USOiu":
+        values = (values * content.CLASSES).astype(int)
+        if values.ndim > 1:
+            values[:, 0] = numpy.arange(len(values))
+    values = values.astype(kind)
+    return values.T if kwargs.get("unpack") else values
+
+
+class AbsentArchive:
+    """An archive that is not there: what it would have put into a folder is made up when it is asked for."""
+
+    def __init__(self, run: context.Run, path: str) -> None:
+        run.archives = True
+        run.used("archive " + os.path.basename(path), "what it held is made up where it is read")
+
+    def __enter__(self) -> AbsentArchive:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def namelist(self) -> list[str]:
+        """Nobody knows."""
+        return []
+
+    getmembers = getnames = infolist = namelist
+
+    def extractall(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing is there to extract."""
+
+    extract = close = extractall
+
+
+def archives(run: context.Run) -> None:
+    """``gzip``, ``tarfile``, ``zipfile`` of absent files."""
+    real_gzip: Any = gzip.GzipFile
+    real_open = gzip.open
+
+    def unpacked(path: Any) -> Any:
+        name = named(path)
+        made = files.make_file(run, files.overlay_of_run, name) if files.overlay_of_run else None
+        if made is not None:
+            return made
+        return AbsentFile(run, name[:-3] if name.endswith(".gz") else name, True)
+
+    def open_gzip(filename: Any, *args: Any, **kwargs: Any) -> Any:
+        writing = any(letter in str(args[:1]) + str(kwargs.get("mode", "")) for letter in "wax")
+        if not writing and is_absent(filename) and not prepared(run):
+            found = unpacked(filename)
+            if isinstance(found, AbsentFile):
+                return found
+            filename = found
+        return real_open(filename, *args, **kwargs)
+
+    class GzipFile(real_gzip):  # type: ignore[misc]
+        def __new__(cls, filename: Any = None, mode: Any = None, *args: Any, **kwargs: Any) -> Any:
+            source = kwargs.get("fileobj") if filename is None else filename
+            if not any(letter in str(mode) for letter in "wax") and is_absent(source):
+                found = unpacked(source)
+                return found if isinstance(found, AbsentFile) else real_gzip(found)
+            return super().__new__(cls)
+
+    context.replace(gzip, "open", open_gzip)
+    gzip.GzipFile = GzipFile  # type: ignore[misc]
+    real_tar: Any = tarfile.open
+
+    def open_tar(name: Any = None, mode: str = "r", fileobj: Any = None, **kwargs: Any) -> Any:
+        source = fileobj if name is None else name
+        if mode.startswith("r") and is_absent(source):
+            return AbsentArchive(run, named(source))
+        return real_tar(name, mode, fileobj, **kwargs)
+
+    tarfile.open = open_tar  # type: ignore[assignment]
+    real_zip: Any = zipfile.ZipFile
+
+    class ZipFile(real_zip):  # type: ignore[misc]
+        def __new__(cls, file: Any = None, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+            if mode == "r" and is_absent(file):
+                return AbsentArchive(run, named(file))
+            return super().__new__(cls)
+
+    zipfile.ZipFile = ZipFile  # type: ignore[misc]
+    real_unpack = shutil.unpack_archive
+
+    def unpack(filename: Any, *args: Any, **kwargs: Any) -> None:
+        if not is_absent(filename):
+            real_unpack(filename, *args, **kwargs)
+
+    context.replace(shutil, "unpack_archive", unpack)
+
+
+def downloads(run: context.Run) -> None:
+    """Downloads: the file is there afterwards, and says that its content is not."""
+
+    def retrieve(url: Any, filename: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return downloaded(run, str(url), filename), {}
+
+    def urlopen(url: Any, *args: Any, **kwargs: Any) -> Any:
+        return response(run, str(getattr(url, "full_url", url)))
+
+    urllib.request.urlretrieve = retrieve
+    urllib.request.urlopen = urlopen
+
+    def to_file(url: str, dst: str, *args: Any, **kwargs: Any) -> None:
+        downloaded(run, url, dst)
+
+    torch.hub.download_url_to_file = to_file
+
+
+def downloaded(run: context.Run, url: str, filename: Any = None) -> str:
+    """Leave the file that a download would have made."""
+    run.used("download of " + url.rstrip("/").rpartition("/")[2], "nothing: it is made up where it is read")
+    place = os.fspath(filename) if filename else os.path.join(run.cwd, url.rstrip("/").rpartition("/")[2])
+    if files.overlay_of_run is not None:
+        made = files.make_file(run, files.overlay_of_run, place)
+        if made is not None:
+            return place
+    with open(place, "wb") as file:
+        file.write(MARK)
+    return place
+
+
+def response(run: context.Run, url: str) -> AbsentFile:
+    """What the answer of a server is read from."""
+    run.used("download of " + url.rstrip("/").rpartition("/")[2], "nothing: it is made up where it is read")
+    found = AbsentFile(run, url.rstrip("/").rpartition("/")[2] or "page", True)
+    found.status = found.code = 200  # type: ignore[attr-defined]
+    found.headers = {"content-length": str(len(MARK))}  # type: ignore[attr-defined]
+    return found
+
+
+def looks_like_weights(path: str) -> bool:
+    """Whether a file that ``torch.load`` reads holds the weights of a network, not data."""
+    name = os.path.basename(path)
+    folder = os.path.basename(os.path.dirname(path))
+    if re.search(r"train|test|val|data|sample|set|corpus|vocab|feature|image", name, re.I) and not re.search(
+        r"model|ckpt|checkpoint|net|weight", name, re.I
+    ):
+        return False
+    return bool(WEIGHTS.search(name) or WEIGHTS.search(folder)) or not re.search(
+        r"data|processed|raw", folder, re.I
+    )

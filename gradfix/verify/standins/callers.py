@@ -1,0 +1,211 @@
+"""Who calls a training function that the script only defines: another script of the project.
+
+A file that others import (``trainer.py`` beside ``main.py``) trains nothing by itself. The script of the
+project that imports it, directly or through other modules, is run in its place; where that one imports
+the file, it gets the text under test.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+import types
+from collections.abc import Iterator
+
+from . import context, derive, sizes
+
+FILES = 400
+"""Files of a project that are looked at."""
+TRIES = 3
+"""Scripts that are tried, best first."""
+APART = 5
+"""How many imports there may be between a script and the file."""
+OTHER = re.compile(
+    r"test|eval|infer|demo|sampl|generat|predict|plot|visual|setup|conftest|export|convert", re.I
+)
+"""Scripts that mostly do something else than train."""
+PREPARES = re.compile(r"^sys\.|^warnings|seed|logg|matplotlib|plt\.|set_|append|environ|filter|register")
+USUAL = re.compile(r"main|train|run", re.I)
+
+
+def call_what_nobody_called(run: context.Run, main: types.ModuleType) -> None:
+    """Train with what the script only defines, if it has come to its end without an error.
+
+    The project's own caller knows best; otherwise the function is called with what its arguments tell.
+    """
+    if run.recorder.backwards or run.recorder.errors or not derive.uncalled(run.tree(run.script)):
+        return
+    failure: BaseException | None = None
+    for entry in entries(run)[:TRIES]:
+        run.used("a caller of " + os.path.basename(run.script), os.path.relpath(entry, run.root))
+        try:
+            run_through(run, entry)
+        except (Exception, SystemExit) as error:
+            if run.recorder.backwards:
+                raise
+            failure = failure or error
+        if run.recorder.backwards:
+            return
+    sys.modules["__main__"] = main
+    missing = derive.call(run, main)
+    if failure is not None and not run.recorder.backwards:
+        raise failure
+    if missing is not None:
+        run.stop(missing.said(), missing.line)
+
+
+def run_through(run: context.Run, entry: str) -> None:
+    """Run another script of the project as the main one."""
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__file__=entry, __builtins__=__builtins__)
+    sys.modules["__main__"] = main
+    sys.argv[0] = entry
+    sys.path.insert(0, os.path.dirname(entry))
+    run.entry = entry
+    text = run.text(entry)
+    within_package(run, main, entry, text)
+    exec(sizes.code_of(run, text, entry), main.__dict__)
+
+
+def entries(run: context.Run) -> list[str]:
+    """The scripts of the project that reach the run's script by their imports, best first."""
+    files = project_files(run)
+    imported = {path: imports(run, path) for path in files}
+    found: list[tuple[bool, bool, int, int, str]] = []
+    reached = {run.script}
+    wave = [run.script]
+    for distance in range(1, APART + 1):
+        names = {module_name(path) for path in wave}
+        folders = {module_name(os.path.dirname(path)) for path in wave}
+        wave = [
+            path
+            for path in files
+            if path not in reached
+            and (imported[path] & names or ("*" in imported[path] and module_name(path) in folders))
+        ]
+        reached.update(wave)
+        for path in wave:
+            name = os.path.basename(path)
+            if is_script(run.tree(path)) and name not in ("__init__.py", "setup.py"):
+                other = bool(OTHER.search(os.path.relpath(path, run.root)))
+                found.append((other, not USUAL.search(name), distance, len(path), path))
+    return [one[-1] for one in sorted(found)]
+
+
+def project_files(run: context.Run) -> list[str]:
+    """The project's Python files, those of the script's own folder first."""
+    found = []
+    for folder, inner, names in os.walk(run.root):
+        inner[:] = sorted(
+            one for one in inner if one[0] != "." and one not in ("site-packages", "node_modules")
+        )
+        found += [os.path.join(folder, name) for name in sorted(names) if name.endswith(".py")]
+        if len(found) > 10 * FILES:
+            break
+    near = os.path.dirname(run.script)
+    found.sort(key=lambda path: (-len(os.path.commonpath([near, path])), path))
+    return [path for path in found if path != run.script][:FILES]
+
+
+def module_name(path: str) -> str:
+    """The last part of the name by which a file is imported; a package's is its folder's."""
+    folder, name = os.path.split(path)
+    return os.path.basename(folder) if name == "__init__.py" else name[:-3] if name.endswith(".py") else name
+
+
+def imports(run: context.Run, path: str) -> frozenset[str]:
+    """The last parts of all names that a file imports; ``*`` if it imports by names that it makes."""
+    found: set[str] = set()
+    for node in ast.walk(run.tree(path)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.rpartition(".")[2] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.update(alias.name for alias in node.names)
+            folder = path
+            for _ in range(node.level):
+                folder = os.path.dirname(folder)
+            found.add((node.module or (os.path.basename(folder) if node.level else "")).rpartition(".")[2])
+        elif isinstance(node, ast.Attribute) and node.attr == "import_module":
+            found.add("*")
+    return frozenset(found - {""})
+
+
+def is_script(tree: ast.Module) -> bool:
+    """Whether a file does something when it is run: it asks for its name, loops or calls at its top."""
+    return any(
+        (isinstance(node, ast.If) and "__name__" in ast.dump(node.test))
+        or isinstance(node, (ast.For, ast.While))
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not prepares(node.value))
+        for node in tree.body
+    )
+
+
+def prepares(call: ast.Call) -> bool:
+    """Whether a call at the top of a module only prepares what follows."""
+    return bool(PREPARES.search(ast.unparse(call.func)))
+
+
+def within_package(run: context.Run, main: types.ModuleType, path: str, text: str) -> None:
+    """Let a script of a package import relative to itself, as ``python -m`` would."""
+    above_namesakes(run, os.path.dirname(path), text)
+    level = max(
+        (node.level for node in ast.walk(context.parse(text)) if isinstance(node, ast.ImportFrom)), default=0
+    )
+    if not level:
+        return
+    folders = list(packages(os.path.dirname(path), level))
+    name = ""
+    for folder in reversed(folders):
+        parent, name = name, (name + "." if name else "") + re.sub(r"\W", "_", os.path.basename(folder))
+        known = sys.modules.get(name)
+        if known is not None and folder in getattr(known, "__path__", ()):
+            continue
+        if known is not None:
+            name += "_"  # A library has that name.
+        module = types.ModuleType(name)
+        module.__path__ = [folder]
+        module.__package__ = name
+        module.__file__ = start = os.path.join(folder, "__init__.py")
+        sys.modules[name] = module
+        if parent:
+            setattr(sys.modules[parent], name.rpartition(".")[2], module)
+        if os.path.isfile(start):
+            exec(sizes.code_of(run, run.text(start), start), module.__dict__)
+    main.__package__ = name
+    run.used("python -m", "the script is run as a part of the package " + name)
+
+
+def above_namesakes(run: context.Run, folder: str, text: str) -> None:
+    """Let ``import name.part`` find the project's package, though a ``name.py`` stands by the script."""
+    for whole in imports_whole(text):
+        first, _, rest = whole.partition(".")
+        if rest and os.path.isfile(os.path.join(folder, first + ".py")):
+            part = os.path.join(first, rest.split(".")[0])
+            for above in run.folders()[1:]:
+                place = os.path.join(above, part)
+                if above != folder and (os.path.isdir(place) or os.path.isfile(place + ".py")):
+                    sys.path.insert(0, above)
+                    break
+
+
+def imports_whole(text: str) -> set[str]:
+    """The whole names of the modules that a text imports, other than relative to itself."""
+    found: set[str] = set()
+    for node in ast.walk(context.parse(text)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.add(node.module or "")
+    return found
+
+
+def packages(folder: str, level: int) -> Iterator[str]:
+    """A script's folder and those above it that are packages, as many as its imports go up at least."""
+    while level > 0 or os.path.isfile(os.path.join(folder, "__init__.py")):
+        yield folder
+        level -= 1
+        if os.path.dirname(folder) == folder:
+            return
+        folder = os.path.dirname(folder)

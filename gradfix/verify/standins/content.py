@@ -1,0 +1,888 @@
+"""Content of data files that do not exist: made up as it is used, in the shapes that the use asks for.
+
+A :class:`Content` stands for what ``pickle.load``, ``np.load`` and the like would have returned. Nobody
+knows its structure, but the script does: it asks for keys, unpacks, iterates, reshapes. Each such use
+settles a part of it, and where values are needed an array is made from the run's seed and the place in
+the file. A size that no use has settled is a prime number that occurs nowhere else, so that the
+message of a mismatch (``mat1 and mat2 shapes cannot be multiplied (4x37 and 784x128)``) says which size
+should have been what. From that :func:`advise` derives a *plan*, with which the run may be repeated (see
+``runner.planned``). Before and after a rewrite are run with the same plan.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import os
+import re
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from . import context, media
+
+SAMPLES = 64
+"""Samples in what is made up, and words in a vocabulary."""
+PRIMES = (37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127)
+CLASSES = 2
+SIDE = 32
+"""Height and width of pictures."""
+
+LABEL = re.compile(r"label|target|\by\b|y_|_y\b|class|\bgt\b|answer", re.I)
+INDEX = re.compile(
+    r"idx|index|indices|token|\bids?\b|_ids?\b|word|vocab|seq|length|count|src|tgt|edge|user|item|caption|bound",
+    re.I,
+)
+SQUARE = re.compile(r"adj|laplacian|\bcov", re.I)
+MAPPING = frozenset(("keys", "items", "values", "get", "pop", "update", "setdefault"))
+TEXT = frozenset(
+    "split strip rstrip lstrip lower upper encode decode replace startswith endswith join splitlines title "
+    "rsplit partition rpartition isdigit isalpha format find".split()
+)
+LIST = frozenset(("append", "extend", "insert", "index", "remove", "reverse"))
+
+
+class Book:
+    """What was made up in a run, and the plan by which it was."""
+
+    def __init__(self, plan: str) -> None:
+        self.plan: dict[str, dict[str, Any]] = json.loads(plan) if plan else {}
+        self.dims: dict[str, list[int]] = {}
+        """The sizes of what was made, by place; the latest last."""
+        self.kinds: dict[str, str] = {}
+        self.styles: dict[str, str] = {}
+        self.touched = ""
+        """The place that was looked at last."""
+        self.collated: list[str] = []
+        """The places whose elements were put together into batches."""
+        taken = {one for fields in self.plan.values() for one in fields.get("dims", ())}
+        self.primes = iter([one for one in PRIMES if one not in taken] * 20)
+
+    def planned(self, place: str, what: str) -> Any:
+        """What the plan says of a place."""
+        return self.plan.get(place, {}).get(what)
+
+    def sizes(self, place: str, count: int | None = None) -> list[int]:
+        """The sizes of the array at a place, with ``count`` dimensions if that is known."""
+        known = self.planned(place, "dims") or self.dims.get(place)
+        if known is None:
+            known = [] if one_sample(place) else [SAMPLES]
+            if SQUARE.search(last(place)):
+                known = [next(self.primes)]
+                known *= 2
+            elif not LABEL.search(last(place)) and (count is None or count > len(known)):
+                known.append(next(self.primes))
+        known = list(known)
+        if count == 4 and len(known) == 2:
+            known += [SIDE, SIDE]
+        while count is not None and len(known) < count:
+            known.append(next(self.primes))
+        self.dims.pop(place, None)
+        self.dims[place] = known
+        return list(known)
+
+    def style(self, name: str) -> str:
+        """What the lines of an absent file of text hold; files that are numbered are alike."""
+        name = re.sub(r"\d+", "*", name)
+        self.styles.pop(name, None)
+        self.styles[name] = str(self.planned(name, "style") or "common words")
+        return self.styles[name]
+
+    def kind(self, place: str) -> str:
+        """``float`` or ``int``."""
+        found = self.planned(place, "kind")
+        if found is None:
+            name = last(place)
+            found = "int" if LABEL.search(name) or INDEX.search(name) else "float"
+        self.kinds[place] = found
+        return str(found)
+
+
+book = Book("")
+"""Of this process's run."""
+
+
+def one_sample(place: str) -> bool:
+    """Whether a place lies within one of several samples that are alike."""
+    return "[*]" in place
+
+
+def last(place: str) -> str:
+    """The name that says most about a place: the last key, else the file's."""
+    keys = re.findall(r"\['([^']*)'\]|\.(\w+)(?=\[|$)", place)
+    named = [one or other for one, other in keys if one or other]
+    return named[-1] if named else place.split("[")[0]
+
+
+def numpy() -> Any:
+    """numpy, if it is there."""
+    return sys.modules.get("numpy")
+
+
+class Content:
+    """A value that a file would have held; see the module's docstring."""
+
+    def __init__(self, place: str, number: int = 0, *, tensors: bool = False, dims: Any = None) -> None:
+        self._place = place
+        self._number = number
+        """Which of the elements that are alike it is."""
+        self._tensors = tensors
+        self._dims: list[int] | None = dims
+        """The sizes, if something else has settled them; none of a number."""
+        self._children: dict[Any, Any] | None = None
+        self._array: Any = None
+        self._list: list[Any] | None = None
+
+    # -- parts ---------------------------------------------------------------------------
+
+    def _part(self, suffix: str, number: int | None = None, dims: Any = None) -> Content:
+        return part(self._place + suffix, self._number if number is None else number, self._tensors, dims)
+
+    def _child(self, key: Any) -> Any:
+        if self._children is None:
+            self._children = {}
+        if key not in self._children:
+            name = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
+            self._children[key] = self._part("[" + repr(name) + "]")
+        return self._children[key]
+
+    def _length(self) -> int:
+        if self._list is not None:
+            return len(self._list)
+        if self._array is not None:
+            return len(self._array)
+        if self._dims is not None:
+            if not self._dims:
+                raise TypeError("a number has no length")
+            return self._dims[0]
+        return int((book.planned(self._place, "dims") or [SAMPLES])[0])
+
+    def _element(self, number: int) -> Any:
+        if self._list is not None:
+            return self._list[number]
+        if self._array is not None:
+            return self._array[number]
+        if number < 0:
+            number += self._length()
+        if not 0 <= number < self._length():
+            raise IndexError("index out of range")
+        if self._dims is not None and len(self._dims) == 1:
+            return self._settled()[number]
+        rest = None if self._dims is None else self._dims[1:]
+        fields = book.planned(self._place, "fields")
+        if fields:
+            return tuple(
+                self._part("[*][" + str(i) + "]", self._number * 1000 + number) for i in range(fields)
+            )
+        return self._part("[*]", self._number * 1000 + number, rest)
+
+    def _text(self) -> str:
+        words = media.text(context.run(), self._place + str(self._number), 1)
+        return words.strip()
+
+    def _name(self) -> str:
+        name = re.sub(r"\W+", "_", last(self._place)).strip("_")
+        return name + "_" + format(self._number, "03d")
+
+    # -- values --------------------------------------------------------------------------
+
+    def _settled(self, count: int | None = None) -> Any:
+        """The array of its values, an array of numpy's or a tensor."""
+        if self._list is not None:
+            return self._list
+        if self._array is None:
+            self._array = self._made(count)
+        return self._array
+
+    def _made(self, count: int | None) -> Any:
+        place = self._place
+        if self._dims is not None:
+            dims = self._dims
+        elif place.endswith("[*]"):
+            dims = book.sizes(place[:-3], None if count is None else count + 1)[1:]
+        else:
+            dims = book.sizes(place, count)
+        kind = book.kind(place)
+        generator = context.run().generator("content", place, self._number)
+        if kind == "int":
+            values = torch.randint(0, book.planned(place, "high") or CLASSES, dims, generator=generator)
+        else:
+            values = torch.rand(dims, generator=generator)
+        np = numpy()
+        return values if self._tensors or np is None else values.numpy()
+
+    def _tensor(self) -> Any:
+        return torch.as_tensor(self._settled())
+
+    def _scalar(self) -> Any:
+        if self._dims is None and self._array is None:
+            name = last(self._place)
+            if LABEL.search(name) or "[*]" in self._place:
+                return int(torch.randint(0, CLASSES, (), generator=self._generator()))
+            if re.search(r"epoch|step|iter|start|best|loss|acc", name, re.I):
+                return 0
+            return SAMPLES
+        return self._tensor().reshape(-1)[0].item()
+
+    def _generator(self) -> torch.Generator:
+        return context.run().generator("content", self._place, self._number)
+
+    # -- how it is used ------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self._list is not None:
+            return getattr(self._list, name)
+        if self._array is None and self._dims is None:
+            if name in MAPPING:
+                return getattr(self._mapping(), name)
+            if name in TEXT:
+                return getattr(self._text(), name)
+            if name in LIST:
+                self._list = [self._element(i) for i in range(self._length())]
+                return getattr(self._list, name)
+            if name == "item":
+                return lambda: self._part(".item")
+            if name in ("reshape", "view", "transpose", "permute"):
+                return lambda *sizes: self._arranged(name, sizes)
+            if name == "shape":
+                return self._settled(asked_dimensions(sys._getframe(1))).shape
+        array = self._settled_for(name)
+        if array is None:
+            return self._child_attribute(name)
+        return getattr(array, name)
+
+    def _settled_for(self, name: str) -> Any:
+        np = numpy()
+        if self._array is None and self._dims is None:
+            known = hasattr(torch.Tensor, name) or (np is not None and hasattr(np.ndarray, name))
+            if not known:
+                return None
+        array = self._settled()
+        if hasattr(array, name):
+            return array
+        return torch.as_tensor(array) if hasattr(torch.Tensor, name) else None
+
+    def _child_attribute(self, name: str) -> Any:
+        if self._children is None:
+            self._children = {}
+        if "." + name not in self._children:
+            self._children["." + name] = self._part("." + name)
+        return self._children["." + name]
+
+    def _mapping(self) -> Mapping:
+        return Mapping(self)
+
+    def _arranged(self, how: str, sizes: Any) -> Any:
+        sizes = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+        whole = all(isinstance(size, int) for size in sizes)
+        if whole and how in ("transpose", "permute"):
+            count = len(sizes) if len(sizes) > 2 or how == "permute" else None
+            return getattr(self._settled(count), how)(*sizes)
+        if whole and sizes and book.planned(self._place, "dims") is None and self._place not in book.dims:
+            fixed = math.prod(size for size in sizes if size > 0)
+            if sizes[0] == -1 and len(sizes) > 1:
+                book.dims[self._place] = [SAMPLES, fixed]
+            elif -1 not in sizes:
+                book.dims[self._place] = [sizes[0], fixed // max(1, sizes[0])]
+        array = self._settled()
+        return getattr(array if hasattr(array, how) else torch.as_tensor(array), how)(*sizes)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_"):
+            self.__dict__[name] = value
+        else:
+            if self._children is None:
+                self._children = {}
+            self._children["." + name] = value
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._part("()")
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, (str, bytes)) or (self._children is not None and key in self._children):
+            return self._child(key)
+        if self._list is not None:
+            return self._list[key]
+        if isinstance(key, Content):
+            key = key._scalar()
+        if isinstance(key, tuple):
+            if not any(isinstance(one, str) for one in key):
+                wanted = sum(one is not None and one is not Ellipsis for one in key)
+                return self._settled(max(2, wanted) if self._array is None else None)[key]
+            return self._child(key)
+        if self._array is not None:
+            return self._array[key]
+        if isinstance(key, slice):
+            return self._shorter(len(range(*key.indices(self._length()))))
+        if hasattr(key, "__len__") and getattr(key, "ndim", 1) == 1:
+            return self._settled()[as_index(key)]
+        try:
+            number = operator.index(key)
+        except TypeError:
+            return self._child(key)
+        if self._list is None and self._converted(sys._getframe(1)):
+            return self._settled()[number]
+        if "[*]" in self._place and self._dims is None and constant_index(sys._getframe(1)):
+            return self._part("[" + str(number) + "]")
+        return self._element(number)
+
+    def _shorter(self, length: int) -> Any:
+        if self._dims is not None:
+            return self._settled()[:length]
+        found = self._part("")
+        found._list = [self._element(i) for i in range(length)] if length < 4 else None
+        if found._list is None:
+            found.__class__ = Part
+            found.__dict__["_long"] = length
+        return found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(key, int) and self._array is None:
+            if self._list is None:
+                self._list = [self._element(i) for i in range(self._length())]
+            self._list[key] = value
+        elif self._array is not None and not isinstance(key, str):
+            self._array[key] = value
+        else:
+            self._child(key)
+            assert self._children is not None
+            self._children[key] = value
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._list is not None:
+            return iter(self._list)
+        count = context.unpacking(sys._getframe(1))
+        if count is not None and self._array is None:
+            if self._dims is not None:
+                return iter([self._element(i) for i in range(count)])
+            names = unpacked_names(sys._getframe(1), count)
+            return iter([self._part("[" + name + "]") for name in names])
+        if self._array is not None:
+            return iter(self._array)
+        return iter([self._element(i) for i in range(self._length())])
+
+    def __len__(self) -> int:
+        frame = sys._getframe(1)
+        self._asked = (id(frame), frame.f_lasti)
+        return self._length()
+
+    def _converted(self, frame: types.FrameType) -> bool:
+        """Whether the instruction that asked for the length now asks for elements: it converts all."""
+        return self.__dict__.get("_asked") == (id(frame), frame.f_lasti)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, (str, bytes))
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __int__(self) -> int:
+        return int(self._scalar())
+
+    def __float__(self) -> float:
+        return float(self._scalar())
+
+    def __str__(self) -> str:
+        return self._name()
+
+    __repr__ = __fspath__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        return format(self._name(), spec) if not spec or spec[-1] == "s" else format(self._scalar(), spec)
+
+    def __hash__(self) -> int:
+        return hash((self._place, self._number))
+
+    def __eq__(self, other: object) -> Any:
+        if other is None or isinstance(other, (str, bytes, bool)):
+            return False
+        if isinstance(other, Content):
+            return self._place == other._place and self._number == other._number
+        return self._settled() == other
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        array = self._settled()
+        array = numpy().asarray(array)
+        return array if dtype is None else array.astype(dtype)
+
+
+class Tensors(Content):
+    """A content of tensors, which functions of torch take.
+
+    Others have no ``__torch_function__``: constructors such as ``torch.Tensor`` would then not see the
+    sequence that they are; nor ``__index__``, which they would take for a size.
+    """
+
+    @classmethod
+    def __torch_function__(cls, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return function(*known(args), **known(kwargs or {}))
+
+
+class Number(Content):
+    """A content that is known to be one number."""
+
+    def __index__(self) -> int:
+        return int(self._scalar())
+
+
+def part(place: str, number: int = 0, tensors: bool = False, dims: Any = None) -> Content:
+    """The content at a place, of the class that fits what is known of it."""
+    settled = book.planned(place, "dims") if dims is None else dims
+    book.touched = place
+    kind = Number if settled == [] else Tensors if tensors else Content
+    return kind(place, number, tensors=tensors, dims=dims)
+
+
+class Part(Content):
+    """Some of the elements of a content."""
+
+    def _length(self) -> int:
+        if self._list is not None or self._array is not None:
+            return super()._length()
+        return int(self.__dict__["_long"])
+
+    def _made(self, count: int | None) -> Any:
+        array = super()._made(count)
+        long = self._length()
+        return array[torch.arange(long).remainder(len(array)).numpy()] if len(array) < long else array[:long]
+
+
+class Mapping(dict):  # type: ignore[type-arg]
+    """What ``items()`` and the like of a content give: words, and a part for each."""
+
+    def __init__(self, content: Content) -> None:
+        known = list((content._children or {}).items())
+        if not known:
+            words = [media.WORDS[i] if i < len(media.WORDS) else "word_" + str(i) for i in range(SAMPLES)]
+            known = [(word, content._part("[**]", i)) for i, word in enumerate(words)]
+        super().__init__(known)
+        self._content = content
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return self._content[key] if isinstance(key, (str, bytes)) else super().get(key, default)
+
+    def __missing__(self, key: Any) -> Any:
+        return self._content._child(key)
+
+
+def _operation(name: str, reverse: bool) -> Any:
+    real = getattr(operator, name)
+
+    def operate(self: Content, *others: Any) -> Any:
+        if isinstance(others[0] if others else None, str):
+            return real(others[0], str(self)) if reverse else real(str(self), others[0])
+        values = [
+            one._settled() if isinstance(one, Content) else one
+            for one in ((*others, self) if reverse else (self, *others))
+        ]
+        if any(isinstance(one, torch.Tensor) for one in values):
+            values = [torch.as_tensor(one) for one in values]
+        return real(*values)
+
+    return operate
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"):
+    for _reverse in (False, True):
+        setattr(
+            Content,
+            "__" + ("r" if _reverse else "") + _name.rstrip("_") + "__",
+            _operation(_name, _reverse),
+        )
+for _name in ("neg", "abs", "lt", "le", "gt", "ge"):
+    setattr(Content, "__" + _name + "__", _operation(_name, False))
+
+
+def as_index(key: Any) -> Any:
+    """A list or tensor of numbers as an index of an array."""
+    return key.tolist() if isinstance(key, torch.Tensor) else key
+
+
+def known(value: Any) -> Any:
+    """``value`` with tensors in the place of contents."""
+    if isinstance(value, Content):
+        return value._tensor()
+    if isinstance(value, (list, tuple)) and any(isinstance(one, Content) for one in value):
+        return type(value)(known(one) for one in value)
+    if isinstance(value, tuple):
+        return tuple(known(one) for one in value) if type(value) is tuple else value
+    if isinstance(value, dict):
+        return {key: known(one) for key, one in value.items()}
+    return value
+
+
+def asked_dimensions(frame: types.FrameType) -> int | None:
+    """How many dimensions an array has whose ``shape`` a frame is asking for, as far as it shows."""
+    after = context.following(frame)
+    if after is None:
+        return None
+    if after.opname == "UNPACK_SEQUENCE":
+        return int(after.argval)
+    if after.opname == "LOAD_CONST" and isinstance(after.argval, int) and after.argval >= 2:
+        return int(after.argval) + 1
+    return None
+
+
+def unpacked_names(frame: types.FrameType, count: int) -> list[str]:
+    """What a frame calls the ``count`` values into which it unpacks one: names as keys, else numbers."""
+    found: list[str] = []
+    for index in range(3 * count):
+        after = context.following(frame, index + 1)
+        if after is None or len(found) == count:
+            break
+        if after.opname.startswith("STORE_") and isinstance(after.argval, str):
+            found.append(repr(after.argval))
+        elif after.opname.startswith("STORE_") and isinstance(after.argval, tuple):
+            found.extend(repr(one) for one in after.argval)
+        elif not after.opname.startswith("LOAD_"):
+            break
+    return found if len(set(found)) == count else [str(one) for one in range(count)]
+
+
+def constant_index(frame: types.FrameType) -> bool:
+    """Whether a frame is indexing with a number that stands in its text."""
+    before = context.following(frame, -1)
+    return before is not None and before.opname in ("LOAD_CONST", "LOAD_SMALL_INT")
+
+
+def absent(run: context.Run, path: Any, *, tensors: bool = False) -> Content:
+    """The content of the data file at ``path``, which is not there."""
+    name = os.path.basename(os.fspath(path))
+    run.used("content of " + name, "values made up as they are used")
+    convert_contents()
+    return part(name, tensors=tensors)
+
+
+_converting = False
+
+
+def convert_contents() -> None:
+    """Let torch take contents where it takes arrays; from the first that there is."""
+    global _converting
+    if _converting:
+        return
+    _converting = True
+    for name in ("tensor", "as_tensor", "from_numpy"):
+        real = getattr(torch, name)
+
+        def convert(data: Any, *args: Any, _real: Any = real, _name: str = name, **kwargs: Any) -> Any:
+            if isinstance(data, Content):
+                if _name == "from_numpy":
+                    return torch.as_tensor(data._settled())
+                data = data._settled()
+                if _name == "tensor" and isinstance(data, torch.Tensor):
+                    data = data.tolist()
+            elif _name != "from_numpy" and isinstance(data, (list, tuple)):
+                data = plain(data)
+            return _real(data, *args, **kwargs)
+
+        context.replace(torch, name, convert)
+    constructors()
+    try:
+        from torch.utils.data._utils import collate
+    except ImportError:
+        return
+
+    def together(batch: Any, *, collate_fn_map: Any = None) -> Any:
+        if batch[0]._place.endswith("[*]"):
+            book.collated.append(batch[0]._place[:-3])
+        return torch.stack([one._tensor() for one in batch])
+
+    for kind in (Content, Tensors, Number, Part):
+        collate.default_collate_fn_map[kind] = together
+
+
+class Constructor(type):
+    """Stands for a type of tensors (``torch.FloatTensor``) and takes contents as well."""
+
+    real: Any
+    dtype: torch.dtype
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], Content):
+            return torch.as_tensor(args[0]._settled()).to(cls.dtype)
+        if len(args) == 1 and isinstance(args[0], (list, tuple)):
+            args = (plain(args[0]),)
+        return cls.real(*args, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.real)
+
+
+def constructors() -> None:
+    """Let the types of tensors take contents."""
+    for name in ("Float", "Double", "Long", "Int", "Byte", "Bool", "Short", "Half"):
+        real = getattr(torch, name + "Tensor")
+        made = Constructor(name + "Tensor", (), {"real": real, "dtype": real.dtype})
+        for owner in (torch, torch.cuda):
+            setattr(owner, name + "Tensor", made)
+    real_type = torch.Tensor.type
+
+    def kind(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return real_type(self, *(getattr(one, "real", one) for one in args), **kwargs)
+
+    context.replace(torch.Tensor, "type", kind)
+
+
+def plain(values: Any) -> Any:
+    """Nested lists with numbers and lists in the place of contents."""
+    if isinstance(values, Content):
+        settled = values._settled() if values._dims or values._array is not None else None
+        return values._scalar() if settled is None else settled.tolist()
+    if isinstance(values, (list, tuple)) and any(isinstance(one, (Content, list, tuple)) for one in values):
+        return type(values)(plain(one) for one in values)
+    return values
+
+
+# -- plans -----------------------------------------------------------------------------------
+
+NUMBER = r"(\d+)"
+WRONG_RIGHT = (
+    r"cannot be multiplied \(\d+x(?P<wrong>\d+) and (?P<right>\d+)x\d+\)",
+    r"to have (?P<right>\d+) channels, but got (?P<wrong>\d+) channels",
+    r"Expected (?P<right>\d+), got (?P<wrong>\d+)",
+    r"expected input with shape \[\*, (?P<right>\d+)\], but got input of size\s*\[(?:\d+, )*(?P<wrong>\d+)\]",
+    r"running_mean should contain (?P<wrong>\d+) elements not (?P<right>\d+)",
+    r"size of tensor a \((?P<wrong>\d+)\) must match the size of tensor b \((?P<right>\d+)\)",
+    r"size of tensor a \((?P<right>\d+)\) must match the size of tensor b \((?P<wrong>\d+)\)",
+    r"Expected size (?P<right>\d+) but got size (?P<wrong>\d+)",
+    r"Expected size (?P<wrong>\d+) but got size (?P<right>\d+)",
+    r"expanded size of the tensor \((?P<right>\d+)\) must match the existing size \((?P<wrong>\d+)\)",
+    r"expanded size of the tensor \((?P<wrong>\d+)\) must match the existing size \((?P<right>\d+)\)",
+    r"not aligned: (?P<wrong>\d+) \(dim \d+\) != (?P<right>\d+)",
+    r"not aligned: (?P<right>\d+) \(dim \d+\) != (?P<wrong>\d+)",
+    r"from shape \((?:\d+,\s*)*(?P<wrong>\d+),?\) into shape \((?:\d+,\s*)*(?P<right>\d+),?\)",
+    r"shapes \((?:\d+,\s*)*(?P<wrong>\d+),?\) \((?:\d+,\s*)*(?P<right>\d+),?\)",
+    r"shapes \((?:\d+,\s*)*(?P<right>\d+),?\) \((?:\d+,\s*)*(?P<wrong>\d+),?\)",
+    r"expected tensor \[(?P<right>\d+)\] and src \[(?P<wrong>\d+)\]",
+    r"input batch_size \((?P<right>\d+)\) to match target batch_size \((?P<wrong>\d+)\)",
+    r"[Tt]arget size \(torch\.Size\(\[(?:\d+, )*(?P<wrong>\d+)\]\)\).*"
+    r"input size \(torch\.Size\(\[(?:\d+, )*(?P<right>\d+)\]\)\)",
+)
+"""Messages that name a size that was met, and the one that was wanted."""
+
+
+def advise(error: BaseException) -> str | None:
+    """A plan by which the run might get further than this error, ``None`` if nothing suggests one."""
+    if not book.touched and not book.styles:
+        return None
+    message = str(error)
+    if "object cannot be interpreted as an integer" in message and book.touched:
+        return planned_with(book.touched, "dims", [])
+    change = (
+        sizes(message) or columns(message) or dimensions(message) or arrangement(message) or kinds(message)
+    )
+    if change is None:
+        return None
+    return planned_with(*change)
+
+
+def planned_with(place: str, what: str, value: Any) -> str | None:
+    """The plan of this run with one change, ``None`` if that changes nothing."""
+    plan = {name: dict(fields) for name, fields in book.plan.items()}
+    for name, dims in book.dims.items():
+        plan.setdefault(name, {})["dims"] = dims
+    plan.setdefault(place, {})[what] = value
+    text = json.dumps(plan, sort_keys=True)
+    return None if text == json.dumps(book.plan, sort_keys=True) else text
+
+
+def sizes(message: str) -> tuple[str, str, Any] | None:
+    """A size that has to be another: one that nothing has settled before one that an earlier plan has."""
+    lead = re.search(r"expected input\[1, (\d+), .*but got (\d+) channels", message)
+    if lead and lead[1] == lead[2] and located(int(lead[1])) is None:
+        return one_more()
+    pairs = [found for pattern in WRONG_RIGHT if (found := re.search(pattern, message, re.S))]
+    for free in (True, False):
+        for found in pairs:
+            change = resized(int(found["wrong"]), int(found["right"]), free)
+            if change is not None:
+                return change
+    found = re.search(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ with size (\d+)", message)
+    if found:
+        return resized(int(found[2]), max(int(found[1]) + 1, 2 * int(found[2])))
+    return None
+
+
+def leading(place: str) -> list[int]:
+    """The sizes before those of one sample."""
+    return [] if one_sample(place) else book.dims[place][:1]
+
+
+def located(size: int) -> tuple[str, int] | None:
+    """The place and the dimension of a size that is made up, looked for from the latest."""
+    for place, dims in reversed(list(book.dims.items())):
+        for index, one in enumerate(dims):
+            if one == size and one != SAMPLES:
+                return place, index
+    return None
+
+
+def resized(wrong: int, right: int, free: bool = False) -> tuple[str, str, Any] | None:
+    """The change that makes ``right`` of ``wrong``, made up or a multiple of that; a new one if ``free``."""
+    if right < 1:
+        return None
+    for place, dims in reversed(list(book.dims.items())):
+        for index in range(len(dims) - 1, -1, -1):
+            one = dims[index]
+            if one in PRIMES and wrong % one == 0 and wrong:
+                others = wrong // one
+                if right % others == 0:
+                    return place, "dims", [*dims[:index], right // others, *dims[index + 1 :]]
+                inner = math.prod(dims[len(leading(place)) :])
+                if inner and wrong % inner == 0 and right % (wrong // inner) == 0:
+                    # Flattened: all of it stands in one dimension.
+                    return place, "dims", [*leading(place), right // (wrong // inner)]
+    found = None if free or wrong < 8 else located(wrong)
+    if found is not None:
+        place, index = found
+        dims = book.dims[place]
+        return place, "dims", [*dims[:index], right, *dims[index + 1 :]]
+    return None
+
+
+def one_more(count: int = 1, size: int | None = None) -> tuple[str, str, Any] | None:
+    """More dimensions for the array with ``size`` in it, without a size for the first with the fewest."""
+    places = [place for place, dims in book.dims.items() if size is None or size in dims]
+    if size is None:
+        places = [one for one in places if not LABEL.search(last(one))]
+        places.sort(key=lambda one: len(book.dims[one]))
+    if not places:
+        return None
+    place = places[0] if size is None else places[-1]
+    before = leading(place)
+    inner = book.dims[place][len(before) :]
+    sides = [SIDE] * (count + len(inner) - 1) if count > 1 else inner
+    return place, "dims", [*before, next(book.primes), *sides]
+
+
+def columns(message: str) -> tuple[str, str, Any] | None:
+    """Another number of values in a row."""
+    found = re.search(r"too many values to unpack \(expected (\d+)", message)
+    if found:
+        if book.collated:
+            return book.collated[-1], "fields", int(found[1])
+        for place, dims in reversed(list(book.dims.items())):
+            if len(dims) > 1 and dims[-1] in PRIMES:
+                return place, "dims", [*dims[:-1], int(found[1])]
+        for name, style in reversed(list(book.styles.items())):
+            if style == "common words":
+                return name, "style", "names and numbers"
+    word = re.search(r"(?:invalid literal for int.*|convert string to float): '([^']*)'", message)
+    styles = [(name, style) for name, style in reversed(list(book.styles.items()))]
+    if word and styles:
+        for name, style in styles:
+            if style == "common words" and word[1].split(" ")[0] in (*media.WORDS, "."):
+                return name, "style", "names and numbers"
+            if style == "names and numbers" and ".png" in word[1]:
+                return name, "style", "numbers"
+        if " " in word[1] or "," not in word[1]:
+            return (styles[0][0], "separator", ",") if styles[0][1] != "common words" else None
+    return None
+
+
+def dimensions(message: str) -> tuple[str, str, Any] | None:
+    """Another number of dimensions."""
+    found = re.search(r"[Ee]xpected (\d)D.*?(?:or (\d)D.*?)?input.*?of size:? ?\[([\d, ]*)\]", message)
+    if found:
+        got = [int(one) for one in found[3].split(",") if one.strip()]
+        wanted = int(found[2] or found[1])
+        own = next((one for one in reversed(got) if located(one) is not None), None)
+        if wanted > len(got):
+            return one_more(wanted - len(got), own)
+    for pattern in (
+        r"array is (\d)-dimensional, but (\d) were indexed",
+        r"expected (?P<wanted>\d)D tensor,? (?:but )?got (?P<have>\d)D",
+        r"must have (?P<wanted>\d) dimensions, got (?P<have>\d)",
+        r"not enough values to unpack \(expected (?P<wanted>\d), got (?P<have>\d)\)",
+        r"sparse_dim.*number of dimensions \((?P<have>\d)\).*(?P<wanted>\d)",
+    ):
+        found = re.search(pattern, message)
+        if found:
+            groups = found.groupdict()
+            have, wanted = int(groups.get("have") or found[1]), int(groups.get("wanted") or found[2])
+            latest = list(reversed(list(book.dims.items())))
+            fitting = [one for one in latest if len(one[1]) + one_sample(one[0]) == have]
+            fitting += [one for one in latest if len(one[1]) - 1 == have]
+            if wanted > have and fitting:
+                place, dims = fitting[0]
+                if wanted == 3 and have == 1:  # A picture, whose sides are better equal.
+                    return place, "dims", [*dims[:-1], SIDE, SIDE, next(book.primes)]
+                return place, "dims", [*dims, *(next(book.primes) for _ in range(wanted - have))]
+    if re.search(r"0-d(?:im)? (?:tensor|array)|has no dimensions", message):
+        rows = list(reversed(list(book.dims.items())))
+        rows = [one for one in rows if not LABEL.search(last(one[0]))]
+        if rows:
+            # The first of those with the fewest: what training reads comes before what tests do.
+            place, dims = min(reversed(rows), key=lambda one: len(one[1]))
+            return place, "dims", [*dims, next(book.primes)]
+    if "too many indices for tensor" in message or "Dimension out of range" in message:
+        return one_more()
+    if "multi-target not supported" in message or "multilabel" in message:
+        rows = [(place, dims) for place, dims in reversed(list(book.dims.items())) if len(dims) == 2]
+        likely = [one for one in rows if LABEL.search(last(one[0]))]
+        likely += [one for one in rows if book.kinds.get(one[0]) == "int"]
+        for place, dims in likely or [one for one in rows if one[1][1] in PRIMES]:
+            return place, "dims", dims[:1]
+    return None
+
+
+def arrangement(message: str) -> tuple[str, str, Any] | None:
+    """A number of elements that a shape asks for."""
+    found = re.search(r"shape '\[([-\d, ]+)\]' is invalid for input of size (\d+)", message)
+    if found:
+        shape, size = found[1], int(found[2])
+    else:
+        found = re.search(r"cannot reshape array of size (\d+) into shape \(([-\d, ]+)\)", message)
+        if not found:
+            return None
+        shape, size = found[2], int(found[1])
+    wanted = [int(one) for one in shape.split(",") if one.strip()]
+    fixed = math.prod(one for one in wanted if one > 0)
+    for place, dims in reversed(list(book.dims.items())):
+        for index in range(len(dims) - 1, -1, -1):
+            if dims[index] in PRIMES and size % dims[index] == 0:
+                others = size // dims[index]
+                if -1 not in wanted and fixed % others:
+                    continue
+                inner = math.prod(dims[1:]) // dims[index]
+                new = fixed // others if -1 not in wanted else fixed // math.gcd(fixed, inner)
+                return place, "dims", [*dims[:index], max(1, new), *dims[index + 1 :]]
+    return None
+
+
+def kinds(message: str) -> tuple[str, str, Any] | None:
+    """Numbers of another kind."""
+    whole = re.search(
+        r"expected scalar type Long|'indices' to have one of the following scalar types|"
+        r"must be (?:long|Long)|tensors used as indices must be|arrays used as indices must be|"
+        r"one_hot is only applicable|not implemented for '(?:Float|Double)'|"
+        r"list indices must be integers|Expected object of scalar type Long",
+        message,
+    )
+    broken = re.search(
+        r"scalar type Float but found Long|not implemented for '(?:Long|Int)'|Long and Float|"
+        r"dtype Long but expected Float|expected Float|got Long|scalar type Long and Float|"
+        r"can't be cast to the desired output type Long|same dtype, but got Long",
+        message,
+    )
+    if broken:
+        wanted, have = "float", "int"
+    elif whole:
+        wanted, have = "int", "float"
+    else:
+        if re.search(r"index out of range in self|is out of bounds", message):
+            for place, kind in reversed(list(book.kinds.items())):
+                if kind == "int" and book.planned(place, "high") is None:
+                    return place, "high", 1
+        return None
+    for place, kind in reversed(list(book.kinds.items())):
+        if kind == have:
+            return place, "kind", wanted
+    return None

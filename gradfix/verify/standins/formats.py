@@ -1,0 +1,66 @@
+"""Files of public data sets in their own formats, known by their names: MNIST's, CIFAR's, CelebA's."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+import re
+import struct
+import sys
+
+import torch
+
+from . import context, media, samples
+
+ATTRIBUTES = (
+    "5_o_Clock_Shadow Arched_Eyebrows Attractive Bags_Under_Eyes Bald Bangs Big_Lips Big_Nose Black_Hair "
+    "Blond_Hair Blurry Brown_Hair Bushy_Eyebrows Chubby Double_Chin Eyeglasses Goatee Gray_Hair Heavy_Makeup "
+    "High_Cheekbones Male Mouth_Slightly_Open Mustache Narrow_Eyes No_Beard Oval_Face Pale_Skin Pointy_Nose "
+    "Receding_Hairline Rosy_Cheeks Sideburns Smiling Straight_Hair Wavy_Hair Wearing_Earrings Wearing_Hat "
+    "Wearing_Lipstick Wearing_Necklace Wearing_Necktie Young"
+)
+"""The columns of CelebA's table."""
+SHORT = 6000
+"""Samples in a file: a tenth of the real one's."""
+
+
+def known(run: context.Run, name: str) -> bytes | None:
+    """The content of a file of a known data set, ``None`` if the name is not that of one."""
+    found = re.fullmatch(r"(train|t10k)-(images|labels)[-.]idx[13]-ubyte(\.gz)?", name)
+    if found:
+        data = digits(run, found[1], found[2])
+        return gzip.compress(data, 1) if found[3] else data
+    if name == "list_attr_celeba.txt":
+        return attributes(run, media.FILES + 2000)
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return None
+    if re.fullmatch(r"data_batch_\d|test_batch", name):
+        return colours(run, name, 10, "labels")
+    return None
+
+
+def attributes(run: context.Run, count: int, kind: str = ".jpg") -> bytes:
+    """CelebA's table: the number of pictures, the names of the attributes, 1 or -1 for each."""
+    drawn = torch.randint(0, 2, (count, 40), generator=run.generator("attributes")) * 2 - 1
+    rows = [f"{i:03d}{kind} " + " ".join(str(one) for one in row) for i, row in enumerate(drawn.tolist())]
+    return "\n".join([str(count), ATTRIBUTES, *rows, ""]).encode()
+
+
+def digits(run: context.Run, part: str, what: str) -> bytes:
+    """A file of MNIST: big-endian sizes, then bytes."""
+    count = SHORT if part == "train" else SHORT // 6
+    if what == "labels":
+        values = samples.labels(run, "MNIST" + part, count, 10).to(torch.uint8)
+        return struct.pack(">II", 2049, count) + media.raw(values)
+    pictures = samples.pictures(run, "MNIST" + part, count, samples.KINDS["MNIST"])
+    return struct.pack(">IIII", 2051, count, 28, 28) + media.raw(pictures)
+
+
+def colours(run: context.Run, name: str, classes: int, key: str) -> bytes:
+    """A file of CIFAR: a pickled dictionary with one row of 3,072 bytes for each picture."""
+    count = 1000
+    pictures = samples.pictures(run, name, count, samples.KINDS["CIFAR10"])
+    rows = pictures.permute(0, 3, 1, 2).reshape(count, -1).numpy()
+    labels = samples.labels(run, name, count, classes).tolist()
+    return pickle.dumps({b"data": rows, key.encode(): labels, b"batch_label": name.encode()}, protocol=2)

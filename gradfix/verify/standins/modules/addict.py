@@ -1,0 +1,5 @@
+"""addict: keys as attributes."""
+
+from .easydict import EasyDict as Dict
+
+__all__ = ["Dict"]

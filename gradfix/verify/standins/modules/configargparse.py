@@ -1,0 +1,43 @@
+"""configargparse: argparse with other names, and options that files of settings may give."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import (
+    ArgumentDefaultsHelpFormatter,  # noqa: F401
+    HelpFormatter,  # noqa: F401
+    Namespace,  # noqa: F401
+    RawDescriptionHelpFormatter,  # noqa: F401
+    RawTextHelpFormatter,  # noqa: F401
+)
+from typing import Any
+
+OWN = ("is_config_file", "is_config_file_arg", "is_write_out_config_file_arg", "env_var")
+
+
+def add(self: Any, *names: str, **settings: Any) -> Any:
+    """An option; that it may stand in a file or in the environment is left out."""
+    return self.add_argument(*names, **{name: value for name, value in settings.items() if name not in OWN})
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """A parser of command lines only."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        for name in ("default_config_files", "config_file_parser_class", "auto_env_var_prefix"):
+            settings.pop(name, None)
+        settings.pop("args_for_setting_config_path", None)
+        super().__init__(*args, **settings)
+
+    def add_argument(self, *names: Any, **settings: Any) -> Any:
+        """As ever, without what is said of files."""
+        return super().add_argument(
+            *names, **{name: value for name, value in settings.items() if name not in OWN}
+        )
+
+
+ArgParser = Parser = ArgumentParser
+for _owner in (ArgumentParser, argparse._ArgumentGroup):
+    for _name in ("add", "add_arg"):
+        setattr(_owner, _name, add)
+YAMLConfigFileParser = DefaultConfigFileParser = object

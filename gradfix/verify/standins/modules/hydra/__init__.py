@@ -1,0 +1,104 @@
+"""hydra: the project's own files of settings, composed by their lists of defaults."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+from ...context import run
+from ...inert import library, others
+from ..omegaconf import DictConfig, OmegaConf, merged, resolved, wrapped
+from . import core, utils
+
+__all__ = ["compose", "core", "initialize", "initialize_config_dir", "main", "utils"]
+
+
+def read(path: str) -> Any:
+    """The settings of a file."""
+    with open(path, encoding="utf-8") as file:
+        return wrapped(library("yaml").safe_load(file.read()) or {})
+
+
+def composed(folder: str, name: str) -> Any:
+    """The settings of a file, after those that its list of defaults names."""
+    own = read(os.path.join(folder, name if name.endswith((".yaml", ".yml")) else name + ".yaml"))
+    made, placed = DictConfig(), False
+    for one in own.pop("defaults", None) or []:
+        if one == "_self_":
+            merged(made, own)
+            placed = True
+            continue
+        group, chosen = next(iter(one.items())) if isinstance(one, dict) else ("", one)
+        group = group.split()[-1] if group else ""
+        if chosen is None or group.startswith("hydra/") or str(group).startswith("override"):
+            continue
+        part = str(chosen).partition("@")[0]
+        path = os.path.join(folder, group.partition("@")[0], part)
+        if not os.path.isfile(path + ".yaml"):
+            continue
+        inner = composed(os.path.dirname(path), os.path.basename(path))
+        key = group.partition("@")[2] or group or os.path.dirname(part)
+        for level in reversed(
+            [level for level in key.replace("/", ".").split(".") if level and level != "_global_"]
+        ):
+            inner = DictConfig({level: inner})
+        merged(made, inner)
+    if not placed:
+        merged(made, own)
+    return made
+
+
+def main(config_path: Any = None, config_name: Any = None, **kwargs: Any) -> Any:
+    """A decorator that calls a function with the settings."""
+
+    def decorate(function: Any) -> Any:
+        @functools.wraps(function)
+        def call(*args: Any) -> Any:
+            if args:
+                return function(*args)
+            folder = os.path.join(os.path.dirname(run().script), config_path or "")
+            name = config_name
+            if name is None and str(config_path).endswith((".yaml", ".yml")):
+                folder, name = os.path.split(folder)
+            settings = composed(folder, name) if name else DictConfig()
+            settings.pop("hydra", None)
+            run().used("hydra", "the project's settings")
+            return function(resolved(settings, settings))
+
+        return call
+
+    return decorate
+
+
+def compose(config_name: Any = None, overrides: Any = None, **kwargs: Any) -> Any:
+    """The settings of a file."""
+    made = composed(_folder[0], config_name)
+    for one in overrides or []:
+        key, _, value = one.partition("=")
+        inner: Any = OmegaConf._read("value: " + value)["value"]
+        for level in reversed(key.lstrip("+").split(".")):
+            inner = DictConfig({level: inner})
+        merged(made, inner)
+    return resolved(made, made)
+
+
+_folder = ["."]
+
+
+class initialize:
+    """Names the folder of the settings."""
+
+    def __init__(self, config_path: Any = None, *args: Any, **kwargs: Any) -> None:
+        folder = kwargs.get("config_dir", config_path) or ""
+        _folder[0] = os.path.join(os.path.dirname(run().script), folder)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+
+initialize_config_dir = initialize
+__getattr__ = others(__name__)

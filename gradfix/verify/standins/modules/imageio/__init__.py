@@ -1,0 +1,44 @@
+"""imageio: pictures as arrays; nothing is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from ...inert import others
+from ...samples import pil
+
+
+def imread(path: Any, *args: Any, **kwargs: Any) -> Any:
+    """The picture of a file."""
+    return numpy.array(pil().open(path).convert("RGB"))
+
+
+def imwrite(*args: Any, **kwargs: Any) -> None:
+    """Nothing is kept."""
+
+
+imsave = mimsave = mimwrite = volwrite = imwrite
+
+
+class _Writer:
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+    def append_data(self, *args: Any) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def get_writer(*args: Any, **kwargs: Any) -> _Writer:
+    """Writes nothing."""
+    return _Writer()
+
+
+__getattr__ = others(__name__)

@@ -1,0 +1,6 @@
+"""Files of sound."""
+
+from . import read, savemat
+
+write = savemat
+__all__ = ["read", "write"]

@@ -1,0 +1,49 @@
+"""Pictures, as older versions read and wrote them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from ...samples import pil
+
+
+def imread(path: Any, flatten: bool = False, mode: str | None = None, **kwargs: Any) -> Any:
+    """A picture as an array."""
+    shown = pil().open(path)
+    shown = shown.convert("L" if flatten else mode or "RGB")
+    return numpy.asarray(shown).astype(float) if flatten else numpy.asarray(shown).copy()
+
+
+def imresize(values: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
+    """A picture of another size: a factor, a percentage, or height and width."""
+    values = numpy.asarray(values)
+    if isinstance(size, float):
+        height, width = (int(side * size) for side in values.shape[:2])
+    elif isinstance(size, int):
+        height, width = (side * size // 100 for side in values.shape[:2])
+    else:
+        height, width = size[:2]
+    shown = pil().fromarray(values.astype(numpy.uint8))
+    return numpy.asarray(shown.resize((width, height))).copy()
+
+
+def imsave(*args: Any, **kwargs: Any) -> None:
+    """Nothing is kept."""
+
+
+toimage = pil().fromarray
+imshow = imsave
+
+
+def imrotate(values: Any, angle: float, *args: Any, **kwargs: Any) -> Any:
+    """Turned by quarters."""
+    return numpy.rot90(numpy.asarray(values), round(angle / 90)).copy()
+
+
+def logsumexp(values: Any, axis: Any = None, **kwargs: Any) -> Any:
+    """The logarithm of the sum of exponentials."""
+    values = numpy.asarray(values)
+    top = values.max()
+    return numpy.log(numpy.exp(values - top).sum(axis=axis)) + top

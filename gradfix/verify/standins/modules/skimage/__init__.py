@@ -1,0 +1,5 @@
+"""skimage: pictures as arrays."""
+
+from ...inert import others
+
+__getattr__ = others(__name__)

@@ -1,0 +1,5 @@
+"""A wrapper that counts episodes."""
+
+from ....environments import RecordEpisodeStatistics
+
+Monitor = ResultsWriter = RecordEpisodeStatistics

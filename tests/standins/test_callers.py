@@ -1,0 +1,208 @@
+"""Training functions that nobody calls: by the project's own script, by what their bodies say, or not."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gradfix.verify import runner
+from gradfix.verify.recording import Recording
+from gradfix.verify.runner import Job, Limits, Manner, Runner
+
+LIMITS = Limits(steps=4, backwards=10, seconds=20.0)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Runner]:
+    with Runner(sys.executable, workers=2, total=300.0) as one:
+        yield one
+
+
+def run(running: Runner, path: Path, source: str, manner: Manner = "small") -> Recording:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(textwrap.dedent(source))
+    (found,) = running.run([Job(path, textwrap.dedent(source), limits=LIMITS, manner=manner)])
+    return found
+
+
+def steps(found: Recording) -> int:
+    return len([step for step in found.steps if step.consumes])
+
+
+TRAINER = """
+    import torch
+    class Trainer:
+        def __init__(self, net, rate):
+            self.net, self.optimizer = net, torch.optim.SGD(net.parameters(), lr=rate)
+        def fit(self, batches):
+            for batch in batches:
+                self.optimizer.zero_grad()
+                self.net(batch).sum().backward()
+                self.optimizer.step()
+"""
+MAIN = """
+    import argparse
+    import torch
+    from trainer import Trainer
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--width", type=int, required=True)
+    if __name__ == "__main__":
+        width = parser.parse_args().width
+        Trainer(torch.nn.Linear(width, 2), 0.1).fit([torch.ones(3, width)] * 4)
+"""
+
+
+def test_a_module_is_run_through_the_script_that_imports_it(running: Runner, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(textwrap.dedent(MAIN))
+    (tmp_path / "evaluate.py").write_text(
+        "import trainer\nif __name__ == '__main__':\n    raise ValueError\n"
+    )
+    found = run(running, tmp_path / "trainer.py", TRAINER)
+    assert steps(found) == 4, found.uncaught
+    assert "a caller of trainer.py: main.py" in found.standins
+    assert found.steps[0].place.line == 10, "the step stands in the file under test"
+
+
+def test_the_script_gets_the_text_under_test(running: Runner, tmp_path: Path) -> None:
+    """What is verified is a text that is not on the disk."""
+    (tmp_path / "main.py").write_text(textwrap.dedent(MAIN))
+    (tmp_path / "trainer.py").write_text("raise RuntimeError('the text on the disk')\n")
+    source = textwrap.dedent(TRAINER)
+    for manner in ("small", "full"):
+        (found,) = running.run([Job(tmp_path / "trainer.py", source, limits=LIMITS, manner=manner)])
+        assert steps(found) == 4, found.uncaught
+
+
+def test_through_a_package_and_a_script_between(running: Runner, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    package = tmp_path / "code"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .trainer import Trainer\n")
+    (package / "work.py").write_text(
+        "import torch\nfrom . import Trainer\ndef work():\n"
+        "    Trainer(torch.nn.Linear(2, 2), 0.1).fit([torch.ones(3, 2)] * 4)\n"
+    )
+    (package / "start.py").write_text("from .work import work\nif __name__ == '__main__':\n    work()\n")
+    found = run(running, package / "trainer.py", TRAINER)
+    assert steps(found) == 4, found.uncaught
+    assert any(one.startswith("python -m") for one in found.standins)
+
+
+FUNCTION = """
+    import torch
+    import torch.nn.functional as F
+    class Picture(torch.nn.Module):
+        def __init__(self, classes=10):
+            super().__init__()
+            self.first = torch.nn.Conv2d(1, 4, 3)
+            self.last = torch.nn.Linear(4 * 26 * 26, classes)
+        def forward(self, x):
+            return self.last(self.first(x).flatten(1))
+    def train(model, device, loader, optimizer, epochs, args, log):
+        model.train()
+        for epoch in range(epochs):
+            for number, (picture, label) in enumerate(loader):
+                picture, label = picture.to(device), label.to(device)
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(picture), label)
+                loss.backward()
+                optimizer.step()
+                if number % args.log_interval == 0:
+                    log.info(loss.item())
+"""
+
+
+def test_arguments_are_what_the_body_does_with_them(running: Runner, tmp_path: Path) -> None:
+    found = run(running, tmp_path / "script.py", FUNCTION)
+    assert steps(found) >= 2, (found.uncaught, found.output)
+    (told,) = [one for one in found.standins if one.startswith("a caller of train")]
+    assert "model=Picture" in told and "optimizer=SGD" in told and "epochs=2" in told
+
+
+def test_a_trainer_is_made_and_its_outermost_method_called(running: Runner, tmp_path: Path) -> None:
+    source = """
+        import torch
+        class Net(torch.nn.Module):
+            def __init__(self, in_dim, hidden_dim):
+                super().__init__()
+                self.table = torch.nn.Embedding(20, in_dim)
+                self.unit = torch.nn.GRU(in_dim, hidden_dim, batch_first=True)
+            def forward(self, words):
+                return self.unit(self.table(words))[0]
+        class Worker:
+            def __init__(self, net: Net, lr: float):
+                self.net = net
+                self.optimizer = torch.optim.Adam(net.parameters(), lr=lr)
+                net.train()
+            def one(self, words):
+                self.optimizer.zero_grad()
+                self.net(words).pow(2).mean().backward()
+                self.optimizer.step()
+            def work(self, rounds):
+                for _ in range(rounds):
+                    self.one(torch.ones(2, 3, dtype=torch.long))
+    """
+    found = run(running, tmp_path / "script.py", source)
+    assert steps(found) == 2, (found.uncaught, found.output)
+
+
+def test_what_an_object_keeps_is_what_its_methods_do_with_it(running: Runner, tmp_path: Path) -> None:
+    source = """
+        import torch
+        class Critic(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Linear(5, 1))
+            def forward(self, x):
+                return self.layers(x)
+        class Learner:
+            def __init__(self, critic, optimizer, data, epochs):
+                self.model, self.data, self.epochs = None, data, epochs
+                self.model = critic
+                self.optimizer = optimizer
+                self.data = data
+            def train(self):
+                self.model.train()
+                for x, y in self.data:
+                    self.optimizer.zero_grad()
+                    (self.model(x) - y).pow(2).mean().backward()
+                    self.optimizer.step()
+            def repeat(self, rounds):
+                for _ in range(rounds):
+                    self.train()
+    """
+    found = run(running, tmp_path / "script.py", source)
+    assert steps(found) == 4, (found.uncaught, found.output)
+    assert any("optimizer=SGD, data=Batches" in one and "rounds=2" in one for one in found.standins)
+
+
+@pytest.mark.parametrize(
+    ("argument", "use"),
+    [
+        ("memory", "states = memory.sample(32).float()"),
+        ("states", "states = states.clone()"),
+        ("args", "states = args.source.read()"),
+    ],
+)
+def test_what_nothing_tells_is_named_and_not_made_up(
+    argument: str, use: str, running: Runner, tmp_path: Path
+) -> None:
+    source = f"""
+        import torch
+        net = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        def learn({argument}):
+            {use}
+            optimizer.zero_grad()
+            net(states).sum().backward()
+            optimizer.step()
+    """
+    found = run(running, tmp_path / "script.py", source)
+    assert found.steps == ()
+    reason = runner.obstacle(found) or ""
+    assert reason.startswith("nothing calls learn, and nothing says what its argument " + argument), reason
+    assert reason.endswith("at line 5")

@@ -1,0 +1,112 @@
+"""Scripts without their libraries and without what their files hold get to their steps."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gradfix.codemod import Claim
+from gradfix.verify import runner
+from gradfix.verify.runner import Job, Limits, Runner, planned
+from tests.standins.libraries import LIBRARIES, LOOP
+from tests.standins.programs import program
+from tests.standins.test_standins import digests, installed
+
+LIMITS = Limits(steps=3, backwards=10, seconds=20.0)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Runner]:
+    with Runner(sys.executable, workers=2, total=300.0) as one:
+        yield one
+
+
+def job(folder: Path, source: str, **options: object) -> Job:
+    return Job(folder / "script.py", source, limits=LIMITS, **{"manner": "small", **options})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner, tmp_path: Path) -> None:
+    source, replaced = LIBRARIES[name]
+    (found,) = running.run([planned(running, job(tmp_path, source))])
+    assert len([step for step in found.steps if step.consumes]) >= 2, (found.uncaught, found.output)
+    told = [one.split(": ")[0] for one in found.standins]
+    assert [what for what in replaced if what not in told and not installed(what.split(" ")[0])] == []
+    assert not any(str(tmp_path) in one for one in found.standins)
+
+
+SHAPES = program(
+    """
+    import numpy as np
+    values = np.load("values.npy")
+    models = [torch.nn.Linear(784, 10)]
+    def loss():
+        return models[0](torch.from_numpy(values[:4]).float()).pow(2).mean()
+    """,
+    LOOP,
+)
+
+
+def test_an_error_names_the_shape_with_which_the_run_is_repeated(running: Runner, tmp_path: Path) -> None:
+    first = job(tmp_path, SHAPES)
+    (stopped,) = running.run([first])
+    assert stopped.steps == () and "cannot be multiplied" in (runner.obstacle(stopped) or "")
+    (repeated,) = running.run([replace(first, plan=stopped.plan)])
+    assert len(repeated.steps) == 3 and repeated.steps[0].parameters[0].value.shape == (10, 784)
+
+
+def test_the_same_plan_and_seed_give_the_same_content_and_another_seed_another(
+    running: Runner, tmp_path: Path
+) -> None:
+    plan = planned(running, job(tmp_path, SHAPES)).plan
+    first, again, other = running.run(
+        [
+            job(tmp_path, SHAPES, plan=plan),
+            job(tmp_path, SHAPES + "# again\n", plan=plan),
+            job(tmp_path, SHAPES, plan=plan, seed=1),
+        ]
+    )
+    # The script seeds nothing itself: the weights come from the seed of the run as well.
+    assert digests(first) == digests(again) != []
+    assert digests(first) != digests(other)
+
+
+def test_a_fix_of_a_script_whose_file_is_absent_is_proved(tmp_path: Path) -> None:
+    before = SHAPES.replace(".backward()", ".backward(retain_graph=True)")
+    evidence = runner.verify_rewrite(
+        tmp_path / "script.py", before, SHAPES, Claim(), "preserves", python=sys.executable, limits=LIMITS
+    )
+    assert evidence.outcome == "proved", evidence.lines()
+    assert "content of values.npy: values made up as they are used" in evidence.standins
+
+
+ANOTHER_WAY = program("""
+    import pickle
+    try:
+        kept = pickle.load(open("state.pkl", "rb"))
+    except FileNotFoundError:
+        kept = None
+    def batch():
+        assert kept is None
+        return torch.ones(2, 2)
+""")
+
+
+def test_a_script_that_can_do_without_a_file_does_without(running: Runner, tmp_path: Path) -> None:
+    (found,) = running.run([job(tmp_path, ANOTHER_WAY)])
+    assert len(found.steps) == 3 and found.standins == ()
+
+
+@pytest.mark.parametrize("name", ["config.json", "settings.yaml", "hparams.pkl"])
+def test_settings_are_not_made_up(name: str, running: Runner, tmp_path: Path) -> None:
+    source = program(f"""
+        given = open("{name}").read()
+        def batch():
+            return torch.ones(2, len(given))
+    """)
+    (found,) = running.run([job(tmp_path, source)])
+    assert found.steps == () and f"needs the file {name}" in (runner.obstacle(found) or "")

@@ -1,0 +1,281 @@
+"""Sizes within functions, lists and settings; loops before the training; and what older libraries took."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gradfix.codemod import Claim
+from gradfix.verify import runner
+from gradfix.verify.recording import Recording
+from gradfix.verify.runner import Job, Limits, Manner, Runner
+from tests.standins.programs import program
+
+LIMITS = Limits(steps=4, backwards=10, seconds=20.0)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Runner]:
+    with Runner(sys.executable, workers=2, total=300.0) as one:
+        yield one
+
+
+def run(running: Runner, folder: Path, source: str, manner: Manner = "small") -> Recording:
+    (found,) = running.run([Job(folder / "script.py", source, limits=LIMITS, manner=manner)])
+    return found
+
+
+def steps(found: Recording) -> int:
+    return len([step for step in found.steps if step.consumes])
+
+
+SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
+    "in a function": (
+        program("""
+            from dataclasses import dataclass
+            @dataclass
+            class Settings:
+                img_size: int = 512
+            def sizes(n_layers=12, *, seq_len=1024):
+                batch_size, rate = int(1e3), 0.1
+                others = {"num_layers": 6, "width": 300}
+                return batch_size, n_layers, seq_len, others["num_layers"], others["width"], rate
+            def batch():
+                assert sizes() == (4, 2, 32, 2, 300, 0.1) and Settings().img_size == 64
+                assert dict(max_len=99) == {"max_len": 32}
+                return torch.ones(sizes()[0], 2)
+        """),
+        ("constant batch_size", "constant n_layers", "constant seq_len", "constant img_size"),
+    ),
+    "in a loader's call": (
+        program("""
+            data = torch.utils.data.TensorDataset(torch.arange(200.0).view(100, 2))
+            loader = torch.utils.data.DataLoader(data, 50)
+            def batch():
+                (values,) = next(iter(loader))
+                assert values.shape == (4, 2)
+                return values
+        """),
+        ("batches of a loader",),
+    ),
+    "a memory to fill": (
+        program("""
+            import collections, random
+            memory = collections.deque(maxlen=100_000)
+            turns = 0
+            for _ in range(2_000_000):
+                memory.append(random.random())
+                turns += 1
+            buffer = []
+            while len(buffer) < 2_000_000:
+                buffer.append(1.0)
+            def batch():
+                assert turns == len(buffer) == 64 and memory.maxlen == 100_000
+                return torch.ones(4, 2)
+        """),
+        ("transitions to collect", "transitions to wait for"),
+    ),
+    "batches that train nothing": (
+        program("""
+            data = torch.utils.data.TensorDataset(torch.ones(100_000, 2))
+            loader = torch.utils.data.DataLoader(data, 4)
+            seen = sum(len(values) for (values,) in loader)
+            def batch():
+                assert seen == 16 * 4
+                return torch.ones(4, 2)
+        """),
+        ("a loop over a loader that trains nothing",),
+    ),
+    "settings of the project": (
+        program("""
+            import json, os, yaml
+            here = os.path.dirname(os.path.abspath(__file__))
+            with open(os.path.join(here, "settings.json")) as file:
+                settings = json.load(file)
+            inner = yaml.safe_load("train:\\n  batch_size: 64\\n")
+            def batch():
+                assert settings["batch_size"] == inner["train"]["batch_size"] == 4
+                return torch.ones(settings["batch_size"], settings["width"])
+        """),
+        ("setting batch_size",),
+    ),
+    "a parser of another library": (
+        program("""
+            import configargparse
+            parser = configargparse.ArgParser(default_config_files=["none.ini"])
+            parser.add("--config", is_config_file=True)
+            parser.add("--batch-size", type=int, default=300, env_var="SIZE")
+            given = parser.parse_args()
+            def batch():
+                return torch.ones(given.batch_size, 2)
+        """),
+        ("configargparse", "argument batch_size"),
+    ),
+    "arguments by hand": (
+        program("""
+            import sys
+            if len(sys.argv) != 3:
+                sys.exit("usage: SIZE NAME")
+            size, name = int(sys.argv[1]), sys.argv[2]
+            rounds = int(input("how many? "))
+            def batch():
+                return torch.ones(rounds, size)
+        """),
+        ("argument 1", "argument 2", "input"),
+    ),
+    "a device that is demanded": (
+        program("""
+            import os
+            assert torch.cuda.is_available(), "needs a GPU"
+            if not torch.cuda.is_available():
+                raise SystemExit("needs a GPU")
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+            def batch():
+                assert device == "cpu"
+                return torch.ones(2, 2)
+        """),
+        ("cuda",),
+    ),
+    "as older versions took it": (
+        program(
+            """
+            class Counting(torch.optim.Adam):
+                def __init__(self, parameters):
+                    super().__init__(parameters)
+                    for group in self.param_groups:
+                        for one in group["params"]:
+                            zeros = torch.zeros_like(one)
+                            self.state[one] = {"step": 0, "exp_avg": zeros, "exp_avg_sq": zeros.clone()}
+            network = torch.nn.Linear(8 / 2, 2)
+            optimizer = Counting(network.parameters())
+            for _ in range(3):
+                optimizer.zero_grad()
+                network(torch.ones(2, 4)).sum().backward(torch.FloatTensor([1]))
+                optimizer.step()
+            """,
+            "",
+        ),
+        (
+            "a gradient of one element for a number",
+            "a number as an optimizer's count of steps",
+            "a width that a division made",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_reaches_its_steps_and_says_what_was_reduced(name: str, running: Runner, tmp_path: Path) -> None:
+    source, told = SMALL[name]
+    (tmp_path / "settings.json").write_text('{"batch_size": 512, "width": 3}')
+    found = run(running, tmp_path, source)
+    assert steps(found) == 3, (found.uncaught, found.output)
+    names = [one.split(": ")[0] for one in found.standins]
+    assert [what for what in told if what not in names and importlib.util.find_spec(what) is None] == []
+
+
+def test_modules_of_the_project_are_reduced_alike(running: Runner, tmp_path: Path) -> None:
+    (tmp_path / "shapes.py").write_text("def make(batch_size=256):\n    return batch_size\n")
+    source = program("""
+        import shapes
+        def batch():
+            assert shapes.make() == 4
+            return torch.ones(shapes.make(), 2)
+    """)
+    found = run(running, tmp_path, source)
+    assert steps(found) == 3, found.uncaught
+    assert "constant batch_size: 4 in place of 256" in found.standins
+
+
+def test_modules_for_python_2_are_read_as_they_are_written_today(running: Runner, tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text(
+        "def rows():\n"
+        "    try:\n"
+        "        print 'rows:', 2\n"
+        "        raise ValueError, 'none'\n"
+        "    except ValueError, error:\n"
+        "        print\n"
+        "    return 2\n"
+    )
+    source = program("""
+        import old
+        @torch.jit.script
+        def doubled(x: torch.Tensor) -> torch.Tensor:
+            return x + torch.ones_like(x)
+        def batch():
+            return doubled(torch.ones(old.rows(), 2))
+    """)
+    found = run(running, tmp_path, source)
+    assert steps(found) == 3, found.uncaught
+    assert {"old.py for Python 2: its statements as they are written today"} < set(found.standins)
+
+
+def test_in_full_every_size_is_the_script_s_own(running: Runner, tmp_path: Path) -> None:
+    source = program("""
+        data = torch.utils.data.TensorDataset(torch.ones(100, 2))
+        def load(batch_size=50):
+            return sum(len(values) for (values,) in torch.utils.data.DataLoader(data, batch_size))
+        def batch():
+            assert load() == 100
+            return torch.ones(2, 2)
+    """)
+    found = run(running, tmp_path, source, "full")
+    assert steps(found) == 3 and found.standins == ()
+
+
+def test_in_medium_what_a_network_is_made_for_is_the_script_s_own(running: Runner, tmp_path: Path) -> None:
+    source = program("""
+        def sizes(batch_size=50, n_layers=6, seq_len=90, img_size=256):
+            return batch_size, n_layers, seq_len, img_size
+        def batch():
+            assert sizes() == (4, 6, 90, 128)
+            return torch.ones(2, 2)
+    """)
+    found = run(running, tmp_path, source, "medium")
+    assert steps(found) == 3, found.uncaught
+
+
+def test_a_script_whose_shapes_need_its_own_sizes_is_run_in_full(tmp_path: Path) -> None:
+    """The number that stands a second time under no name."""
+    before = program(
+        """
+        data = torch.utils.data.TensorDataset(torch.ones(96, 4))
+        model = torch.nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for (values,) in torch.utils.data.DataLoader(data, batch_size=32):
+            optimizer.zero_grad()
+            model(values.cuda()).view(32, 2).pow(2).mean().backward(retain_graph=True)
+            optimizer.step()
+    """,
+        "",
+    )
+    after = before.replace("retain_graph=True", "")
+    evidence = runner.verify_rewrite(
+        tmp_path / "script.py",
+        before,
+        after,
+        Claim(),
+        "preserves",
+        python=sys.executable,
+        limits=LIMITS,
+    )
+    assert evidence.outcome == "proved", evidence.lines()
+    assert evidence.standins == ("cuda: the CPU",)
+
+
+def test_arguments_by_hand_are_left_alone_where_they_are_asked_about(running: Runner, tmp_path: Path) -> None:
+    source = program("""
+        import sys
+        size = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+        if len(sys.argv) > 2:
+            name = sys.argv[2]
+        def batch():
+            assert len(sys.argv) == 1
+            return torch.ones(2, size)
+    """)
+    found = run(running, tmp_path, source)
+    assert steps(found) == 3 and found.standins == (), found.uncaught
