@@ -35,6 +35,7 @@ from gradfix.autograd.questions import (
     consuming_again,
     first_step,
     holding,
+    meant,
     owner,
     steps,
     without_call,
@@ -87,7 +88,10 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
             for leaf, d in z.dropped.items()
             if leaf in step.empty
             for b, c in d.items()
-            if c.certain and not c.consumed and b.serial > previous and b.path == step.path == z.path
+            if not c.consumed
+            and b.serial > previous
+            and b.path[: len(step.path)] == step.path == z.path
+            and (c.certain or meant(run, b, optimizer))
         ]
         if lost:
             zero = lost[-1][0]

@@ -11,7 +11,8 @@ network learns nothing, or only from the losses that are backpropagated before t
 Preconditions:
 
 * the optimizer's only step in the pass comes before the backward, in the same block and with no other
-  backward in between, and the backward certainly reaches what it owns;
+  backward in between, and the backward reaches what it owns: certainly, or at least as far as can be seen
+  where no step of the optimizer consumes anything;
 * it never consumes a gradient of that backward: wherever another pass follows, they are certainly cleared;
 * it never consumes anything at all; or nobody else consumes that loss or looks at its gradients, no other
   optimizer owns a part of what it reaches, and no other step follows that it could be for.
@@ -65,7 +66,7 @@ def too_early(run: Run) -> dict[Hashable, Early]:
             refuted.add(event.site)
         elif _lost(run, early):
             found.setdefault(event.site, early)
-        elif _followed(run, event):
+        elif _followed(run, early):
             refuted.add(event.site)
     return {site: early for site, early in found.items() if site not in refuted}
 
@@ -74,7 +75,7 @@ def _before(run: Run, event: Backward) -> Early | None:
     """The step that should have waited for ``event``, if its optimizer gets nothing from it."""
     if not (event.certain and event.accumulates and event.failure is None and event.path):
         return None
-    reached = {leaf for leaf, sure in event.reached.items() if sure}
+    reached = set(event.reached)
     if not all(o.state.groups_known for o in run.optimizers) or any(leaf.unknown_grad for leaf in reached):
         return None
     before = [step for step in steps(run) if step.path == event.path and step.serial < event.serial]
@@ -87,6 +88,9 @@ def _before(run: Run, event: Backward) -> Early | None:
         return None
     if not any(s.consumed for s in step.optimizer.steps):
         return Early(step, event, Effect.REPAIRS)
+    reached = {leaf for leaf, sure in event.reached.items() if sure}
+    if reached.isdisjoint(step.optimizer.owned()):
+        return None
     # It has losses: this one is for it only if it is for nobody else, and nobody just looks at it.
     owners = [o for o in run.optimizers if not reached.isdisjoint(o.state.owned())]
     consumed = any(event in consumed for s in steps(run) for consumed in s.consumed.values())
@@ -97,17 +101,21 @@ def _before(run: Run, event: Backward) -> Early | None:
 
 
 def _lost(run: Run, early: Early) -> bool:
-    """Whether all that a backward computed for the optimizer is certainly cleared."""
+    """Whether all that a backward computed for the optimizer, or may have, is certainly cleared."""
     event = early.backward
     dropped = {leaf for z in zeros(run) for leaf, held in z.dropped.items() if event in held}
     mine = set(early.step.optimizer.owned())
-    return {leaf for leaf, sure in event.reached.items() if sure and leaf in mine} <= dropped
+    return {leaf for leaf in event.reached if leaf in mine} <= dropped
 
 
-def _followed(run: Run, event: Backward) -> bool:
-    """Whether another pass of the innermost loop follows that of ``event``."""
+def _followed(run: Run, early: Early) -> bool:
+    """Whether another pass of the innermost loop follows, for the same optimizer."""
+    event, mine = early.backward, set(early.step.optimizer.owned())
     return any(
-        other.site is event.site and other.serial > event.serial and other.path[:-1] == event.path[:-1]
+        other.site is event.site
+        and other.serial > event.serial
+        and other.path[:-1] == event.path[:-1]
+        and not mine.isdisjoint(other.reached)
         for other in backwards(run)
     )
 

@@ -116,16 +116,17 @@ def stepped(program: Program, optimizer: OptimizerState) -> str | None:
 
 
 def clearing_place(program: Program, backward: Backward, step: Step) -> ast.stmt:
-    """The statement before which a step's gradients are to be cleared: its backward, or the loop around it.
+    """The statement before which a step's gradients are to be cleared: its backward, or what is around it.
 
-    What several passes of a loop add up before the step is meant to add up.
+    What several passes of a loop add up before the step is meant to add up. Where a branch holds the
+    backward and not the step, the other branch may have one too.
     """
     place = program.statement(backward.site)
     around = set(program.ancestors(step.site))
     for outer in program.ancestors(place):
         if outer in around or isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             break
-        if isinstance(outer, (ast.For, ast.While, ast.AsyncFor)):
+        if isinstance(outer, (ast.For, ast.While, ast.AsyncFor, ast.If)):
             place = outer
     return place
 

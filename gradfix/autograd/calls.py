@@ -14,11 +14,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd import frameworks, imports, operators, unbound
-from gradfix.autograd.engine import backward, forget_state, poison, step, zero_grad
+from gradfix.autograd.engine import backward, flag, forget_state, option, poison, step, zero_grad
 from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Tri
 from gradfix.autograd.operators import OUT, Operator
 from gradfix.autograd.templates import templated
 from gradfix.autograd.values import (
+    FALSE,
     NONE,
     TRUE,
     Class,
@@ -66,6 +67,10 @@ ALIASES = {
     "torch.autograd.grad_mode.no_grad": "torch.no_grad",
     "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",
     "torch.Tensor": "torch.FloatTensor",
+    "builtins.xrange": "builtins.range",
+    "itertools.izip": "builtins.zip",
+    **{f"six.moves.{name}": f"builtins.{name}" for name in ("range", "zip", "map", "filter")},
+    **{f"{module}.xrange": "builtins.range" for module in ("six.moves", "past.builtins")},
 }
 """Other import paths of the same thing."""
 
@@ -447,6 +452,7 @@ def unknown(
     ]
     carrying = len({id(o.node or o.leaf) for o in operands}) + (base is not None)
     result = Opaque(label)
+    result.made = True
     if not carrying or run.grad_enabled is False:
         return result
     node, requires, _ = record(run, label, site, [operands], None, certain and carrying == 1)
@@ -939,7 +945,7 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
         if name == "weight" and value.leaf is not None:
             return Tensor.of_leaf(value.leaf)
         if name == "training":
-            return Opaque("training")
+            return Opaque("training") if value.training is None else Const(value.training)
     if run.scenario.other and unbound.missing_attribute(value, name):
         raise Stopped
     fresh = Opaque(name)
@@ -1055,6 +1061,9 @@ def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = Fa
         return Super(bound, owner) if bound is not None else Opaque("super")
     value = run.evaluate(function, frame)
     args, keywords = arguments(run, node, frame)
+    if len(args) == 2 and isinstance(value, External) and value.name == "builtins.super":
+        after, of = args[0][0], args[1][0]
+        return Super(of, after) if isinstance(after, Class) else Opaque("super")
     return call(run, value, args, keywords, node, discarded)
 
 
@@ -1437,6 +1446,9 @@ def call_method(
             return call(run, held, args, keywords, node, discarded)
         if isinstance(base, Module):
             return _module_method(run, base, name, args, keywords, node, discarded)
+        if discarded and name not in LOGGING and base.cls.unknown_bases():
+            # What is inherited from somewhere that cannot be seen has all of the object in hand.
+            poison(run, [base], node)
         return call_opaque(run, _inherited(base, name), args, keywords, node, discarded)
     if isinstance(base, Optimizer):
         return _optimizer_method(run, base, name, args, keywords, node)
@@ -1460,6 +1472,11 @@ def call_method(
         return call_opaque(run, Opaque(name), args, keywords, node, discarded)
     if isinstance(base, Const) and isinstance(base.value, str):
         return _text_method(base.value, name, args)
+    if base is NONE:
+        first = run.scenario.first
+        if first is not None and node not in first.nothing:
+            raise Stopped  # AttributeError: only this way round leaves it at None
+        run.nothing.add(node)
     return call_opaque(run, Opaque(name), args, keywords, node, discarded)
 
 
@@ -1580,7 +1597,7 @@ def _opaque_method(
         told = Opaque(name)
         told.harmless = True
         return told
-    if name in LOGGING and base.node is None and base.leaf is None and _told(args, keywords):
+    if base.node is None and base.leaf is None and _told(name, args, keywords):
         return Opaque(name)
     if name in ("backward", "manual_backward"):
         tensors: list[Argument] = [
@@ -1667,13 +1684,25 @@ def _opaque_method(
     return call_opaque(run, function, args, keywords, node, discarded)
 
 
-def _told(args: list[Argument], keywords: Keywords) -> bool:
-    """Whether a call says something under a name: ``log("loss", loss, step)``, ``set_postfix(loss=loss)``."""
-    if any(isinstance(v, (Module, Optimizer, Function)) for v, _ in [*args, *keywords.values()]):
+def _told(name: str, args: list[Argument], keywords: Keywords) -> bool:
+    """Whether a call says something under a name: ``log("loss", loss, step)``, ``set_postfix(loss=loss)``.
+
+    What is called ``log_...`` may be shown a network as well.
+    """
+    given = [v for v, _ in [*args, *keywords.values()]]
+    if not (name in LOGGING or name.startswith("log_")) or any(
+        isinstance(v, (Optimizer, Function)) for v in given
+    ):
+        return False
+    if any(isinstance(v, Module) for v in given) and not name.startswith("log_"):
         return False
     if not args:
         return bool(keywords)
     value, expression = args[0]
+    if isinstance(expression, ast.BinOp) and isinstance(expression.op, (ast.Mod, ast.Add)):
+        expression = expression.left  # "conv%d" % number
+    if isinstance(expression, ast.Constant):
+        return isinstance(expression.value, str)
     return isinstance(expression, ast.JoinedStr) or (
         isinstance(value, Const) and isinstance(value.value, str)
     )
@@ -1697,6 +1726,9 @@ def _module_method(
     if name in ("parameters", "named_parameters"):
         return Params(module_leaves(base), True, name == "named_parameters")
     if name in SAME or name in ("share_memory",):
+        if name in ("train", "eval"):
+            wanted = option(args, keywords, "mode", 0) if name == "train" else FALSE
+            set_mode(run, base, flag(wanted, True))
         if name == "apply":
             poison_versions(run, base)
         return base
@@ -1758,6 +1790,14 @@ def _module_method(
         poison(run, [base, *(v for v, _ in args), *(v for v, _ in keywords.values())], node)
         return NONE
     return call_opaque(run, fresh, args, keywords, node, discarded)
+
+
+def set_mode(run: Run, module: Module, training: Tri) -> None:
+    """Put a network and everything in it into training or evaluation mode, or into one that is not known."""
+    for part_ in _below(module, {}):
+        if isinstance(part_, Module) and part_.training is not training:
+            part_.training = training
+            run.modes += 1
 
 
 def _below(module: Module, seen: dict[Value, None]) -> dict[Value, None]:

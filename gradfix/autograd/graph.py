@@ -314,6 +314,10 @@ def run_backward(event: Backward, roots: list[tuple[Node, bool]], only: set[Node
                 continue
             sure = sure and certain and leaf.requires is True
             event.reached[leaf] = event.reached.get(leaf, False) or sure
+    if len(event.reached) == 1 and event.certain and event.failure is None and not any(map(unseen, seen)):
+        # It either raises, or the gradient goes to the only place where it can.
+        (leaf,) = event.reached
+        event.reached[leaf] = leaf.requires is True
     if event.failure is not None and event.failure.node is not None:
         event.failure.route = route(event.roots, event.failure.node)
     for node, sure in seen.items():
@@ -330,6 +334,11 @@ def run_backward(event: Backward, roots: list[tuple[Node, bool]], only: set[Node
                 leaf.grad = {}
             before = leaf.grad.get(event)
             leaf.grad[event] = Contribution(sure or (before is not None and before.certain))
+
+
+def unseen(node: Node) -> bool:
+    """Whether a graph comes from somewhere that cannot be seen."""
+    return not node.edges and not node.leaves and node.saves is None
 
 
 def _fault(node: Node) -> Failure | None:

@@ -122,11 +122,13 @@ DEPTH = 40
 class Scenario:
     """How conditions that nothing decides come out: the main way, the other way, or one flipped."""
 
-    __slots__ = ("flipped", "main")
+    __slots__ = ("first", "flipped", "main")
 
-    def __init__(self, main: bool = True, flipped: ast.AST | None = None) -> None:
+    def __init__(self, main: bool = True, flipped: ast.AST | None = None, first: Run | None = None) -> None:
         self.main = main
         self.flipped = flipped
+        self.first = first
+        """The main run, in the others."""
 
     @property
     def other(self) -> bool:
@@ -161,6 +163,8 @@ class Run:
         self.catching = 0
         self.active: list[ast.AST] = []
         self.entered: set[ast.AST] = set()
+        self.nothing: set[ast.AST] = set()
+        """The calls of a method of None: something that cannot be seen must have replaced it."""
         self.undecided: dict[ast.AST, list[Any]] = {}
         self.decisions: dict[Any, bool] = {}
         self.equals: dict[Any, Any] = {}
@@ -171,6 +175,8 @@ class Run:
         self.leaves_known: dict[Module, tuple[int, list[Leaf]]] = {}
         self.mutations = 0
         """How many attributes and items have been written."""
+        self.modes = 0
+        """How often a network has been put into another mode."""
         self.appended: list[Sequence] = []
         self.carried: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
         """What carried a graph into each pass but the first."""
@@ -298,6 +304,10 @@ class Run:
             if key[0] == "Eq" and answer is not negated and isinstance(key[2], (str, int, float, bool)):
                 self.equals[key[1]] = key[2]
         return answer
+
+    def lean(self, answer: bool) -> bool:
+        """The default with which :meth:`decide` gives ``answer`` in every scenario."""
+        return answer if self.scenario.main else not answer
 
     def key(self, test: ast.expr, frame: Frame) -> tuple[Any, bool]:
         """What is asked, so that the same question about the same values gets the same answer.
@@ -662,6 +672,9 @@ def _bails_out(body: list[ast.stmt]) -> bool:
 
 
 def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
+    ends = _ends_recursion(run, node.body, node.orelse)
+    if ends is not None:
+        return run.block(node.body if run.decide(node.test, frame, run.lean(ends)) else node.orelse, frame)
     if _bails_out(node.body) and not node.orelse:
         # Nothing is learned from leaving early: it is taken only where the values say so.
         taken = run.decide(node.test, frame, not run.scenario.main, None)
@@ -670,6 +683,31 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
     if taken:
         return run.block(node.body, frame)
     return run.block(node.orelse, frame)
+
+
+def _ends_recursion(
+    run: Run, body: list[ast.stmt] | ast.expr, orelse: list[ast.stmt] | ast.expr
+) -> bool | None:
+    """Which way a condition goes in a call of a function from inside itself: the one that ends it.
+
+    None where it says nothing: elsewhere, or if both ways call the function again, or neither does and the
+    function goes on.
+    """
+    if len(run.active) < 2 or run.active[-1] not in run.active[:-1]:
+        return None
+    name = getattr(run.active[-1], "name", "")
+    again, otherwise = (_mentions(part, name) for part in (body, orelse))
+    if again or otherwise:
+        return None if again and otherwise else otherwise
+    return True if isinstance(body, list) and isinstance(body[-1], ast.Return) and not orelse else None
+
+
+def _mentions(code: list[ast.stmt] | ast.expr, name: str) -> bool:
+    return any(
+        name in (getattr(node, "id", ""), getattr(node, "attr", ""))
+        for part in (code if isinstance(code, list) else [code])
+        for node in ast.walk(part)
+    )
 
 
 def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
@@ -1173,9 +1211,12 @@ def _held(op: ast.cmpop, left: Value, right: Value) -> bool | None:
 
 
 def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> Value:
-    if run.decide(node.test, frame, True, node):
-        return run.evaluate(node.body, frame)
-    return run.evaluate(node.orelse, frame)
+    ends = _ends_recursion(run, node.body, node.orelse)
+    if ends is not None:
+        taken = run.decide(node.test, frame, run.lean(ends))
+    else:
+        taken = run.decide(node.test, frame, True, node)
+    return run.evaluate(node.body if taken else node.orelse, frame)
 
 
 def _sequence(kind: str) -> Callable[[Run, Any, Frame], Value]:

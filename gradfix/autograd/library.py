@@ -274,7 +274,7 @@ def deep_copy(value: Value) -> Value:
     """``copy.deepcopy``: a network of the same make with parameters of its own."""
     if isinstance(value, Module):
         copy = Module(value.kind, value.label, value.cls)
-        copy.options = dict(value.options)
+        copy.options, copy.training = dict(value.options), value.training
         copy.items = [deep_copy(v) for v in value.items]
         copy.attributes = {k: deep_copy(v) for k, v in value.attributes.items()}
         for slot in ("leaf", "rest"):

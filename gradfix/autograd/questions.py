@@ -9,7 +9,17 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from gradfix.autograd.graph import Backward, Event, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.graph import (
+    Backward,
+    Event,
+    Leaf,
+    ModuleCall,
+    Node,
+    OptimizerState,
+    Step,
+    ZeroGrad,
+    unseen,
+)
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.values import Sequence, Tensor, Value, tensors_in
 
@@ -161,12 +171,17 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
     again: dict[ast.AST, tuple[Step, Backward]] = {}
     clean: set[ast.AST] = set()
     met: set[Hashable] = set()
+    repeats = _repeats(steps(run))
     for step in steps(run):
-        place = step.optimizer, step.site, step.path[:-1]
+        place = step.optimizer, step.site, step.path[: -repeats[step.optimizer, step.site]]
         if place not in met:
             met.add(place)
             continue
-        stale = any(sure and before for d in step.consumed.values() for sure, before in d.values())
+        stale = any(
+            before and (sure or meant(run, b, step.optimizer))
+            for d in step.consumed.values()
+            for b, (sure, before) in d.items()
+        )
         fresh = [
             b
             for d in step.consumed.values()
@@ -182,6 +197,63 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
     for site, pair in again.items():
         if site not in clean:
             yield pair
+
+
+def _repeats(happened: list[Step]) -> dict[tuple[OptimizerState, ast.AST], int]:
+    """For each optimizer and place of a step: how far out the loop is that repeats it, the innermost being 1.
+
+    A loop over several optimizers repeats none of them.
+    """
+    groups: dict[tuple[OptimizerState, ast.AST], list[Step]] = {}
+    for step in happened:
+        groups.setdefault((step.optimizer, step.site), []).append(step)
+    found: dict[tuple[OptimizerState, ast.AST], int] = {}
+    for place, together in groups.items():
+        deepest = max(len(step.path) for step in together)
+        found[place] = next(
+            (
+                level
+                for level in range(1, deepest + 1)
+                if len({step.path[:-level] for step in together}) < len(together)
+            ),
+            1,
+        )
+    return found
+
+
+def meant(run: Run, backward: Backward, optimizer: OptimizerState) -> bool:
+    """Whether a backward that comes off leaves gradients for ``optimizer`` as far as can be seen.
+
+    It cannot lead anywhere else, or it may reach what the optimizer owns and the optimizer steps before
+    anything else is differentiated.
+    """
+    if pledged(backward, optimizer):
+        return True
+    mine = set(optimizer.owned())
+    if not backward.certain or backward.failure is not None or mine.isdisjoint(backward.reached):
+        return False
+    following = between(backwards(run), backward.serial)
+    end = next((b.serial for b in following if b.accumulates), math.inf)
+    return any(
+        s.optimizer is optimizer and s.path == backward.path[: len(s.path)]
+        for s in between(steps(run), backward.serial, end)
+    )
+
+
+def pledged(backward: Backward, optimizer: OptimizerState) -> bool:
+    """Whether a backward that comes off certainly leaves gradients for ``optimizer``, if not in which blocks.
+
+    Every leaf that its graph can lead to is one of the optimizer's.
+    """
+    mine = set(optimizer.owned())
+    return (
+        backward.certain
+        and backward.accumulates
+        and backward.failure is None
+        and bool(backward.reached)
+        and all(leaf in mine and leaf.requires is True for leaf in backward.reached)
+        and not any(map(unseen, backward.visited))
+    )
 
 
 def detached_code(source: str, expression: ast.expr, value: Value) -> str | None:

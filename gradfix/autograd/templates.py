@@ -153,7 +153,7 @@ def _retold(
 
 def kind(run: Run, module: Module, operands: list[Value]) -> Hashable | None:
     """What must agree for a template to fit; None if no template can."""
-    key: list[Hashable] = [id(module), run.grad_enabled]
+    key: list[Hashable] = [id(module), run.grad_enabled, run.modes]
     seen: dict[int, int] = {}
     for value in operands:
         if id(value) in seen:

@@ -324,14 +324,14 @@ def explore(
 
     def opposite() -> Run:
         # Of a single condition it is known what the other answer is about.
-        return make(Scenario(True, worth[0]) if len(worth) == 1 else Scenario(False))
+        return make(Scenario(True, worth[0], main) if len(worth) == 1 else Scenario(False, None, main))
 
     if any(_skipped(site, relevance) for site in worth):
         entry.runs.append(opposite())
     elif worth:
         entry.pending.append(opposite)
     if len(worth) > 1:
-        entry.pending += [lambda site=site: make(Scenario(True, site)) for site in worth[:FLIPS]]  # type: ignore[misc]
+        entry.pending += [lambda site=site: make(Scenario(True, site, main)) for site in worth[:FLIPS]]  # type: ignore[misc]
     return entry
 
 
@@ -471,6 +471,7 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition) -> N
     run.inside = True
     if run.relevance.switches_mode:
         run.grad_enabled = None
+    _forget_modes(run, run.globals.variables)
     owner = run.relevance.classes.get(definition)
     if owner is None:
         value = run.variable(definition.name)
@@ -487,6 +488,9 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition) -> N
     if not isinstance(method, Function) or not isinstance(instance, (Module, Instance)):
         return
     run.events.clear()
+    _forget_modes(run, instance.attributes)
+    if isinstance(instance, Module):
+        calls.set_mode(run, instance, None)
     once = (cls.unknown_bases() and not cls.is_module) or _has_relevant_loop(definition, run)
     for number in range(1 if once else CALLS):
         if number:
@@ -499,6 +503,13 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition) -> N
             run.before[definition, ()] = {f"self.{k}": v for k, v in named(instance.attributes).items()}
         _returned(run, calls.call_function(run, method.bind(instance), [], {}, definition))
     run.path = ()
+
+
+def _forget_modes(run: Run, variables: dict[str, Value]) -> None:
+    """Somebody outside may have put networks into evaluation mode before."""
+    for value in variables.values():
+        if isinstance(value, Module):
+            calls.set_mode(run, value, None)
 
 
 def _returned(run: Run, value: Value) -> None:
@@ -517,10 +528,11 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
     The gradients of an optimizer that the class makes for itself, and for known networks, are its own
     business, unless something else in the file clears gradients.
     """
-    private = _clearing(run.relevance.tree) <= run.entered
+    first = run.scenario.first
+    private = _clearing(run.relevance.tree) <= (run.entered if first is None else run.entered | first.entered)
     for optimizer in run.optimizers:
         state = optimizer.state
-        # An unknown network has a block that was made where its parameters were asked for.
+        # The block of a network that somebody handed in was made where its parameters were asked for.
         own = state.groups_known and not any(_asked_for(leaf.created) for leaf in state.owned())
         if private and own and any(node is state.created for c in cls.order() for node in ast.walk(c.node)):
             continue

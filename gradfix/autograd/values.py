@@ -49,6 +49,7 @@ class Opaque(Value):
         "harmless",
         "label",
         "leaf",
+        "made",
         "made_from",
         "node",
         "owner",
@@ -69,11 +70,16 @@ class Opaque(Value):
         """The network whose attribute it is."""
         self.made_from: Module | None = None
         """A network that was handed to what made it: it may be that network, or hold parts of it."""
+        self.made = False
+        """The result of a call, as against what somebody else holds too: an argument, say."""
 
-    def block(self, created: ast.AST | None = None) -> Leaf:
-        """Its parameters as one block; asking for it says that this is a network."""
+    def block(self, asked: ast.AST | None = None) -> Leaf:
+        """Its parameters as one block; asking for it says that this is a network.
+
+        ``asked`` is noted as the place of what was not made here.
+        """
         if self.leaf is None:
-            self.leaf = Leaf(self.label, True, created)
+            self.leaf = Leaf(self.label, True, None if self._is_made() else asked)
             root = self.parent
             while root is not None and root.leaf is None:
                 root = root.parent
@@ -83,6 +89,12 @@ class Opaque(Value):
             # Attributes that were known as networks before belong to this one.
             self._adopt(self)
         return self.leaf
+
+    def _is_made(self) -> bool:
+        root = self
+        while root.parent is not None:
+            root = root.parent
+        return root.made
 
     def _adopt(self, value: Opaque) -> None:
         assert self.leaf is not None
@@ -169,7 +181,7 @@ class Params(Value):
 class Module(Value):
     """A ``torch.nn.Module``: a layer of torch, a container, or an instance of a class in the project."""
 
-    __slots__ = ("attributes", "cls", "items", "kind", "label", "leaf", "options", "rest")
+    __slots__ = ("attributes", "cls", "items", "kind", "label", "leaf", "options", "rest", "training")
 
     def __init__(self, kind: str, label: str = "", cls: Class | None = None) -> None:
         self.kind = kind
@@ -184,6 +196,8 @@ class Module(Value):
         self.rest: Leaf | None = None
         """Parameters that may exist in parts of the class that the model could not follow."""
         self.options: dict[str, Value] = {}
+        self.training: Tri = True
+        """Whether it is in training mode, which it is when it is made."""
 
     def leaves(self, seen: set[int] | None = None) -> list[Leaf]:
         """Every block of parameters in it, its own first, each once."""
@@ -341,7 +355,7 @@ class Class(Value):
 
 
 MODULE_BASES = frozenset({"Module", "LightningModule", "Sequential", "ModuleList", "PreTrainedModel"})
-KNOWN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "object", "abc.ABC"})
+KNOWN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "builtins.object", "abc.ABC"})
 
 
 class Instance(Value):

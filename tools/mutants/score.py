@@ -283,20 +283,39 @@ def sink(block: list[ast.stmt], minds: set[str]) -> list[ast.stmt]:
 # ---------------------------------------------------------------------------- running
 
 
+def callers(code: Code, function: str, depth: int = 2) -> Iterator[str]:
+    """The functions and methods of a file that call one of them, the outermost first."""
+    name = function.rsplit(".", 1)[-1]
+    found = [
+        code.name(node)
+        for node in ast.walk(code.tree)
+        if isinstance(node, ast.Call)
+        and name
+        and name in (getattr(node.func, "id", None), getattr(node.func, "attr", None))
+        and getattr(getattr(node.func, "value", None), "id", "self") == "self"
+    ]
+    for outer in sorted({*found} - {"", function}):
+        if depth:
+            yield from callers(code, outer, depth - 1)
+        yield outer
+
+
 def decide(
     rows: list[Row], mutants: list[Mutant], path: Path, root: Path, wanted: list[str], python: str | None
 ) -> None:
     """Say of each mutant by running it whether it is a fault, and of each repair whether it is one."""
     text = wanted[0]
     watched = {line for m in mutants for line in m.watched}
-    entries = ["", *sorted({m.function for m in mutants} - {""})]
+    code = Code(text)
+    called = {m.function: list(callers(code, m.function)) for m in mutants}
+    entries = sorted({"", *called, *(name for names in called.values() for name in names)})
     originals = dict(
         zip(entries, judge.run([judge.job(path, root, text, e, watched) for e in entries], python))
     )
     chosen: dict[int, tuple[str, Recording]] = {}
     for number, (row, mutant) in enumerate(zip(rows, mutants)):
         reasons = []
-        for entry in ("", mutant.function) if mutant.function else ("",):
+        for entry in dict.fromkeys(["", *called[mutant.function], mutant.function]):
             recording = originals[entry]
             reason = judge.usable(recording)
             if reason is None and not mutant.watched <= judge.ran(recording):
@@ -308,9 +327,13 @@ def decide(
         row.why = "; ".join(reasons) if number not in chosen else ""
     numbers = list(chosen)
     runs = judge.run([judge.job(path, root, mutants[n].text, chosen[n][0], ()) for n in numbers], python)
-    repairs = [n for n in numbers if rows[n].after and rows[n].after != mutants[n].text]
+    # Where the original's tree comes back there is nothing to run.
+    changed = [n for n in numbers if rows[n].after and rows[n].after != mutants[n].text]
+    repairs = [n for n in changed if rows[n].restored != "tree"]
     written = judge.run([judge.job(path, root, rows[n].after, chosen[n][0], ()) for n in repairs], python)
-    goals = judge.run([judge.job(path, root, wanted[-1], chosen[n][0], ()) for n in repairs], python)
+    ways = sorted({chosen[n][0] for n in repairs})
+    best = dict(zip(ways, judge.run([judge.job(path, root, wanted[-1], e, ()) for e in ways], python)))
+    goals = [best[chosen[n][0]] for n in repairs]
     for number, recording in zip(numbers, runs):
         verdict = judge.compare(chosen[number][1], recording)
         row = rows[number]

@@ -101,33 +101,65 @@ class Anything(torch.Tensor):
             return plain_sum([self]).as_subclass(Anything)  # type: ignore[no-any-return]
         children = self.__dict__.setdefault("children_", {})
         if key not in children:
-            shift = (sum(map(ord, str(key))) % 17 + 1) / 40
-            number = self.__dict__.get("number", 0.3)
-            children[key] = Anything.of(0.15 + (number * 0.7 + shift) % 0.8, str(key))
+            children[key] = self.made(key)
         return children[key]
+
+    def made(self, key: Any) -> Anything:
+        """A new thing with a value of its own."""
+        shift = (sum(map(ord, str(key))) % 17 + 1) / 40
+        number = self.__dict__.get("number", 0.3)
+        thing = Anything.of(0.15 + (number * 0.7 + shift) % 0.8, str(key))
+        thing.__dict__["parent_"] = self
+        return thing
+
+    def weights(self) -> list[Any]:
+        """The parameters of the network that this is, or is a part or method of, if anybody asked for any."""
+        at: Any = self
+        while at is not None:
+            found = at.weights_below()
+            if found:
+                return found  # type: ignore[no-any-return]
+            at = at.__dict__.get("parent_")
+        return []
+
+    def weights_below(self) -> list[Any]:
+        own = self.__dict__.get("_parameter")
+        inner = [
+            w
+            for child in self.__dict__.get("children_", {}).values()
+            if isinstance(child, Anything)
+            for w in child.weights_below()
+        ]
+        return [*([own] if own is not None else []), *inner]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("children_", "_parameter"):
             raise AttributeError(name)
-        return self.child(name)
+        return self if name == "module" else self.child(name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = self.__dict__.get("label", "")
-        if name in ("parameters", "named_parameters", "trainable_parameters"):
-            return [self.parameter_()]
+        owner = self.__dict__.get("parent_")
+        if "parameters" in name and not any(t.is_floating_point() for t in flat(args)):
+            network = self if owner is None else owner
+            return [(name, network.parameter_())] if name.startswith("named") else [network.parameter_()]
+        if name in ("train", "eval", "apply", "share_memory", "module", "DataParallel") and owner is not None:
+            return args[0] if args and isinstance(args[0], Anything) else owner
         if name in ("trange",):
-            return range(*args)
-        if args and name in ("tqdm", "track", "wraps", "prefetch", "ProgressBar"):
+            return Bar(range(*args))
+        if args and name in ("tqdm", "track", "prefetch", "ProgressBar"):
+            return Bar(args[0])
+        if args and name == "wraps":
             return args[0]
         if len(args) == 1 and isinstance(args[0], (types.FunctionType, type)) and not kwargs:
             return args[0]
         found = [t for t in flat([*args, *kwargs.values()]) if t.is_floating_point()]
         if name in ("open", "join"):
             return self.child(name)
-        owner = self.__dict__.get("_parameter")
-        if any(t.requires_grad for t in found) or (found and owner is not None):
-            return Keep.apply(*found, *([owner] if owner is not None else [])).as_subclass(Anything)
-        return self.child(name + "()")
+        weights = self.weights() if found else []
+        if any(t.requires_grad for t in found) or weights:
+            return Keep.apply(*found, *weights).as_subclass(Anything)
+        return self.made(name + "()")
 
     def parameter_(self) -> Any:
         if "_parameter" not in self.__dict__:
@@ -146,6 +178,13 @@ class Anything(torch.Tensor):
 
     def __len__(self) -> int:
         return BATCHES
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def keys(self) -> Any:
+        """As what ``**`` spreads: nothing."""
+        return []
 
     def __int__(self) -> int:
         return 2
@@ -174,6 +213,13 @@ class Anything(torch.Tensor):
     def __ne__(self, other: Any) -> Any:
         return other is None if isinstance(other, str) or other is None else torch.ne(self, other)
 
+    def __mod__(self, other: Any) -> Any:
+        """The number of a pass, perhaps: what is done every so often is done now."""
+        return 0 if isinstance(other, (int, Anything)) else torch.Tensor.__mod__(self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return True if isinstance(other, Anything) else torch.gt(self, other)
+
     def __add__(self, other: Any) -> Any:
         return str(self) + other if isinstance(other, str) else torch.add(self, other)
 
@@ -188,8 +234,36 @@ class Anything(torch.Tensor):
     def __exit__(self, *error: Any) -> None:
         return None
 
+    def clone(self, *args: Any, **kwargs: Any) -> Any:
+        """A copy: of a network, one that hands its gradients on."""
+        return self if self.weights_below() else torch.Tensor.clone(self)
+
     def __mro_entries__(self, bases: Any) -> Any:
         return (Base,)
+
+
+class Bar:
+    """A progress bar around what it goes over."""
+
+    def __init__(self, items: Any) -> None:
+        self.items = shortened(items)
+
+    def __iter__(self) -> Any:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "items":
+            raise AttributeError(name)
+        return getattr(self.items, name, nothing)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        return None
 
 
 class Base:
@@ -545,6 +619,10 @@ class Layer(nn.Module):
                 self.weight_hh_l0 = parameter()
                 self.weight_ih_l0 = parameter()
 
+    @classmethod
+    def from_pretrained(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls()
+
     def __getattr__(self, name: str) -> Any:
         return 2 if name in NUMBERS else super().__getattr__(name)
 
@@ -720,12 +798,15 @@ def replace_surroundings() -> None:
     torch.save = nothing  # type: ignore[assignment]
     torch.load = lambda *a, **k: Anything.of(0.3, "loaded")  # type: ignore[assignment]
     torch.cuda.is_available = lambda: False  # type: ignore[assignment]
+    torch.cuda.current_device = lambda: 0  # type: ignore[assignment]
     torch.cuda.set_device = nothing  # type: ignore[assignment]
     torch.set_default_tensor_type = nothing  # type: ignore[assignment]
     torch.Tensor.__format__ = lambda self, how: "0"  # type: ignore[assignment,method-assign]
     torch.Tensor.__iter__ = lambda self: iter(
         [self.reshape(-1)[:1].view(1) for _ in range(wanted(sys._getframe(1), 2))]
     )  # type: ignore[assignment,method-assign]
+    torch.Tensor.astype = lambda self, *a, **k: self  # type: ignore[attr-defined]
+    torch.distributions.Distribution.set_default_validate_args(False)
     wrap_torch()
     for module in (json, pickle):
         for name in ("load", "loads"):
@@ -889,52 +970,131 @@ def replace_optimizer(real: Any) -> None:
 # ---------------------------------------------------------------------------- running
 
 
+IMPORTANT = ("backward", "step", "zero_grad", "reset_grad")
+LONG = 24
+"""A loop over more numbers than this is cut short."""
+
+
+def shortened(iterable: Any) -> Any:
+    """What a loop goes over: of a long range only the first few numbers."""
+    return iterable[:6] if isinstance(iterable, range) and len(iterable) > LONG else iterable
+
+
+def substitute(error: Exception, names: tuple[str, ...], space: dict[str, Any]) -> Any:
+    """What a statement computes that is impossible in a small world: something of all that it reads.
+
+    Raises ``error`` again where it is autograd's own, or one with which code says something.
+    """
+    own = ("inplace operation", "second time", "does not require grad", "leaf Variable")
+    if isinstance(error, StopIteration) or any(text in str(error) for text in own):
+        raise error
+    found: list[Any] = []
+    for name in names:
+        head, *rest = name.split(".")
+        value = space.get(head)
+        for attribute in rest:
+            inner = getattr(value, attribute, None)
+            value = getattr(inner, "__self__", inner) if callable(inner) else inner
+        if isinstance(value, nn.Module):
+            found += list(value.parameters())
+        elif isinstance(value, Anything):
+            found += [*value.weights(), value]
+        else:
+            found += [t for t in flat([value]) if t.is_floating_point()]
+    kept = list({id(t): t for t in found}.values())
+    if any(t.requires_grad for t in kept):
+        return Keep.apply(*kept).as_subclass(Anything)
+    return Anything.of(0.4, "result")
+
+
+def spread(function: Any, given: Any, *args: Any, **keywords: Any) -> Any:
+    """``function(*args, **keywords, **given)``: what is not known holds whatever the function asks for."""
+    import inspect
+
+    if not isinstance(given, Anything):
+        return function(*args, **keywords, **given)
+    try:
+        asked = list(inspect.signature(function).parameters.values())[len(args) :]
+    except (TypeError, ValueError):
+        asked = []
+    for one in asked:
+        if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY) and one.default is one.empty:
+            keywords.setdefault(one.name, given.child(one.name))
+    return function(*args, **keywords)
+
+
+def read(node: ast.AST) -> list[str]:
+    """What an expression reads: variables, and attributes of attributes of them."""
+    if isinstance(node, ast.Attribute):
+        text = ast.unparse(node)
+        return [text] if re.fullmatch(r"[\w.]+", text) else read(node.value)
+    if isinstance(node, ast.Name):
+        return [node.id] if isinstance(node.ctx, ast.Load) else []
+    return [name for inner in ast.iter_child_nodes(node) for name in read(inner)]
+
+
 def forgiving(tree: ast.Module, watched: frozenset[int]) -> ast.Module:
-    """The program with statements that bind nothing passed over where they fail, and its lines watched."""
-    important = ("backward", "step", "zero_grad", "reset_grad", "train")
+    """The program with stand-ins for what statements cannot compute, and its lines watched."""
 
     class Forgive(ast.NodeTransformer):
-        def visit_Expr(self, node: ast.Expr) -> Any:
-            call = node.value
-            if not isinstance(call, ast.Call):
-                return node
-            if any(isinstance(n, ast.Attribute) and n.attr in important for n in ast.walk(call)):
-                return node
-            name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-            if name not in (
-                "print",
-                "save_image",
-                "add_scalar",
-                "add_image",
-                "imshow",
-                "write",
-                "savefig",
-                "format",
-                "log",
-                "info",
-                "append",
-                "set_description",
-                "set_postfix",
-                "update",
-                "makedirs",
-                "show",
-                "plot",
-                "add_scalars",
-                "image",
-                "images",
-                "line",
-                "save",
-            ):
-                return node
-            guarded = ast.Try(
-                body=[node],
-                handlers=[
-                    ast.ExceptHandler(type=ast.Name("Exception", ast.Load()), name=None, body=[ast.Pass()])
-                ],
-                orelse=[],
-                finalbody=[],
+        def guarded(self, node: ast.stmt, value: ast.expr, otherwise: Any) -> Any:
+            """``node``, or what ``otherwise`` makes of the substitute for its value."""
+            names = ast.Tuple([ast.Constant(name) for name in dict.fromkeys(read(value))], ast.Load())
+            space = ast.parse("{**globals(), **locals()}", mode="eval").body
+            call = ast.Call(
+                ast.Name("substitute_", ast.Load()), [ast.Name("error_", ast.Load()), names, space], []
             )
-            return ast.fix_missing_locations(ast.copy_location(guarded, node))
+            handler = ast.ExceptHandler(ast.Name("Exception", ast.Load()), "error_", [otherwise(call)])
+            made = ast.Try(body=[node], handlers=[handler], orelse=[], finalbody=[])
+            for inner in ast.walk(made):
+                if not hasattr(inner, "lineno"):
+                    ast.copy_location(inner, node)
+            return made
+
+        def visit_Try(self, node: ast.Try) -> Any:
+            """Code that handles errors itself keeps them."""
+            for block in (node.orelse, node.finalbody, *(h.body for h in node.handlers)):
+                block[:] = [s for old in block for s in [self.visit(old)] if s is not None]
+            if not node.handlers:
+                node.body = [self.visit(s) for s in node.body]
+            return node
+
+        def visit_For(self, node: ast.For) -> Any:
+            self.generic_visit(node)
+            node.iter = ast.copy_location(
+                ast.Call(ast.Name("shortened_", ast.Load()), [node.iter], []), node.iter
+            )
+            return node
+
+        def visit_Call(self, node: ast.Call) -> Any:
+            self.generic_visit(node)
+            held = [k for k in node.keywords if k.arg is None]
+            if len(held) != 1 or any(isinstance(a, ast.Starred) for a in node.args):
+                return node
+            others = [k for k in node.keywords if k.arg is not None]
+            call = ast.Call(ast.Name("spread_", ast.Load()), [node.func, held[0].value, *node.args], others)
+            return ast.fix_missing_locations(ast.copy_location(call, node))
+
+        def visit_Assign(self, node: ast.Assign) -> Any:
+            self.generic_visit(node)
+            plain = not any(isinstance(n, ast.Subscript) for t in node.targets for n in ast.walk(t))
+            return self.guarded(
+                node, node.value, lambda call: ast.Assign(node.targets, call) if plain else ast.Expr(call)
+            )
+
+        def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+            self.generic_visit(node)
+            return self.guarded(node, node.value, ast.Expr)
+
+        def visit_Return(self, node: ast.Return) -> Any:
+            self.generic_visit(node)
+            return node if node.value is None else self.guarded(node, node.value, ast.Return)
+
+        def visit_Expr(self, node: ast.Expr) -> Any:
+            self.generic_visit(node)
+            words = [getattr(n, "attr", "") for n in ast.walk(node)]
+            calls = isinstance(node.value, ast.Call) and not any(word in IMPORTANT for word in words)
+            return self.guarded(node, node.value, ast.Expr) if calls else node
 
         def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
             if node.module == "__future__" or any(alias.name == "*" for alias in node.names):
@@ -995,11 +1155,21 @@ def enter(space: dict[str, Any], name: str) -> None:
         wanted = [
             p.name
             for p in list(inspect.signature(function).parameters.values())[skip:]
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+            and (p.default is p.empty or (p.default is None and "loss" in p.name))
         ]
         given = {name: Anything.of(0.3 + 0.05 * n, name) for n, name in enumerate(wanted)}
-        networks = [name for name in wanted if NETWORK.search(name) and not OPTIMIZER.search(name)]
+        owner = getattr(function, "__self__", None)
         for name in wanted:
+            if "loss" in name and isinstance(owner, nn.Module):
+                # Computed outside, from the network of the same initial if there is one.
+                own = [p for n, c in owner.named_children() if n[:1] == name[:1] for p in c.parameters()]
+                given[name] = Keep.apply(*(own or owner.parameters())).as_subclass(Anything)
+        networks = [name for name in wanted if NETWORK.search(name) and not OPTIMIZER.search(name)]
+        used = function.__code__.co_names if isinstance(function, types.FunctionType) else ()
+        for name in wanted:
+            if name == "opt" and not {"step", "zero_grad"}.intersection(used):
+                continue  # options
             if OPTIMIZER.search(name):
                 own = [n for n in networks if letters(n)[:1] == letters(name)[:1]] or networks
                 given[name] = torch.optim.SGD([given[n].parameter_() for n in own] or [parameter()])
@@ -1022,16 +1192,24 @@ def enter(space: dict[str, Any], name: str) -> None:
     repeatedly(getattr(one, method), arguments)
 
 
+def requires(value: Any) -> bool:
+    return isinstance(value, Anything) and value.requires_grad
+
+
 def repeatedly(function: Any, arguments: Any) -> None:
     """Call a function for a few batches: with the same networks and optimizers, and other data."""
     first = arguments(function, 0)
     for number in range(BATCHES):
-        fresh = [
-            Anything.of(0.3 + 0.05 * n + 0.11 * number, one.__dict__["label"])
-            if isinstance(one, Anything) and "_parameter" not in one.__dict__
-            else one
-            for n, one in enumerate(first)
-        ]
+        fresh = (
+            arguments(function, 0)
+            if number and any(requires(one) for one in first)
+            else [
+                Anything.of(0.3 + 0.05 * n + 0.11 * number, one.__dict__.get("label", ""))
+                if isinstance(one, Anything) and "_parameter" not in one.__dict__ and not requires(one)
+                else one
+                for n, one in enumerate(first)
+            ]
+        )
         function(*fresh)
 
 
@@ -1041,6 +1219,8 @@ def perform(path: str, root: str, text: str, entry: str, watched: list[int]) -> 
     inside = os.path.relpath(os.path.dirname(path), root)
     main["__package__"] = "" if inside == "." else inside.replace(os.sep, ".")
     builtins.stand_in_ = lambda name: Anything.of(0.5, name)  # type: ignore[attr-defined]
+    builtins.substitute_, builtins.shortened_ = substitute, shortened  # type: ignore[attr-defined]
+    builtins.spread_ = spread  # type: ignore[attr-defined]
     for folder in (root, os.path.dirname(os.path.dirname(path)), os.path.dirname(path)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
