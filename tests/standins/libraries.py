@@ -15,6 +15,23 @@ LOOP = """
 """Three steps on what ``loss()`` returns, of ``models``."""
 
 LIBRARIES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "observations": (
+        program(
+            """
+            import observations
+            train, test, valid = observations.ptb("data/")
+            letters = sorted(set(train + test + valid))
+            codes = torch.tensor([letters.index(one) for one in train])
+            models = [torch.nn.Embedding(len(letters), 8), torch.nn.Linear(8, len(letters))]
+            def loss():
+                start = int(torch.randint(len(codes) - 9, ()))
+                given, next_ = codes[start : start + 8], codes[start + 1 : start + 9]
+                return torch.nn.functional.cross_entropy(models[1](models[0](given)), next_)
+            """,
+            LOOP,
+        ),
+        ("observations.ptb",),
+    ),
     "torchtext, older": (
         program(
             """
