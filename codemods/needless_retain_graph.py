@@ -63,6 +63,7 @@ def needless(run: Run) -> dict[Hashable, Backward]:
         needed = (
             not event.certain
             or not event.roots
+            or not event.visited  # How it gets from there to what it differentiates for cannot be seen.
             or event.failure is not None
             or any(node.maybe_freed for node in event.visited)
             or (vague and not spent)

@@ -9,6 +9,7 @@ from textwrap import dedent
 
 import pytest
 
+from gradfix import catalog
 from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.interpreter import Run
@@ -199,3 +200,41 @@ def test_who_may_fail_before_is_not_passed_over(cut: str, told: list[int]) -> No
 
 def failing(run: Run) -> dict[Hashable, Backward]:
     return {event.site: event for event in run.events if isinstance(event, Backward) and event.failure}
+
+
+REFINER = """
+import torch
+
+
+class Refiner(object):
+    def __init__(self, net, store):
+        self.net, self.store = net, store
+
+    def loss(self):
+        maps = self.store.maps()
+        maps *= 100
+        return max([max(0, 1.0 - torch.softmax(maps, 0)[:, i].max()) for i in range(2)])
+
+    @staticmethod
+    def moved(latent, loss):
+        gradient = torch.autograd.grad(loss.requires_grad_(True), [latent], retain_graph=True)[0]
+        return latent - 0.1 * gradient
+
+    def __call__(self, latent):
+        for _ in range(3):
+            latent = latent.clone().detach().requires_grad_(True)
+            self.net(latent)
+            latent = self.moved(latent, self.loss())
+        return latent
+"""
+
+
+def test_a_gradient_whose_way_is_not_seen_keeps_its_graph() -> None:
+    """How the loss comes from the latent is the store's affair, and so is who else goes through its graph."""
+    analysed = analyze(ast.parse(REFINER), REFINER, Path("train.py"))
+    (entry,) = analysed.entries
+    asked = [event for event in entry.runs[0].events if isinstance(event, Backward)]
+    assert asked and all(event.retain is True and event.roots and not event.visited for event in asked)
+    codemod = catalog.load().get("needless-retain-graph")
+    assert not isinstance(codemod, str)
+    assert list(codemod.find(analysed)) == []
