@@ -72,7 +72,7 @@ class Relevance:
                 self._collect(statement.body, None)
             elif isinstance(statement, ast.ClassDef):
                 self._collect(statement.body, statement)
-            else:
+            elif SUITES[type(statement)]:
                 self._collect(suites(statement), cls)
 
     def _mentions(self, name: str) -> Iterator[int]:
@@ -236,12 +236,23 @@ class Relevance:
         return known
 
 
+CLAUSES = ("handlers", "cases")
+"""The fields of a statement whose elements have a suite each."""
+SUITES = {
+    kind: tuple(name for name in ("body", "orelse", "finalbody", *CLAUSES) if name in kind._fields)
+    for kind in ast.stmt.__subclasses__()
+}
+"""The fields of each kind of statement that hold statements; of most kinds, none do."""
+
+
 def suites(statement: ast.stmt) -> Iterator[ast.stmt]:
     """The statements of the suites of a compound statement."""
-    for suite in ("body", "orelse", "finalbody"):
-        yield from getattr(statement, suite, ())
-    for clause in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-        yield from clause.body
+    for name in SUITES[type(statement)]:
+        if name in CLAUSES:
+            for clause in getattr(statement, name):
+                yield from clause.body
+        else:
+            yield from getattr(statement, name)
 
 
 def _variable(path: str) -> str:
