@@ -7,8 +7,13 @@ Where there is no fork, everything happens in this process.
 from __future__ import annotations
 
 import os
+import pickle
+import selectors
+import signal
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any, TypeVar
 
 WORTH_PROCESSES = 32
@@ -17,6 +22,8 @@ WORTH_PROCESSES = 32
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
+LENGTH = 8
+"""Bytes that tell how long a message between two processes is."""
 BATCHES = 8
 """Of items of known weight, for each process: few, since each takes a message there and one back."""
 
@@ -69,30 +76,114 @@ def _batches(weights: Sequence[int], most: int) -> list[list[int]]:
     return batches
 
 
-def _in_processes(batches: Iterable[list[int]], processes: int, results: dict[int, Any]) -> None:
-    """Do the job for the numbers in child processes; those whose process died get no result."""
-    import multiprocessing
-    import signal
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
+def _in_processes(batches: Sequence[list[int]], processes: int, results: dict[int, Any]) -> None:
+    """Do the job for the numbers in child processes; those whose process died get no result.
 
-    pool = ProcessPoolExecutor(
-        processes,
-        mp_context=multiprocessing.get_context("fork"),
-        # Interrupted children end at once and quietly; the parent has the last word.
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_DFL),
-    )
-    with pool:
-        futures = [(batch, pool.submit(_do, batch)) for batch in batches]
+    Raises what the job raises for some number. An interrupt ends the children as well.
+    """
+    waiting = iter(batches)
+    workers: list[_Worker] = []
+    try:
+        with selectors.DefaultSelector() as selector:
+            for batch in islice(waiting, processes):
+                worker = _Worker(workers)
+                workers.append(worker)
+                selector.register(worker.answers, selectors.EVENT_READ, worker)
+                worker.give(batch)
+            # With one batch ahead, nobody waits for this process between two.
+            for worker, batch in zip(workers, waiting):
+                worker.give(batch)
+            while selector.get_map():
+                for key, _ in selector.select():
+                    worker = key.data
+                    results.update(worker.take())
+                    worker.give(next(waiting, None))
+                    if not worker.given:
+                        selector.unregister(worker.answers)
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+class _Worker:
+    """A forked process that does the job for the batches that it is given, one after the other.
+
+    ``concurrent.futures`` does as much, with a thread, locks and sockets that take longer to start than the
+    check of a folder of scripts may take.
+    """
+
+    def __init__(self, others: Iterable[_Worker]) -> None:
+        asked, self._questions = os.pipe()
+        self.answers, answered = os.pipe()
+        self.given: deque[list[int]] = deque()
+        """What has not been answered yet."""
+        self._pid = os.fork()
+        if self._pid:
+            os.close(asked)
+            os.close(answered)
+            return
         try:
-            for batch, future in futures:
-                with suppress(BrokenProcessPool):
-                    results.update(zip(batch, future.result()))
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+            # Interrupted children end at once and quietly; the parent has the last word.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            # While a brother holds the other end of a pipe, nobody is told that nothing more comes.
+            for descriptor in (self._questions, *(other._questions for other in others)):
+                os.close(descriptor)
+            while (numbers := _receive(asked)) is not None:
+                _send(answered, _do(numbers))
+        finally:
+            os._exit(0)
+
+    def give(self, batch: list[int] | None) -> None:
+        """Add to what it has to do, if there is anything and it lives."""
+        if batch is not None:
+            with suppress(BrokenPipeError):
+                _send(self._questions, batch)
+                self.given.append(batch)
+
+    def take(self) -> dict[int, Any]:
+        """The next results, by number; none if it died, and then it has nothing more to do."""
+        answer = _receive(self.answers)
+        if answer is None:
+            self.given.clear()
+            return {}
+        if isinstance(answer, Exception):
+            raise answer
+        return dict(zip(self.given.popleft(), answer))
+
+    def end(self) -> None:
+        """Wait until it has ended: at once, unless it is at work."""
+        os.close(self._questions)
+        os.close(self.answers)
+        os.waitpid(self._pid, 0)
 
 
-def _do(batch: list[int]) -> list[Any]:
-    return [_job(number) for number in batch]
+def _do(numbers: list[int]) -> list[Any] | Exception:
+    try:
+        return [_job(number) for number in numbers]
+    except Exception as error:
+        return error
+
+
+def _send(pipe: int, message: object) -> None:
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    data = len(data).to_bytes(LENGTH, "big") + data
+    while data:
+        data = data[os.write(pipe, data) :]
+
+
+def _receive(pipe: int) -> Any:
+    """The next message; None if the other side is gone."""
+    length = _read(pipe, LENGTH)
+    data = _read(pipe, int.from_bytes(length, "big")) if length else None
+    return pickle.loads(data) if data else None
+
+
+def _read(pipe: int, length: int) -> bytes | None:
+    parts = []
+    while length:
+        part = os.read(pipe, length)
+        if not part:
+            return None
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
