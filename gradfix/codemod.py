@@ -11,7 +11,7 @@ import ast
 import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from gradfix.autograd.training_step import Program
@@ -36,8 +36,7 @@ class Applicability(enum.StrEnum):
     DISPLAY = "display"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of source in the terms of :mod:`ast`.
 
     Lines count from 1, columns from 0 **in UTF-8 bytes**; the end is exclusive.
@@ -112,8 +111,7 @@ class MoveStatement:
 Edit = ReplaceExpression | RemoveArgument | InsertStatement | RemoveStatement | MoveStatement
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """One step of a finding's why, at its place in the source."""
 
     span: Span

@@ -12,7 +12,7 @@ import selectors
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -29,6 +29,8 @@ BATCHES = 8
 
 _job: Callable[[int], Any]
 """What a forked process does with a number; set before the fork."""
+_leaving: ExitStack | None = None
+"""What a forked process does before it ends."""
 
 
 def for_each(
@@ -61,6 +63,15 @@ def for_each(
         if number not in results:
             _in_processes([[number]], 1, results)
     return [results[number] if number in results else lost(item) for number, item in enumerate(items)]
+
+
+def before_leaving(function: Callable[[], object]) -> None:
+    """Have ``function`` called at the end of this process, if it is one that :func:`for_each` has forked.
+
+    Such a process ends without coming back to where it was forked. Elsewhere nothing happens.
+    """
+    if _leaving is not None:
+        _leaving.callback(function)
 
 
 def _batches(weights: Sequence[int], most: int) -> list[list[int]]:
@@ -102,7 +113,9 @@ def _in_processes(batches: Sequence[list[int]], processes: int, results: dict[in
                         selector.unregister(worker.answers)
     finally:
         for worker in workers:
-            worker.end()
+            worker.dismiss()
+        for worker in workers:
+            worker.wait()
 
 
 class _Worker:
@@ -128,8 +141,10 @@ class _Worker:
             # While a brother holds the other end of a pipe, nobody is told that nothing more comes.
             for descriptor in (self._questions, *(other._questions for other in others)):
                 os.close(descriptor)
-            while (numbers := _receive(asked)) is not None:
-                _send(answered, _do(numbers))
+            global _leaving
+            with ExitStack() as _leaving:
+                while (numbers := _receive(asked)) is not None:
+                    _send(answered, _do(numbers))
         finally:
             os._exit(0)
 
@@ -150,10 +165,13 @@ class _Worker:
             raise answer
         return dict(zip(self.given.popleft(), answer))
 
-    def end(self) -> None:
-        """Wait until it has ended: at once, unless it is at work."""
+    def dismiss(self) -> None:
+        """Let it end when it has done what it is at; nobody asks for that any more."""
         os.close(self._questions)
         os.close(self.answers)
+
+    def wait(self) -> None:
+        """Wait until it has ended."""
         os.waitpid(self._pid, 0)
 
 

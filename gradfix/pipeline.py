@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix import catalog, project, source
 from gradfix.codemod import Claim, Effect, Finding, Fix, Span
@@ -63,8 +63,7 @@ class Options:
     """Verify even where no sandbox is to be had."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why nothing was done at all."""
 
     message: str
@@ -101,14 +100,12 @@ def prepare(paths: Sequence[str], wishes: Wishes) -> Options | Refusal:
 # ---------------------------------------------------------------------------- files
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
+class _Loaded(NamedTuple):
     path: str
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Loading:
+class _Loading(NamedTuple):
     """The files that can matter, and what went wrong on the way to them."""
 
     files: tuple[_Loaded, ...]
@@ -170,8 +167,7 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
     return FileReport(file.path, parsed.text, reported, problems, analysis.messages)
 
 
-@dataclass(frozen=True, slots=True)
-class _Analysis:
+class _Analysis(NamedTuple):
     """What the codemods say of one version of a file."""
 
     source: Source
@@ -480,8 +476,7 @@ def findings(parsed: Source, options: Options) -> tuple[Finding, ...]:
 _FixKey = tuple[str, str, int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Candidate(NamedTuple):
     key: _FixKey
     """A name for the fix that outlives changes elsewhere in the file."""
     finding: Finding
@@ -653,8 +648,7 @@ def _still_there(
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(NamedTuple):
     """The original after some fixes."""
 
     analysis: _Analysis

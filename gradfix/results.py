@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from gradfix.codemod import Finding, Fix
 from gradfix.source import Problem
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from gradfix.verify.runner import Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class Reported:
+class Reported(NamedTuple):
     """A finding, and the fix that would be applied to it."""
 
     finding: Finding
@@ -29,8 +28,7 @@ class Reported:
     """The file with that fix alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileReport:
+class FileReport(NamedTuple):
     """What ``check`` has to say of one file."""
 
     path: str
@@ -157,8 +155,7 @@ class Plan(_Run[Repaired]):
         return int(any(file.remaining or (file.applied and not file.written) for file in self.files))
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """A new version of a file, held against the mistakes of the old one."""
 
     before: str
@@ -197,8 +194,7 @@ class Explanation:
     """The command that applies the fix."""
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(NamedTuple):
     """A plan as a patch that ``git apply`` takes; it gives byte for byte what ``write`` writes."""
 
     data: bytes

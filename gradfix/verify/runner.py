@@ -15,8 +15,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import multiprocessing
-import multiprocessing.util
 import os
 import queue
 import shutil
@@ -38,6 +36,7 @@ from typing import Any, Literal
 from gradfix import claims
 from gradfix.claims import Check, Still, Surroundings
 from gradfix.codemod import Claim, Effect
+from gradfix.parallel import before_leaving
 from gradfix.verify import hostile, sandbox
 from gradfix.verify.recording import Backward, Draws, Ending, Failure, Recording, load
 
@@ -848,9 +847,8 @@ class _Servers:
         if runner is None:
             runner = Runner(executable, total=total, allow_unsandboxed=allow_unsandboxed).__enter__()
             self._runners[key] = runner
-            if multiprocessing.parent_process() is not None:
-                # A process of a pool leaves without coming back to where it was forked.
-                multiprocessing.util.Finalize(self, self.close, exitpriority=10)
+            # A process that does a part of many files leaves without coming back to where it was forked.
+            before_leaving(self.close)
         runner.allow(total)
         return runner
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 
-from gradfix.parallel import for_each
+from gradfix.parallel import before_leaving, for_each
 
 ITEMS = list(range(50))
 
@@ -72,3 +73,15 @@ def test_a_result_that_cannot_travel_is_lost() -> None:
 
 def test_few_items_are_done_here() -> None:
     assert for_each(lambda _: os.getpid(), [1, 2], lambda _: 0) == [os.getpid()] * 2
+
+
+def test_what_a_process_has_to_do_before_it_leaves_is_done_once(tmp_path: Path) -> None:
+    def function(item: int) -> int:
+        if item in (3, 4):
+            before_leaving(lambda: (tmp_path / str(item)).write_text("left"))
+        return item
+
+    assert for_each(function, ITEMS, lambda _: 0) == ITEMS
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["3", "4"]
+    before_leaving(lambda: (tmp_path / "here").write_text("left"))
+    assert not (tmp_path / "here").exists()
