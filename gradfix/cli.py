@@ -472,5 +472,8 @@ def _print(what: str | bytes, stream: TextIO | None = None) -> None:
         else:
             stream.write(what)
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError) and stream is not sys.stderr:
+            _print(f"error: the output cannot be written: {error.strerror}\n", sys.stderr)
+            raise typer.Exit(2) from error
