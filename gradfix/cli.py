@@ -3,8 +3,7 @@
 Exit codes: 0, nothing to report or nothing left; 1, findings, or findings left; 2, some of the work could
 not be done (bad arguments, a file that could not be read or written); 130, interrupted.
 """
-
-from __future__ import annotations
+# Annotations are not put off here: typer reads them all, and would have to compile each.
 
 import gc
 import io
