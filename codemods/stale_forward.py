@@ -629,7 +629,7 @@ def _means_the_same(program: Program, statement: ast.stmt, value: ast.expr, anch
 
 
 def _statements_from(function: ast.AST, first: int, last: int) -> Iterator[ast.stmt]:
-    """The statements of a function, those within others too, that begin on the lines ``first`` to ``last``."""
+    """The statements of a function, nested ones too, that begin on the lines ``first`` to ``last``."""
     body = getattr(function, "body", [])
     work: list[ast.stmt] = list(body) if isinstance(body, list) else []
     while work:
