@@ -24,8 +24,9 @@ _Result = TypeVar("_Result")
 
 LENGTH = 8
 """Bytes that tell how long a message between two processes is."""
-BATCHES = 8
-"""Of items of known weight, for each process: few, since each takes a message there and one back."""
+SHARE = 4
+"""A batch of items of known weight is this part of what is left to do, divided among the processes: large
+at first, since each takes a message there and one back, and small in the end, when all wait for the last."""
 
 _job: Callable[[int], Any]
 """What a forked process does with a number; set before the fork."""
@@ -54,9 +55,11 @@ def for_each(
         return function(items[number])
 
     results: dict[int, _Result] = {}
-    weights = [1] * len(items) if weight is None else list(map(weight, items))
-    most = 0 if weight is None else sum(weights) // (processors * BATCHES)
-    _in_processes(_batches(weights, most), processors, results)
+    if weight is None:
+        batches = [[number] for number in range(len(items))]
+    else:
+        batches = _batches(list(map(weight, items)), processors * SHARE)
+    _in_processes(batches, processors, results, ahead=weight is not None)
     # A process that died took its neighbours' work along. Each lost item gets a process of its own,
     # so that only the one which kills it is left without a result.
     for number in range(len(items)):
@@ -74,21 +77,27 @@ def before_leaving(function: Callable[[], object]) -> None:
         _leaving.callback(function)
 
 
-def _batches(weights: Sequence[int], most: int) -> list[list[int]]:
-    """The numbers of all items, the heaviest first, in batches that weigh ``most`` or are single."""
+def _batches(weights: Sequence[int], shares: int) -> list[list[int]]:
+    """The numbers of all items, the heaviest first, in batches: single, or a share of the rest in weight."""
     batches: list[list[int]] = []
+    rest = sum(weights)
     room = -1
     for number in sorted(range(len(weights)), key=lambda number: -weights[number]):
         if weights[number] > room:
             batches.append([])
-            room = most
+            room = rest // shares
         batches[-1].append(number)
         room -= weights[number]
+        rest -= weights[number]
     return batches
 
 
-def _in_processes(batches: Sequence[list[int]], processes: int, results: dict[int, Any]) -> None:
+def _in_processes(
+    batches: Sequence[list[int]], processes: int, results: dict[int, Any], *, ahead: bool = False
+) -> None:
     """Do the job for the numbers in child processes; those whose process died get no result.
+
+    With the next batch ``ahead``, no process waits for this one between two, but all may for the last.
 
     Raises what the job raises for some number. An interrupt ends the children as well.
     """
@@ -101,8 +110,7 @@ def _in_processes(batches: Sequence[list[int]], processes: int, results: dict[in
                 workers.append(worker)
                 selector.register(worker.answers, selectors.EVENT_READ, worker)
                 worker.give(batch)
-            # With one batch ahead, nobody waits for this process between two.
-            for worker, batch in zip(workers, waiting):
+            for worker, batch in zip(workers, waiting if ahead else ()):
                 worker.give(batch)
             while selector.get_map():
                 for key, _ in selector.select():
