@@ -11,6 +11,7 @@ import ast
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator
+from itertools import accumulate
 from typing import TypeVar
 
 MOVES = ("backward", "manual_backward", "step", "zero_grad")
@@ -49,8 +50,10 @@ class Relevance:
         """The lines on which the names stand that were asked for."""
         self._collect(tree.body, None)
         self._text = text
-        newline = re.compile(r"\r\n|\r|\n" if "\r" in text else "\n")
-        self._starts = [0, *(m.end() for m in newline.finditer(text))]
+        if "\r" in text:
+            self._starts = [0, *(m.end() for m in re.finditer(r"\r\n|\r|\n", text))]
+        else:
+            self._starts = [0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1])]
         self.used: set[str] = set()
         """Names of functions that differentiate and are mentioned outside their definition."""
         self.switches_mode = "set_grad_enabled" in text
