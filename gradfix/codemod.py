@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -118,8 +118,7 @@ class Note(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """What verification must find when it runs both versions (see :mod:`gradfix.claims`).
 
     Optimizers are named by the line of their constructor call in the *original* source.
@@ -145,8 +144,7 @@ class Claim:
     that runs one again, no more, or later says that they may differ."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(NamedTuple):
     """One way to repair a finding: the edits, applied whole or not at all."""
 
     message: str
@@ -160,8 +158,7 @@ class Fix:
         return Applicability.UNSAFE if self.effect is Effect.CHANGES else Applicability.SAFE
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """A mistake at a place, why it is one, and the fixes to choose from, best first."""
 
     code: str
@@ -171,8 +168,7 @@ class Finding:
     fixes: tuple[Fix, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Codemod:
+class Codemod(NamedTuple):
     """A mistake that gradfix knows: its name, its documentation, and how to find it."""
 
     name: str
@@ -181,4 +177,4 @@ class Codemod:
     """One line for ``gradfix list``."""
     documentation: str
     """The docstring of its module: before and after, preconditions, and why each is needed."""
-    find: Callable[[Program], Iterable[Finding]] = field(repr=False)
+    find: Callable[[Program], Iterable[Finding]]

@@ -210,7 +210,7 @@ def _diagnose(
     # What lies in an imported module has no place in this file, unless it can be mended here.
     lent = program.lent()
     findings = [
-        replace(finding, notes=tuple(note for note in finding.notes if note.span.line > 0))
+        finding._replace(notes=tuple(note for note in finding.notes if note.span.line > 0))
         for finding in findings
         if finding.span.line > 0 and (finding.fixes or not _elsewhere(finding, lent))
     ]
@@ -397,8 +397,8 @@ def _plan_file(file: _Loaded, report: FileReport, options: Options) -> Repaired:
     try:
         repaired = repair(parsed, options) if isinstance(parsed, Source) else unchanged
     except Exception as error:
-        repaired = replace(unchanged, problems=(_failure(file.path, "the rewriting", error),))
-    return replace(repaired, problems=report.problems + repaired.problems, messages=report.messages)
+        repaired = unchanged._replace(problems=(_failure(file.path, "the rewriting", error),))
+    return repaired._replace(problems=report.problems + repaired.problems, messages=report.messages)
 
 
 def repair(parsed: Source, options: Options) -> Repaired:
@@ -501,7 +501,7 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
     if not fix.claim.feeds and before.program is not None and after.program is not None:
         from gradfix.autograd.prediction import feeds
 
-        fix = replace(fix, claim=replace(fix.claim, feeds=feeds(after.program, before.program)))
+        fix = fix._replace(claim=fix.claim._replace(feeds=feeds(after.program, before.program)))
     attempt = Attempt(candidate.finding, fix, before.source.text, text, Outcome.UNVERIFIED)
     if not options.verify:
         return attempt
@@ -520,11 +520,11 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
         )
     except Exception as error:
         reason = _failure(before.source.path, "verification", error).message
-        return replace(attempt, reason=reason, withheld=options.require_proof)
+        return attempt._replace(reason=reason, withheld=options.require_proof)
     outcomes = {"proved": Outcome.PROVED, "refuted": Outcome.REFUTED}
     outcome = outcomes.get(evidence.outcome, Outcome.UNVERIFIED)
     withheld = options.require_proof and outcome is Outcome.UNVERIFIED
-    return replace(attempt, outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
+    return attempt._replace(outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
 
 
 def rerun(certificate: Certificate, options: Options) -> Evidence:
@@ -693,8 +693,8 @@ def _write(file: Repaired) -> Repaired:
         return file
     problem = project.replace(file.path, file.before, file.after)
     if problem is not None:
-        return replace(file, problems=(*file.problems, problem))
-    return replace(file, written=True)
+        return file._replace(problems=(*file.problems, problem))
+    return file._replace(written=True)
 
 
 def patch(planned: Plan) -> Patch | Problem:

@@ -49,8 +49,7 @@ class Outcome(StrEnum):
     """The program could not be run, or was not to be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """A fix that passed the model, with the text before and after it, and what running them showed."""
 
     finding: Finding
@@ -71,8 +70,7 @@ class Attempt:
         return self.outcome is not Outcome.REFUTED and not self.withheld
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
+class Repaired(NamedTuple):
     """One file of a plan: the bytes that it holds and those that it is to hold."""
 
     path: str
@@ -177,8 +175,7 @@ class Judged(NamedTuple):
         return 0 if outcomes == {"accepted"} and not self.problems else 2
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(NamedTuple):
     """Why autograd has raised an error in a script that ran under watch."""
 
     files: tuple[tuple[str, str, Finding], ...]
