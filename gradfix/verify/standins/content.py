@@ -58,6 +58,10 @@ class Book:
         self.styles: dict[str, str] = {}
         self.touched = ""
         """The place that was looked at last."""
+        self.shaped = ""
+        """The place whose ``shape`` was asked for last."""
+        self.pictures = 3
+        """Channels of the last picture that was made."""
         self.collated: list[str] = []
         """The places whose elements were put together into batches."""
         self.taken = {one for fields in self.plan.values() for one in fields.get("dims", ())}
@@ -227,6 +231,10 @@ class Content:
         np = numpy()
         return values if self._tensors or np is None else values.numpy()
 
+    def _known(self) -> bool:
+        """Whether anything has settled what it is."""
+        return not (self._array is None and self._dims is None and self._list is None)
+
     def _tensor(self) -> Any:
         return torch.as_tensor(self._settled())
 
@@ -263,6 +271,7 @@ class Content:
             if name in ("reshape", "view", "transpose", "permute"):
                 return lambda *sizes: self._arranged(name, sizes)
             if name == "shape":
+                book.shaped = self._place
                 return self._settled(asked_dimensions(sys._getframe(1))).shape
         array = self._settled_for(name)
         if array is None:
@@ -270,6 +279,8 @@ class Content:
         return getattr(array, name)
 
     def _settled_for(self, name: str) -> Any:
+        if name == "shape":
+            book.shaped = self._place
         np = numpy()
         if self._array is None and self._dims is None:
             known = hasattr(torch.Tensor, name) or (np is not None and hasattr(np.ndarray, name))
@@ -483,12 +494,18 @@ class Mapping(dict):  # type: ignore[type-arg]
         return self._content._child(key)
 
 
+ORDER = frozenset(("lt", "le", "gt", "ge"))
+
+
 def _operation(name: str, reverse: bool) -> Any:
     real = getattr(operator, name)
 
     def operate(self: Content, *others: Any) -> Any:
         if isinstance(others[0] if others else None, str):
             return real(others[0], str(self)) if reverse else real(str(self), others[0])
+        if name in ORDER and isinstance(others[0], Content) and not (self._known() or others[0]._known()):
+            # As texts are put in order, or things of which only the order matters.
+            return real((self._place, self._number), (others[0]._place, others[0]._number))
         values = [
             one._settled() if isinstance(one, Content) else one
             for one in ((*others, self) if reverse else (self, *others))
@@ -507,7 +524,7 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"
             "__" + ("r" if _reverse else "") + _name.rstrip("_") + "__",
             _operation(_name, _reverse),
         )
-for _name in ("neg", "abs", "lt", "le", "gt", "ge"):
+for _name in ("neg", "abs", *sorted(ORDER)):
     setattr(Content, "__" + _name + "__", _operation(_name, False))
 
 
@@ -682,9 +699,12 @@ WRONG_RIGHT = (
 
 def advise(error: BaseException) -> str | None:
     """A plan by which the run might get further than this error, ``None`` if nothing suggests one."""
+    message = str(error)
+    channels = re.search(r"to have 1 channels, but got (\d) channels", message)
+    if channels and int(channels[1]) == book.pictures != 1:
+        return planned_with("pictures", "channels", 1)
     if not book.touched and not book.styles:
         return None
-    message = str(error)
     if "object cannot be interpreted as an integer" in message and book.touched:
         return planned_with(book.touched, "dims", [])
     change = (
@@ -831,6 +851,9 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
                     "dims",
                     [*dims, *(book.prime(f"{place} {len(dims) + i}") for i in range(wanted - have))],
                 )
+    if message == "tuple index out of range" and book.shaped in book.dims:
+        place, dims = book.shaped, book.dims[book.shaped]
+        return place, "dims", [*dims, book.prime(f"{place} {len(dims)}")]
     if re.search(r"0-d(?:im)? (?:tensor|array)|has no dimensions", message):
         rows = list(reversed(list(book.dims.items())))
         rows = [one for one in rows if not LABEL.search(last(one[0]))]

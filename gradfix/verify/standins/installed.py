@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import context, samples, sizes
+from . import context, parallel, samples, sizes
 
 
 class Patcher(importlib.abc.MetaPathFinder):
@@ -115,9 +115,17 @@ def change_yaml(module: Any) -> None:
     context.replace(module, "safe_load", safe_load)
 
 
-CHANGES: dict[str, Callable[[Any], None]] = {"torchvision.datasets": change_datasets, "yaml": change_yaml}
+CHANGES: dict[str, Callable[[Any], None]] = {
+    "torchvision.datasets": change_datasets,
+    "yaml": change_yaml,
+    "torch.distributed.tensor.parallel": parallel.change_tensor_parallel,
+    "torch.distributed.fsdp": parallel.change_fully_sharded,
+}
 
 
 def install() -> None:
-    """Change the libraries when they are imported."""
+    """Change the libraries when they are imported, or now if they are."""
+    for name, change in CHANGES.items():
+        if name in sys.modules:
+            change(sys.modules[name])
     sys.meta_path.insert(0, Patcher())
