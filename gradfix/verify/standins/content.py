@@ -60,8 +60,10 @@ class Book:
         """The place that was looked at last."""
         self.shaped = ""
         """The place whose ``shape`` was asked for last."""
-        self.pictures = 3
+        self.pictures = 0
         """Channels of the last picture that was made."""
+        self.classes = 0
+        """Of the folders of pictures that were made."""
         self.collated: list[str] = []
         """The places whose elements were put together into batches."""
         self.taken = {one for fields in self.plan.values() for one in fields.get("dims", ())}
@@ -700,9 +702,8 @@ WRONG_RIGHT = (
 def advise(error: BaseException) -> str | None:
     """A plan by which the run might get further than this error, ``None`` if nothing suggests one."""
     message = str(error)
-    channels = re.search(r"to have 1 channels, but got (\d) channels", message)
-    if channels and int(channels[1]) == book.pictures != 1:
-        return planned_with("pictures", "channels", 1)
+    if book.pictures and (change := pictures(message)) is not None:
+        return planned_with(*change)
     if not book.touched and not book.styles:
         return None
     if "object cannot be interpreted as an integer" in message and book.touched:
@@ -713,6 +714,20 @@ def advise(error: BaseException) -> str | None:
     if change is None:
         return None
     return planned_with(*change)
+
+
+def pictures(message: str) -> tuple[str, str, Any] | None:
+    """Pictures without colours, or whose values are classes, if nothing else has the sizes in a message."""
+    channels = re.search(r"to have (\d+) channels, but got (\d+) channels", message)
+    if channels and book.pictures == 3 and int(channels[2]) - int(channels[1]) in (2, 4):
+        # One of them, or two, are stacked in what is too deep by two, or four.
+        return "pictures", "channels", 1
+    if book.classes > 1 and re.search(r"index out of range in self|Target \d+ is out of bounds", message):
+        return "pictures", "classes", 1
+    classes = re.search(r"index \d+ is out of bounds for dimension \d+ with size (\d+)", message)
+    if classes and located(int(classes[1])) is None and not book.planned("pictures", "values"):
+        return "pictures", "values", int(classes[1])
+    return None
 
 
 def planned_with(place: str, what: str, value: Any) -> str | None:
@@ -868,7 +883,8 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
         likely = [one for one in rows if LABEL.search(last(one[0]))]
         likely += [one for one in rows if book.kinds.get(one[0]) == "int"]
         for place, dims in likely or [one for one in rows if one[1][1] in PRIMES]:
-            return place, "dims", dims[:1]
+            # A line of a text has its number, or a name, and one class.
+            return place, "dims", [dims[0], 2] if place in book.styles else dims[:1]
     return None
 
 

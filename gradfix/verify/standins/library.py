@@ -43,6 +43,9 @@ def install(run: context.Run) -> None:
     targets(run)
     widths(run)
     scripted(run)
+    dotted(run)
+    spectra(run)
+    masks(run)
     schedulers(run)
     plotting(run)
     if "numpy" in sys.modules:
@@ -100,6 +103,47 @@ def scripted(run: context.Run) -> None:
 
     for name in ("script", "script_method"):
         context.replace(torch.jit, name, plainly)
+
+
+def dotted(run: context.Run) -> None:
+    """Names of modules with a dot in them, which torch once took."""
+    real = torch.nn.Module.add_module
+
+    def add(self: Any, name: Any, module: Any) -> None:
+        if isinstance(name, str) and "." in name:
+            run.used("a dot in the name of a module", "a colon")
+            name = name.replace(".", ":")
+        real(self, name, module)
+
+    context.replace(torch.nn.Module, "add_module", add)
+
+
+def spectra(run: context.Run) -> None:
+    """``stft`` that is not told whether to return complex numbers: pairs of real ones."""
+    real = torch.stft
+
+    def stft(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if len(args) > 7 or "return_complex" in kwargs or input.is_complex():
+            return real(input, *args, **kwargs)
+        run.used("complex numbers of stft", "pairs of real ones")
+        kwargs["return_complex"] = True
+        return torch.view_as_real(real(input, *args, **kwargs))
+
+    context.replace(torch, "stft", stft)
+
+
+def masks(run: context.Run) -> None:
+    """Masks of bytes, which are masks of truth values today."""
+    for name in ("masked_fill", "masked_fill_", "masked_select", "masked_scatter_"):
+        real = getattr(torch.Tensor, name)
+
+        def fill(self: torch.Tensor, mask: Any, *args: Any, _real: Any = real, **kwargs: Any) -> Any:
+            if isinstance(mask, torch.Tensor) and mask.dtype == torch.uint8:
+                run.used("a mask of bytes", "one of truth values")
+                mask = mask.bool()
+            return _real(self, mask, *args, **kwargs)
+
+        context.replace(torch.Tensor, name, fill)
 
 
 def answer(run: context.Run) -> str:

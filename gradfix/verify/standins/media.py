@@ -49,6 +49,8 @@ def picture_file(run: context.Run, name: str, size: int = 256) -> bytes:
 
     content.book.pictures = channels = content.book.planned("pictures", "channels") or 3
     data = pixels(run, name, size, size, channels)
+    values = content.book.planned("pictures", "values")
+    data = data if values is None else (data.long() * values // 256).to(torch.uint8)
     rows = raw(torch.nn.functional.pad(data.reshape(size, -1), (1, 0)))
 
     def chunk(kind: bytes, held: bytes) -> bytes:

@@ -22,6 +22,8 @@ import re
 import types
 from typing import Any
 
+import torch
+
 from . import content, context, library
 
 BATCH = 4
@@ -48,10 +50,14 @@ SMALL = {
     "vocabulary": 1000,
     # Equal layers or blocks in a row.
     "depth": 2,
+    # Features of a layer: a number that heads and groups of all usual numbers divide.
+    "width": 96,
 }
 """The largest sizes in the manner *small*."""
+LONG = ("warm up", "memory", "rollout", "evaluation")
+"""What only says how long something goes on: it may be reduced where it is given, whatever it is there."""
 LEAST = min(SMALL.values())
-NETWORK = ("sequence", "vocabulary", "depth")
+NETWORK = ("sequence", "vocabulary", "depth", "width")
 """What the shapes within a network may be made for."""
 MEDIUM = {**{kind: limit for kind, limit in SMALL.items() if kind not in NETWORK}, "picture": 128}
 """The same in the manner *medium*."""
@@ -114,6 +120,14 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "nlayer nlayers numlayers nblocks numblocks numresblocks nresblocks nresblock numresiduallayers "
         "numencoderlayers numdecoderlayers enclayers declayers numhiddenlayers nresnetlayers "
         "numresidualblocks nresidualblocks numtransformerlayers nblock numblock noutresblock ncondresblock",
+    ),
+    (
+        "width",
+        "hiddensize hiddendim hiddendims nhid nhidden numhidden hiddenunits numhiddenunits hiddenchannels "
+        "dmodel dimmodel modeldim modelsize embsize embdim embeddim embeddingdim embeddingsize emsize nembd "
+        "nembed nemb rnnsize lstmsize dff dimfeedforward ffndim ffdim intermediatesize innerdim dinner "
+        "channel channels nchannels numchannels reschannel nreschannel nfilters numfilters nfeat nfeats "
+        "numfeatures basechannels ngf ndf nef units numunits fcdim mlpdim",
     ),
     (
         "evaluation",
@@ -202,6 +216,8 @@ class Reduce(ast.NodeTransformer):
 
     def __init__(self, run: context.Run) -> None:
         self.run = run
+        self.layers: set[ast.keyword] = set()
+        """Arguments of torch's own layers, whose widths stand beside others without a name."""
 
     def hooked(self, what: str, limit: int | None, value: Any) -> Any:
         """The expression that asks for a literal."""
@@ -238,14 +254,26 @@ class Reduce(ast.NodeTransformer):
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
         """``Settings(batch_size=64)``. ``deque(maxlen=...)`` is no sequence."""
         self.generic_visit(node)
-        if node.arg != "maxlen":
+        if node.arg is None or node.arg == "maxlen":
+            return node
+        if node in self.layers and KINDS.get(plain(node.arg)) == "width":
+            return node
+        if KINDS.get(plain(node.arg)) in LONG and not is_number(node.value):
+            said: list[ast.expr] = [
+                ast.Constant("argument " + node.arg),
+                ast.Constant(limit_of(self.run, node.arg)),
+            ]
+            node.value = asked(HOOK, said, node.value)
+        else:
             node.value = self.named(node.arg, node.value)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """``Network(256, 12)``: a function of the project says what its arguments are called."""
-        self.generic_visit(node)
         function = node.func
+        if hasattr(torch.nn, getattr(function, "attr", getattr(function, "id", ""))):
+            self.layers.update(node.keywords)
+        self.generic_visit(node)
         while isinstance(function, ast.Attribute):
             function = function.value
         if isinstance(function, ast.Name):
