@@ -39,6 +39,10 @@ INDEX = re.compile(
     re.I,
 )
 SQUARE = re.compile(r"adj|laplacian|\bcov", re.I)
+ENDINGS = frozenset(
+    ".json .jsonl .pkl .pickle .p .npy .npz .pt .pth .mat .h5 .hdf5 .csv .tsv .tab .txt .joblib".split()
+)
+"""Of files: they say nothing of what is in one."""
 MAPPING = frozenset(("keys", "items", "values", "get", "pop", "update", "setdefault"))
 TEXT = frozenset(
     "split strip rstrip lstrip lower upper encode decode replace startswith endswith join splitlines title "
@@ -132,7 +136,7 @@ def one_sample(place: str) -> bool:
 def last(place: str) -> str:
     """The name that says most about a place: the last key, else the file's."""
     keys = re.findall(r"\['([^']*)'\]|\.(\w+)(?=\[|$)", place)
-    named = [one or other for one, other in keys if one or other]
+    named = [one or other for one, other in keys if one or (other and "." + other not in ENDINGS)]
     return named[-1] if named else place.split("[")[0]
 
 
@@ -722,11 +726,29 @@ def pictures(message: str) -> tuple[str, str, Any] | None:
     if channels and book.pictures == 3 and int(channels[2]) - int(channels[1]) in (2, 4):
         # One of them, or two, are stacked in what is too deep by two, or four.
         return "pictures", "channels", 1
+    pairs = [found for pattern in WRONG_RIGHT if (found := re.search(pattern, message, re.S))]
+    for found in pairs:
+        side = fitting_side(int(found["wrong"]), int(found["right"]))
+        if side is not None:
+            return "pictures", "side", side
     if book.classes > 1 and re.search(r"index out of range in self|Target \d+ is out of bounds", message):
         return "pictures", "classes", 1
     classes = re.search(r"index \d+ is out of bounds for dimension \d+ with size (\d+)", message)
     if classes and located(int(classes[1])) is None and not book.planned("pictures", "values"):
         return "pictures", "values", int(classes[1])
+    return None
+
+
+def fitting_side(wrong: int, right: int) -> int | None:
+    """The side of pictures with which a size would be right that is their side now, or all their values."""
+    side = book.planned("pictures", "side") or media.SIDE
+    if wrong == side and 8 <= right < side:
+        return right
+    for channels in (1, 3):
+        if wrong == channels * side**2 and right % channels == 0:
+            wanted = math.isqrt(right // channels)
+            if wanted**2 * channels == right and wanted >= 8:
+                return wanted
     return None
 
 

@@ -46,6 +46,7 @@ def install(run: context.Run) -> None:
     dotted(run)
     spectra(run)
     masks(run)
+    singles(run)
     schedulers(run)
     plotting(run)
     if "numpy" in sys.modules:
@@ -130,6 +131,22 @@ def spectra(run: context.Run) -> None:
         return torch.view_as_real(real(input, *args, **kwargs))
 
     context.replace(torch, "stft", stft)
+
+
+def singles(run: context.Run) -> None:
+    """Normalizing over one value a channel, which torch once took: nothing remains but the bias."""
+    functional: Any = torch.nn.functional
+    real = getattr(functional, "_verify_batch_size", None)
+    if real is None:
+        return
+
+    def verify(size: Any) -> None:
+        try:
+            real(size)
+        except ValueError:
+            run.used("normalizing over one value", "the bias alone")
+
+    context.replace(functional, "_verify_batch_size", verify)
 
 
 def masks(run: context.Run) -> None:

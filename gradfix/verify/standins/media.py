@@ -43,11 +43,16 @@ def raw(values: torch.Tensor) -> bytes:
     return ctypes.string_at(values.data_ptr(), values.numel() * values.element_size())
 
 
-def picture_file(run: context.Run, name: str, size: int = 256) -> bytes:
+SIDE = 256
+"""Height and width of pictures in files, where nothing tells another."""
+
+
+def picture_file(run: context.Run, name: str) -> bytes:
     """A PNG file (also under another ending: readers look at the content), grey if the plan says so."""
     from . import content
 
     content.book.pictures = channels = content.book.planned("pictures", "channels") or 3
+    size = content.book.planned("pictures", "side") or SIDE
     data = pixels(run, name, size, size, channels)
     values = content.book.planned("pictures", "values")
     data = data if values is None else (data.long() * values // 256).to(torch.uint8)

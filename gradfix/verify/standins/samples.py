@@ -112,14 +112,12 @@ def is_made(root: str) -> bool:
     return os.path.abspath(root) in _made
 
 
-def folder_of_classes(
-    run: context.Run, root: str, classes: int = 2, files: int = 64, size: int = 256
-) -> None:
+def folder_of_classes(run: context.Run, root: str, classes: int = 2, files: int = 64) -> None:
     """Make a folder of ``classes`` folders with pictures, of which only a few differ."""
     classes = content.book.planned("pictures", "classes") or classes
     content.book.classes = classes
     _made.add(os.path.abspath(root))
-    contents = [media.picture_file(run, "class" + str(i), size) for i in range(4)]
+    contents = [media.picture_file(run, "class" + str(i)) for i in range(4)]
     for index in range(classes):
         folder = os.path.join(root, "class_" + str(index))
         os.makedirs(folder, exist_ok=True)
