@@ -288,7 +288,6 @@ SETTINGS = program("""
 
 
 def test_settings_are_the_project_s_that_hold_what_is_asked_for(running: Runner, tmp_path: Path) -> None:
-    pytest.importorskip("yaml", exc_type=ImportError)
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs" / "default.yaml").write_text("deep: 3\n")
     (tmp_path / "configs" / "of_others.yaml").write_text("wide: 5\n")

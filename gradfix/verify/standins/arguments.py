@@ -261,6 +261,10 @@ def settings(run: context.Run) -> str | None:
     return min(found)[-1] if found else None
 
 
+LARGE = 1 << 16
+"""Bytes above which a file is no settings that a person writes."""
+
+
 def names_asked(tree: ast.Module) -> set[str]:
     """The attributes and keys that a script asks for."""
     nodes = list(ast.walk(tree))
@@ -272,5 +276,7 @@ def names_asked(tree: ast.Module) -> set[str]:
 
 
 def keys(path: str) -> set[str]:
-    """What stands before a colon in a file of settings."""
-    return set(re.findall(r"""^[\s{,-]*["']?(\w+)["']?\s*:""", context.read(path)[:20000], re.M))
+    """What stands before a colon in a file of settings; of a large one, which holds data, nothing."""
+    if os.path.getsize(path) > LARGE:
+        return set()
+    return set(re.findall(r"""^[\s{,-]*["']?(\w+)["']?\s*:""", context.read(path), re.M))

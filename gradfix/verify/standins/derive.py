@@ -428,7 +428,7 @@ class Arguments:
         """The loss that the project or the body means by a name; else another one for each seed.
 
         Before a rewrite and after it the seed's is the same. What is to be proved has to hold for each of
-        them, so it does not rest on a guess.
+        them, which save different tensors for their gradients, so it does not rest on a guess.
         """
         named = losses_named(self.run, name)
         if len(named) == 1:
@@ -436,9 +436,9 @@ class Arguments:
         if any(self.compares_classes(given[1]) for given in calls):
             return torch.nn.CrossEntropyLoss()
         ends = [list(net.modules())[-1] for net in self.networks.values()]
-        if ends and all(isinstance(one, torch.nn.Sigmoid) for one in ends):
-            return torch.nn.BCELoss()
-        return GENERIC[self.run.seed % len(GENERIC)]()
+        judges = ends and all(isinstance(one, torch.nn.Sigmoid) for one in ends)
+        first = torch.nn.BCELoss if judges else torch.nn.MSELoss
+        return (first, torch.nn.SmoothL1Loss, Difference)[self.run.seed % 3]()
 
     def compares_classes(self, target: ast.expr) -> bool:
         """Whether the body compares a loss's target with the place of the largest answer."""
@@ -513,8 +513,6 @@ class Difference(torch.nn.Module):
         return (answer - wanted).mean()
 
 
-GENERIC = (torch.nn.MSELoss, torch.nn.SmoothL1Loss, Difference)
-"""Losses for who takes one of which nothing is known: they save different tensors for their gradients."""
 LARGEST = re.compile(r"argmax|\.max\(|torch\.max|topk")
 
 
