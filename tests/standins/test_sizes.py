@@ -325,8 +325,15 @@ def test_modules_for_python_2_are_read_as_they_are_written_today(running: Runner
         @torch.jit.script
         def doubled(x: torch.Tensor) -> torch.Tensor:
             return x + torch.ones_like(x)
+        class Cell(torch.jit.ScriptModule):
+            def __init__(self):
+                super().__init__()
+                self.inner = torch.nn.GRUCell(2, 2)
+            @torch.jit.script_method
+            def forward(self, x):
+                return self.inner(x).detach()
         def batch():
-            return doubled(torch.ones(old.rows(), 2))
+            return Cell()(doubled(torch.ones(old.rows(), 2)))
     """)
     found = run(running, tmp_path, source)
     assert steps(found) == 3, found.uncaught
