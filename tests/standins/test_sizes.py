@@ -191,8 +191,6 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
             masked = torch.ones(3).masked_fill_(torch.tensor([0, 1, 0], dtype=torch.uint8), 5)
             assert masked.tolist() == [1, 5, 1]
             assert torch.stft(torch.ones(64), 16, window=torch.ones(16)).shape == (9, 17, 2)
-            single = torch.nn.BatchNorm2d(2)(torch.ones(1, 2, 1, 1))
-            assert single.flatten().tolist() == [0.0, 0.0]
             try:
                 import numpy
             except ImportError:
@@ -212,7 +210,6 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
             "a dot in the name of a module",
             "a mask of bytes",
             "complex numbers of stft",
-            "normalizing over one value",
             "a gradient of one element for a number",
             "a number as an optimizer's count of steps",
             "a width that a division made",
@@ -351,6 +348,18 @@ def test_in_full_every_size_is_the_script_s_own(running: Runner, tmp_path: Path)
     """)
     found = run(running, tmp_path, source, "full")
     assert steps(found) == 3 and found.standins == ()
+
+
+def test_normalizing_over_one_value_needs_the_script_s_own_sizes(running: Runner, tmp_path: Path) -> None:
+    source = program("""
+        single = torch.nn.BatchNorm2d(2)(torch.ones(1, 2, 1, 1))
+        def batch():
+            assert single.flatten().tolist() == [0.0, 0.0]
+            return torch.ones(2, 2)
+    """)
+    found = run(running, tmp_path, source, "full")
+    assert steps(found) == 3 and found.standins == ("normalizing over one value: the bias alone",)
+    assert steps(run(running, tmp_path, source)) == 0
 
 
 def test_in_medium_what_a_network_is_made_for_is_the_script_s_own(running: Runner, tmp_path: Path) -> None:

@@ -135,7 +135,12 @@ def spectra(run: context.Run) -> None:
 
 
 def singles(run: context.Run) -> None:
-    """Normalizing over one value a channel, which torch once took: nothing remains but the bias."""
+    """Normalizing over one value a channel, which torch once took: nothing remains but the bias.
+
+    Not with smaller pictures than the script's own: nothing would go back through such a layer then.
+    """
+    if run.small:
+        return
     functional: Any = torch.nn.functional
     real = getattr(functional, "_verify_batch_size", None)
     if real is None:

@@ -119,7 +119,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "depth",
         "nlayer nlayers numlayers nblocks numblocks numresblocks nresblocks nresblock numresiduallayers "
         "numencoderlayers numdecoderlayers enclayers declayers numhiddenlayers nresnetlayers "
-        "numresidualblocks nresidualblocks numtransformerlayers nblock numblock noutresblock ncondresblock",
+        "numresidualblocks nresidualblocks numtransformerlayers nblock numblock noutresblock ncondresblock "
+        "residualblocks resblocks nresidual numresidual",
     ),
     (
         "width",
