@@ -9,8 +9,8 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
 
 A job is a JSON object: ``path`` (the script's own path), ``source`` (the text to run in its
 place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
-directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``thorough``, ``level`` (see the module
-``sandbox`` beside this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits``
+directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``thorough``, ``updates``, ``level`` (see the
+module ``sandbox`` beside this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits``
 (``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
 ``manner`` says whether what the script lacks gets a stand-in (see ``standins/__init__.py``).
 
@@ -18,7 +18,8 @@ directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``thorough``, ``l
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
 weights back after each optimizer step, so that a forward repeated later computes the same. ``fake``
 computes nothing (see ``dataless.py``): there are shapes, hashes and errors, and no values. Only a
-``thorough`` run has hashes, and the bytes that graphs hold.
+``thorough`` run has hashes, and the bytes that graphs hold. With ``updates`` the weights are recorded after
+each step and in the end, too.
 
 It writes ``events.jsonl``, one event a line and flushed, so that a process that is killed leaves
 what it had seen, and ``values.bin``, float64 values that events point into. What is watched runs
@@ -216,7 +217,10 @@ class Recorder:
         calm = how in ("finished", "error")
         with self.bookkeeping():
             leaves = {name: self.describe(leaf.grad) for name, leaf in self.leaves.values()} if calm else {}
-        self.emit("end", how=how, raised=raised, leaves=leaves, seconds=time.monotonic() - self.started)
+            watched = self.optimizers if calm and self.job["updates"] else []
+            weights = [self.weights(optimizer) for optimizer in watched]
+        seconds = time.monotonic() - self.started
+        self.emit("end", how=how, raised=raised, leaves=leaves, weights=weights, seconds=seconds)
         with contextlib.suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -606,6 +610,16 @@ class Recorder:
             self.emit("step", optimizer=owner, at=at, parameters=rows, **around)
         self.steps += 1
 
+    def stepped(self, optimizer: Any) -> None:
+        """An optimizer has stepped."""
+        with self.bookkeeping():
+            owners = [index for index, known in enumerate(self.optimizers) if known is optimizer]
+            self.emit("stepped", optimizer=owners[0], weights=self.weights(optimizer))
+
+    def weights(self, optimizer: Any) -> list[Any]:
+        """What an optimizer's parameters hold now."""
+        return [self.describe(tensor) for group in optimizer.param_groups for tensor in group["params"]]
+
     # -- hooks -----------------------------------------------------------------------------
 
     def install(self) -> None:
@@ -677,6 +691,8 @@ class Recorder:
             return args, {**kwargs, "closure": evaluate}
 
         def after(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            if recorder.job["updates"] and recorder.watching():
+                recorder.stepped(optimizer)
             for tensor, value in moved.pop(id(optimizer), ()):
                 tensor.data.copy_(value)
 

@@ -93,6 +93,8 @@ class Job:
     """Compute nothing: shapes, hashes and errors only, at any size (see ``dataless.py``)."""
     thorough: bool = True
     """Record hashes of how tensors came about, and what graphs hold for backward."""
+    updates: bool = False
+    """Record what each step makes of the weights, and what they are in the end."""
     limits: Limits = Limits()
     manner: Manner = "as it is"
     plan: str = ""
@@ -112,6 +114,7 @@ class Job:
             "still": self.still,
             "fake": self.fake,
             "thorough": self.thorough,
+            "updates": self.updates,
             "limits": asdict(self.limits),
             "manner": self.manner,
             "plan": self.plan,
@@ -868,8 +871,11 @@ _servers: ContextVar[_Servers | None] = ContextVar("_servers", default=None)
 def servers_kept() -> Iterator[None]:
     """Within it, verifications share one server for each interpreter: torch is imported once for all.
 
-    Of two verifications in a row, a run that both need happens once.
+    Of two verifications in a row, a run that both need happens once. Within another one it does nothing.
     """
+    if _servers.get() is not None:
+        yield
+        return
     servers = _Servers()
     token = _servers.set(servers)
     try:
