@@ -252,7 +252,7 @@ class Recorder:
             how = self.provenance.of(tensor) or "unknown"
             extent = repr(math.nan if nonzero(tensor) else 0.0)
             return [list(tensor.shape), str(tensor.dtype), how, extent, extent, True, None, None]
-        with torch.no_grad(), torch.autocast("cpu", enabled=False):
+        with torch.no_grad():
             plain = tensor.detach()
             if plain.layout != torch.strided:
                 plain = plain.to_dense()
@@ -266,15 +266,16 @@ class Recorder:
             if digest in self.known:
                 return self.known[digest]
             offset = sketch = None
-            if size <= EXACT:
-                wide = flat.to(torch.float64)
-                largest = float(torch.linalg.vector_norm(wide, math.inf)) if size else 0.0
-                norm = float(torch.linalg.vector_norm(wide))
-                offset = self.offset
-                self.values.write(memory(wide))
-                self.offset += size * 8
-            else:
-                largest, norm, sketch = self.measure(flat)
+            with torch.autocast("cpu", enabled=False):
+                if size <= EXACT:
+                    wide = flat.to(torch.float64)
+                    largest = float(torch.linalg.vector_norm(wide, math.inf)) if size else 0.0
+                    norm = float(torch.linalg.vector_norm(wide))
+                    offset = self.offset
+                    self.values.write(memory(wide))
+                    self.offset += size * 8
+                else:
+                    largest, norm, sketch = self.measure(flat)
         finite = math.isfinite(largest)
         entry = [shape, str(tensor.dtype), digest, repr(largest), repr(norm), finite, offset, sketch]
         self.known[digest] = entry
@@ -995,7 +996,8 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
             recorder.provenance.raised = recorder.refused
         if not job["thorough"]:
             recorder.provenance.lost = "nobody asks for hashes"
-        stack.enter_context(recorder.provenance)
+        if job["thorough"] or job["fake"]:
+            stack.enter_context(recorder.provenance)
         try:
             exec(
                 standins.code() if standins else compile(source, path, "exec", dont_inherit=True),
@@ -1049,7 +1051,7 @@ def warm() -> dict[str, Any]:
         import numpy  # noqa: F401
     torch.set_num_threads(1)
     # Before any run is confined to what it may read.
-    provenance()
+    provenance().prepare()
     effects()
     dataless()
     try:
@@ -1058,8 +1060,33 @@ def warm() -> dict[str, Any]:
         raise ImportError("torch " + str(torch.__version__) + " is too old (2.0 is needed)") from None
     # The first optimizer of a process makes torch import its compiler, which takes a second.
     torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    first_operations()
     gc.freeze()  # a collection in a forked process would copy all the pages that it shares
     return {"torch": str(torch.__version__), "python": sys.version.split()[0]}
+
+
+def first_operations() -> None:
+    """Let torch do what it does at the first operation of a kind: each run would do it anew.
+
+    No backward: where torch has threads for it, a forked process could not use them.
+    """
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    def forward() -> None:
+        image = torch.zeros(2, 1, 6, 6)
+        hidden = torch.nn.functional.leaky_relu(torch.nn.Conv2d(1, 2, 3)(image))
+        image = torch.nn.ConvTranspose2d(2, 1, 3)(torch.nn.BatchNorm2d(2)(hidden))
+        score = torch.sigmoid(torch.nn.Linear(36, 1)(image.flatten(1)))
+        torch.nn.functional.binary_cross_entropy(torch.cat([score, 1 - score]), torch.ones(4, 1)).mean()
+
+    with torch.no_grad():
+        forward()
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            forward()
+    with _disable_current_modes():
+        pass
 
 
 NICER = 5

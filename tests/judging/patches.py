@@ -240,6 +240,8 @@ BUILTINS = frozenset({"print", "range", "len", "float", "enumerate"})
 
 def everything_detached(case: Case) -> str | None:
     """Every value that is handed to something called is detached on the way, for all losses."""
+    if case.effect == "preserves":
+        return None  # There may be nothing but waste to detach.
     source = case.path.read_text().replace("\r\n", "\n")
     lines = [line.encode() for line in source.splitlines()]
     tree = ast.parse(source)
@@ -647,15 +649,15 @@ WRONG: dict[str, tuple[Callable[[Case], str | None], tuple[str, ...]]] = {
 """The ways to go wrong, each with the folders of fixtures in which it is wrong (none: in all)."""
 
 
-SWALLOWING = frozenset({"caught", "backward_patched_to_swallow"})
+HIDING = frozenset({"retain_everywhere", "caught", "backward_patched_to_swallow"})
+"""Kinds that silence an error. Autograd may raise when it has been through everything that is trained."""
+KEEPING = frozenset({"anomalies_detected", "cloned_instead"})
+"""Kinds that leave the mistake as it is, which need not be one of gradients."""
 
 
 def hides(patch: Patch) -> bool:
-    """Whether a patch need not change a gradient: the mistake is there, and only hidden.
-
-    Autograd may raise when it has already been through everything that is trained.
-    """
-    return patch.kind in SWALLOWING | {"retain_everywhere"} or patch.case.effect == "preserves"
+    """Whether a patch need not change a gradient: the mistake is there, and only hidden."""
+    return patch.kind in HIDING or (patch.kind in KEEPING and patch.case.effect == "preserves")
 
 
 UNTOLD = frozenset({"recorder_ended", "other_numbers_drawn"})
