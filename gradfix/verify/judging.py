@@ -165,7 +165,9 @@ class _Trial:
 
     def _job(self, version: tuple[Path, str], seed: int, *, keep: bool = False, still: bool = False) -> Job:
         how: dict[str, Any] = {"limits": self._limits, "manner": self._manner, "plan": self._plan}
-        return Job(*version, (), seed, keep, still, updates=True, **how)
+        # As in verification, hashes are taken on the first seed.
+        how |= {"updates": True, "thorough": seed == self.seeds[0]}
+        return Job(*version, (), seed, keep, still, **how)
 
     def _run(self, version: tuple[Path, str], seed: int, **how: bool) -> Recording:
         return self._runner.run([self._job(version, seed, **how)])[0]

@@ -1066,9 +1066,9 @@ def warm() -> dict[str, Any]:
 
 
 def first_operations() -> None:
-    """Let torch do what it does at the first operation of a kind: each run would do it anew.
+    """Let torch do what it does when an operation is first asked for, which each run would do anew.
 
-    No backward: where torch has threads for it, a forked process could not use them.
+    No backward: where torch makes threads for it, a forked process could not use them.
     """
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
@@ -1106,6 +1106,8 @@ class Server:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         self.waiting: list[str] = []
         self.running: dict[int, tuple[str, Any]] = {}
+        self.ends: dict[int, int] = {}
+        """By process, where the system has it: a descriptor that can be read when the process has ended."""
         self.supervisor = companion("supervisor").Supervisor
 
     def say(self, **message: Any) -> None:
@@ -1128,7 +1130,7 @@ class Server:
         try:
             while True:
                 asking = [watch.listener for _, watch in self.running.values() if watch.listener is not None]
-                wanted = [self.requests, *asking]
+                wanted = [self.requests, *asking, *self.ends.values()]
                 ready, _, _ = select.select(wanted, [], [], 0.01 if self.running else None)
                 for _, watch in self.running.values():
                     watch.answer()
@@ -1165,6 +1167,8 @@ class Server:
         watch = self.supervisor(child, job["folder"], job["limits"], self.GRACE)
         watch.connect(ours)
         self.running[child] = (name, watch)
+        with contextlib.suppress(AttributeError, OSError):
+            self.ends[child] = os.pidfd_open(child)
 
     def reap(self) -> None:
         """Answer for the processes that have ended; end those that use too much."""
@@ -1174,6 +1178,8 @@ class Server:
             if over or why is not None:
                 status = watch.end()  # with what it started and left behind
                 del self.running[child]
+                if child in self.ends:
+                    os.close(self.ends.pop(child))
                 if why is not None or status is None:
                     self.say(job=name, signal=None, code=None, why=why)
                 else:

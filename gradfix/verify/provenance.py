@@ -199,7 +199,7 @@ COMMON = (
 
 
 def prepare() -> None:
-    """Read the schemas of common operations once for all runs, which takes a quarter of a millisecond each."""
+    """Read the schemas of common operations once for all runs: each takes a quarter of a millisecond."""
     for name in COMMON.split():
         packet, _, overload = name.partition(".")
         # Not every torch has them all.
@@ -225,7 +225,7 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """No: torch would make each operation go through its compiler's guard, which compiles nothing here."""
+        """No: torch would have each operation pass its compiler's guard, and nothing is compiled here."""
         return False
 
     def of(self, tensor: torch.Tensor | None) -> str | None:
@@ -452,7 +452,8 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if operation.name == "convolution" and not X86:
             # On ARM another kernel serves where no gradient is wanted (Winograd3x3Depthwise).
             more += (torch.is_grad_enabled() and any(t.requires_grad for t in tensors(bound)),)
-        whole = digest(operation.plain, operation.overload, arguments, self.surroundings(), more)
+        # Of what the arguments are now, though it is asked for when the operation has run.
+        whole = repr((operation.plain, operation.overload, arguments, self.surroundings(), more))
         return lambda which, tensor: digest(whole, which, tensor.dtype, tuple(tensor.shape))
 
     def copied(self, source: torch.Tensor) -> Namer:
