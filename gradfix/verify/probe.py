@@ -1068,23 +1068,18 @@ def warm() -> dict[str, Any]:
 def first_operations() -> None:
     """Let torch do what it does when an operation is first asked for, which each run would do anew.
 
-    No backward: where torch makes threads for it, a forked process could not use them.
+    No backward: where torch makes threads for it, a forked process could not use them. No FakeTensorMode:
+    it asks for accelerators, and then those who are forked may not ask any more.
     """
     import torch
-    from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.utils._python_dispatch import _disable_current_modes
 
-    def forward() -> None:
+    with torch.no_grad():
         image = torch.zeros(2, 1, 6, 6)
         hidden = torch.nn.functional.leaky_relu(torch.nn.Conv2d(1, 2, 3)(image))
         image = torch.nn.ConvTranspose2d(2, 1, 3)(torch.nn.BatchNorm2d(2)(hidden))
         score = torch.sigmoid(torch.nn.Linear(36, 1)(image.flatten(1)))
         torch.nn.functional.binary_cross_entropy(torch.cat([score, 1 - score]), torch.ones(4, 1)).mean()
-
-    with torch.no_grad():
-        forward()
-        with FakeTensorMode(allow_non_fake_inputs=True):
-            forward()
     with _disable_current_modes():
         pass
 

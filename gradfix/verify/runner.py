@@ -1218,5 +1218,6 @@ def _obstacle(error: Failure, before: Recording) -> str:
             "interpreter and the project (no hidden files), and writes only to its own temporary folder"
         )
     if "CUDA" in message or "NVIDIA" in message:
-        return f"{where} needs an accelerator: {message}"
+        # What torch says depends on how it was built, and on who has asked before.
+        return f"{where} needs an accelerator, and a run has none"
     return f"{where} raised {error.type}: {message}"
