@@ -95,6 +95,9 @@ def pretending(unable: Unable) -> Iterator[None]:
             return real(tensor if known is None else known, *args, **kwargs)
 
         setattr(torch.Tensor, name, method)
+        # Some versions have a method of their own there, for another purpose.
+        if name in vars(FakeTensor):
+            setattr(FakeTensor, name, method)
 
     def elements(*_: Any, **__: Any) -> None:
         unable("the script wants the elements of a tensor")
