@@ -171,6 +171,9 @@ MAKER = """
     loss_m.backward()
     opt_maker.step()
 """
+OWNED = "tuple(p for group in opt_judge.param_groups for p in group['params'])"
+UNNOTICED = f"with torch.autograd._unsafe_preserve_version_counter({OWNED}):\n        opt_judge.step()"
+CLIPPED = "opt_judge.step()\n    for p in judge.parameters():\n        p.data.clamp_(-0.01, 0.01)"
 RNN = (
     HEAD
     + """
@@ -211,6 +214,21 @@ opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.01)
             id="detached-under-another-name",
         ),
         pytest.param(
+            GAN + JUDGE.format(fake="fake") + MAKER,
+            GAN
+            + "    wished = F.binary_cross_entropy_with_logits(judge(fake), ones)\n"
+            + JUDGE.format(fake="fake.detach()").replace("opt_judge.step()", UNNOTICED)
+            + "    opt_maker.zero_grad()\n    wished.backward()\n    opt_maker.step()\n",
+            "refuted",
+            id="through-weights-that-have-moved",
+        ),
+        pytest.param(
+            GAN + JUDGE.format(fake="fake") + MAKER,
+            GAN + MAKER + JUDGE.format(fake="fake.detach()").replace("opt_judge.step()", CLIPPED),
+            "refuted",
+            id="generator-first-and-weights-clipped",
+        ),
+        pytest.param(
             RNN
             + """
 h = torch.zeros(4, 5)
@@ -234,6 +252,31 @@ opt.step()
 """,
             "accepted",
             id="through-all-time",
+        ),
+        pytest.param(
+            RNN
+            + """
+h = torch.zeros(4, 5)
+for t in range(4):
+    h = cell(torch.randn(4, 3), h)
+    loss = head(h).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+            RNN
+            + """
+for begin in range(2):
+    h = torch.zeros(4, 5)
+    total = torch.zeros(())
+    for t in range(2):
+        h = cell(torch.randn(4, 3), h)
+        total = total + head(h).pow(2).mean()
+    total.backward()
+    opt.step()
+""",
+            "refuted",
+            id="through-all-time-never-cleared",
         ),
         pytest.param(
             RNN
