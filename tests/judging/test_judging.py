@@ -1,7 +1,8 @@
 """Repairs that gradfix did not write: wrong ones are refuted, right ones accepted in whatever manner.
 
-All patches take about an hour on one core, a second each. What is judged is printed as it goes, and all that
-is amiss in the end; a kind of patch can be chosen, and with pytest-xdist they are judged side by side::
+All patches take up to an hour and a half on one core, about a second each. What is judged is printed as it
+goes, and all that is amiss in the end; a kind of patch can be chosen, and with pytest-xdist they are judged
+side by side::
 
     pytest -m long -s tests/judging
     pytest -m long -s tests/judging -k "left_out or caught"
