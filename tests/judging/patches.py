@@ -246,16 +246,16 @@ def everything_detached(case: Case) -> str | None:
     lines = [line.encode() for line in source.splitlines()]
     tree = ast.parse(source)
     backwards = [node.lineno for node in ast.walk(tree) if getattr(node, "attr", "") == "backward"]
-    around = [
-        node
+    inside = {
+        id(inner)
         for node in ast.walk(tree)
         if isinstance(node, ast.For | ast.FunctionDef)
         and any(node.lineno < line <= (node.end_lineno or 0) for line in backwards)
-    ]
+        for inner in ast.walk(node)
+    }
     handed: list[ast.Name] = []
     for node in ast.walk(tree):
-        inside = any(node in ast.walk(outer) for outer in around)
-        if not inside or not isinstance(node, ast.Call) or not node.args or node.keywords:
+        if id(node) not in inside or not isinstance(node, ast.Call) or not node.args or node.keywords:
             continue
         if isinstance(node.func, ast.Name) and node.func.id in BUILTINS:
             continue
