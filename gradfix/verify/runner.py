@@ -92,6 +92,8 @@ class Job:
     """Compute nothing: shapes, hashes and errors only, at any size (see ``dataless.py``)."""
     thorough: bool = True
     """Record hashes of how tensors came about, and what graphs hold for backward."""
+    updates: bool = False
+    """Record what each step makes of the weights, and what they are in the end."""
     limits: Limits = Limits()
     manner: Manner = "as it is"
     plan: str = ""
@@ -111,6 +113,7 @@ class Job:
             "still": self.still,
             "fake": self.fake,
             "thorough": self.thorough,
+            "updates": self.updates,
             "limits": asdict(self.limits),
             "manner": self.manner,
             "plan": self.plan,
@@ -540,7 +543,7 @@ class Runner:
         level: sandbox.Level | None = None,
     ) -> None:
         self._executable = executable
-        self._workers = workers or min(4, os.cpu_count() or 2)
+        self.workers = workers or min(4, os.cpu_count() or 2)
         self._deadline = time.monotonic() + total
         self._results: dict[Job, Recording] = {}
         self._server: _Server | None = None
@@ -601,11 +604,11 @@ class Runner:
         if not hasattr(os, "fork"):
             return self._one_by_one(folders)
         if self.level.apart:
-            with ThreadPoolExecutor(self._workers) as threads:
+            with ThreadPoolExecutor(self.workers) as threads:
                 found = threads.map(self._apart, jobs, folders)
                 return {name: ending for endings in found for name, ending in endings.items()}
         if self._server is None or not self._server.running:
-            command = [self._executable, str(PROBE), "--serve", str(self._workers)]
+            command = [self._executable, str(PROBE), "--serve", str(self.workers)]
             self._server = _Server(command, self._folder, self._folder / "server.txt", self._deadline)
         return self._server.run([str(folder / "job.json") for folder in folders], self._deadline)
 
@@ -816,7 +819,11 @@ def _verify(
                     if manner == "as it is" or (number not in slow and trial.obstacle(runner, exact=False))
                 ]
                 attempts = {number: replace(trials[number], manner=manner) for number in waiting}
-                runner.run(attempt.before(attempt.seeds[0]) for attempt in attempts.values())
+                jobs = [attempt.before(attempt.seeds[0]) for attempt in attempts.values()]
+                if manner == "as it is" and len(jobs) == 1 < runner.workers and trials[0].needs_reference:
+                    # Most likely it can be run, and the next processor has nothing else to do.
+                    jobs.append(trials[0].reference(trials[0].seeds[0]))
+                runner.run(jobs)
                 for number, attempt in attempts.items():
                     attempt = attempt.planned(runner)
                     if manner == "as it is" or attempt.better(trials[number], runner):
@@ -866,8 +873,11 @@ _servers: ContextVar[_Servers | None] = ContextVar("_servers", default=None)
 def servers_kept() -> Iterator[None]:
     """Within it, verifications share one server for each interpreter: torch is imported once for all.
 
-    Of two verifications in a row, a run that both need happens once.
+    Of two verifications in a row, a run that both need happens once. Within another one it does nothing.
     """
+    if _servers.get() is not None:
+        yield
+        return
     servers = _Servers()
     token = _servers.set(servers)
     try:
@@ -907,6 +917,8 @@ class _Trial:
 
     def job(self, source: str, seed: int, **how: bool) -> Job:
         """A run of one of the texts, in the manner of this trial."""
+        # How tensors come about is the same for every seed, and on the others their bytes are compared.
+        how.setdefault("thorough", seed == self.seeds[0])
         return Job(
             self.rewrite.path,
             source,
@@ -1221,5 +1233,6 @@ def _obstacle(error: Failure, before: Recording) -> str:
             "interpreter and the project (no hidden files), and writes only to its own temporary folder"
         )
     if "CUDA" in message or "NVIDIA" in message:
-        return f"{where} needs an accelerator: {message}"
+        # What torch says depends on how it was built, and on who has asked before.
+        return f"{where} needs an accelerator, and a run has none"
     return f"{where} raised {error.type}: {message}"
