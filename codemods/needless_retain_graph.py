@@ -24,7 +24,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, reach
+from gradfix.autograd.graph import Backward, Node, reach
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, first_step
 from gradfix.autograd.training_step import Program
@@ -57,7 +57,7 @@ def needless(run: Run) -> dict[Hashable, Backward]:
             continue
         kept = {node for node in event.visited if node.saves is not False}
         spent = _spent(run, event)
-        vague = not all(event.visited.values()) or (
+        vague = not all(_followed(event).values()) or (
             bool(event.path) and any(node.opaque for node in event.visited)
         )
         needed = (
@@ -76,6 +76,24 @@ def needless(run: Run) -> dict[Hashable, Backward]:
             refuted.add(event.site)
         found.setdefault(event.site, event)
     return {site: event for site, event in found.items() if site not in refuted}
+
+
+def _followed(event: Backward) -> dict[Node, bool]:
+    """What a backward ran, with whether nothing unknown is on the way to it.
+
+    A second derivative may leave out some of what the first one ran, which is all known: that makes it
+    uncertain what is traversed, but not who else could traverse it.
+    """
+    seen: dict[Node, bool] = {}
+    work = [(root, True) for root in event.roots]
+    while work:
+        node, known = work.pop()
+        if seen.get(node) is not None and (seen[node] or not known):
+            continue
+        seen[node] = known
+        second = node.op == "autograd.grad"
+        work += [(e.node, known and (e.certain or second)) for e in node.edges if e.node in event.visited]
+    return seen
 
 
 def _spent(run: Run, event: Backward) -> bool:

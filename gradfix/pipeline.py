@@ -311,14 +311,16 @@ def _resolved(
         return None
     after = _diagnose(parsed, program, options)
     failed_anew = any(problem not in analysis.problems for problem in after.problems)
-    return None if failed_anew or not _cleaner(analysis, finding, after) else after
+    awakened = fix.effect is Effect.REPAIRS and fix.claim.raises is None
+    return None if failed_anew or not _cleaner(analysis, finding, after, awakened) else after
 
 
-def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis) -> bool:
+def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis, awakened: bool) -> bool:
     """Whether the findings of ``after`` are some of those of ``before`` without ``fixed``.
 
     A finding is recognised by its code and the text of its line, or, where the fix has changed that
-    line, by the place of the line.
+    line, by the place of the line. Where a step that consumed nothing was ``awakened``, work may be wasted
+    that had no consumer before: that shows only now, and was there before.
     """
     pool = [finding for finding in before.findings if finding != fixed]
     changed: list[Finding] = []
@@ -338,10 +340,16 @@ def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis) -> bool:
             ),
             None,
         )
-        if known is None:
+        if known is not None:
+            pool.remove(known)
+        elif not (awakened and _only_wastes(finding)):
             return False
-        pool.remove(known)
     return True
+
+
+def _only_wastes(finding: Finding) -> bool:
+    """Whether what a finding reports changes no gradient, and can be mended."""
+    return bool(finding.fixes) and all(fix.effect is Effect.PRESERVES for fix in finding.fixes)
 
 
 def _identity(finding: Finding, analysis: _Analysis) -> tuple[str, str]:
