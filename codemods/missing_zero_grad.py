@@ -15,7 +15,8 @@ Preconditions:
   whichever way undecided conditions go: accumulation over micro-batches, where a condition guards the step,
   never does;
 * nothing in the run clears them by any writing: `zero_grad` of the optimizer or of a network, `p.grad =
-  None`, `p.grad.zero_()`, a helper;
+  None`, `p.grad.zero_()`, a helper; or what clears some of them (those of a part that two optimizers share)
+  never clears the others, which certainly add up;
 * no function that the model cannot see is handed the optimizer, the network or its parameters in between.
 
 Effect: changes.
@@ -26,7 +27,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, Step
+from gradfix.autograd.graph import Backward, Leaf, Step
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import consuming_again, zeros
 from gradfix.autograd.training_step import Program
@@ -60,10 +61,20 @@ def find(program: Program) -> Iterator[Finding]:
 
 
 def never_cleared(run: Run) -> dict[Hashable, tuple[Step, Backward]]:
-    """Steps that consume gradients again which nothing clears."""
+    """Steps that consume gradients again which nothing clears, at least those of some of its parameters."""
     cleared = {leaf for z in zeros(run) for leaf in z.leaves}
     return {
         step.site: (step, fresh)
         for step, fresh in consuming_again(run)
-        if not cleared & set(step.optimizer.owned())
+        if not cleared & set(step.optimizer.owned()) or _adding_up(step) - cleared
+    }
+
+
+def _adding_up(step: Step) -> set[Leaf]:
+    """The parameters that certainly have a gradient of this pass and one that was consumed before."""
+    return {
+        leaf
+        for leaf, consumed in step.consumed.items()
+        if any(sure and before for sure, before in consumed.values())
+        and any(sure and not before for sure, before in consumed.values())
     }

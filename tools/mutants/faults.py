@@ -451,6 +451,8 @@ def forward_reused(code: Code) -> Iterator[Plan]:
                 between = block[block.index(first) + 1 : block.index(second)]
                 if not any(holds(s, "step") or holds(s, "backward") for s in between):
                     continue
+                if _bound(between) & {n.id for n in ast.walk(second.value) if isinstance(n, ast.Name)}:
+                    continue  # It is another prediction, of something else.
                 if not isinstance(first.targets[0], ast.Name):
                     continue
                 bare = [
@@ -459,11 +461,7 @@ def forward_reused(code: Code) -> Iterator[Plan]:
                     if method_of(a) == "detach"
                 ]
                 name = first.targets[0].id
-                if any(
-                    isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-                    for s in between
-                    for n in ast.walk(s)
-                ):
+                if name in _bound(between):
                     continue
                 if ast.unparse(second.targets[0]) == name:
                     reuse: Edit = RemoveStatement(Span.of(second))
@@ -472,6 +470,16 @@ def forward_reused(code: Code) -> Iterator[Plan]:
                 uses = [code.statement(u) for u in _loads(code, ast.unparse(second.targets[0]), code.tree)]
                 yield Plan(second, (*bare, reuse), (first, second, *uses))
                 break
+
+
+def _bound(statements: list[ast.stmt]) -> set[str]:
+    """The variables that statements bind."""
+    return {
+        n.id
+        for s in statements
+        for n in ast.walk(s)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
 
 
 def _repeats(first: ast.Assign, second: ast.Assign) -> bool:

@@ -175,12 +175,13 @@ def look(
     the mutant has to be one of them.
     """
     text = wanted[0]
-    known = {(f.code, text.splitlines()[f.span.line - 1].strip()) for f in before}
+    # What was a waste and raises now has another message.
+    known = {(f.code, f.message, text.splitlines()[f.span.line - 1].strip()) for f in before}
     lines = mutant.text.splitlines()
     new = [
         f
         for f in findings(path, mutant.text, options)
-        if (f.code, lines[f.span.line - 1].strip()) not in known
+        if (f.code, f.message, lines[f.span.line - 1].strip()) not in known
     ]
     for finding in new:
         spots = {finding.span.line, *(n.span.line for n in finding.notes)}

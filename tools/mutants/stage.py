@@ -154,6 +154,8 @@ class Anything(torch.Tensor):
         if len(args) == 1 and isinstance(args[0], (types.FunctionType, type)) and not kwargs:
             return args[0]
         found = [t for t in flat([*args, *kwargs.values()]) if t.is_floating_point()]
+        if self.requires_grad:
+            found.append(self)  # A method of something computed: a distribution, for one.
         if name in ("open", "join"):
             return self.child(name)
         weights = self.weights() if found else []
