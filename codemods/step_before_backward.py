@@ -101,7 +101,7 @@ def _before(run: Run, event: Backward) -> Early | None:
 
 
 def _robbed(run: Run, step: Step) -> bool:
-    """Whether the step had gradients of its own in this pass, which were cleared: that is misplaced-zero-grad."""
+    """Whether gradients of this pass were there for the step, and cleared: that is misplaced-zero-grad."""
     mine = set(step.optimizer.owned())
     return any(
         leaf in mine and backward.path == step.path

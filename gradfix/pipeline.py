@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradfix import catalog, project, source
-from gradfix.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.codemod import Claim, Effect, Finding, Fix, InsertStatement, MoveStatement, Span
 from gradfix.parallel import WORTH_PROCESSES, for_each
 from gradfix.preview import spliced
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
@@ -311,8 +311,13 @@ def _resolved(
         return None
     after = _diagnose(parsed, program, options)
     failed_anew = any(problem not in analysis.problems for problem in after.problems)
-    awakened = fix.effect is Effect.REPAIRS and fix.claim.raises is None
-    return None if failed_anew or not _cleaner(analysis, finding, after, awakened) else after
+    return None if failed_anew or not _cleaner(analysis, finding, after, _awakens(fix)) else after
+
+
+def _awakens(fix: Fix) -> bool:
+    """Whether a fix lets a step learn that consumed nothing, by no more than an order of statements."""
+    moved = all(isinstance(edit, (MoveStatement, InsertStatement)) for edit in fix.edits)
+    return moved and fix.effect is Effect.REPAIRS and fix.claim.raises is None
 
 
 def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis, awakened: bool) -> bool:

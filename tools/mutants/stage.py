@@ -428,7 +428,8 @@ CONSTANTS = {
 }
 RANDOM_IN_PLACE = {"normal_": 0.33, "uniform_": 0.44, "bernoulli_": 0.8, "random_": 1.0, "exponential_": 0.4}
 SAME = named(
-    "cuda cpu half bfloat16 pin_memory share_memory_ contiguous channels_last resize_ resize_as_ resize resize_as"
+    """cuda cpu half bfloat16 pin_memory share_memory_ contiguous channels_last resize_ resize_as_ resize
+    resize_as"""
 )
 
 
