@@ -140,10 +140,12 @@ def toggled(run: Run, backward: Backward) -> OptimizerState | None:
     Others of the pass go through these networks without a gradient for them, to the network that feeds them;
     this one is what they are thawed for. Which optimizer steps first does not matter then.
     """
+    if run.thawed.isdisjoint(backward.reached):
+        return None
     through = {leaf for call in calls_in(backward.visited) for leaf in call.leaves}
     for optimizer in run.optimizers:
-        own = set(optimizer.state.owned())
-        if not own & through or not any(backward.reached.get(leaf) for leaf in own):
+        own = set(optimizer.state.owned()) & run.thawed
+        if own.isdisjoint(through) or not any(backward.reached.get(leaf) for leaf in own):
             continue
         foreign = owned_elsewhere(run, backward, optimizer.state)
         others = [b for b in backwards(run) if b is not backward and b.path == backward.path]

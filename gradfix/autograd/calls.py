@@ -1000,6 +1000,8 @@ def set_requires(run: Run, holder: Value, leaves: list[Leaf], value: Value, site
         return
     for top in leaves:
         for leaf in top.family():
+            if wanted and leaf.requires is False:
+                run.thawed.add(leaf)
             leaf.requires = wanted
     if isinstance(holder, Tensor):
         holder.requires = wanted

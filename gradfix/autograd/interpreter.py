@@ -184,6 +184,8 @@ class Run:
         """What was there before the first pass."""
         self.differentiated: set[Leaf] = set()
         """Leaves with respect to which something was differentiated."""
+        self.thawed: set[Leaf] = set()
+        """Parameters that were frozen for a while."""
         self.optimizers: list[Optimizer] = []
         self.configured: dict[Module, Value] = {}
         """What the optimizers of Lightning's modules are."""
