@@ -38,7 +38,7 @@ from gradfix.edits import clearing_place, insert, note, stepped
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer that steps in a loop and whose gradients nothing clears."""
     for entry in program.entries:
-        for step, backward in entry.certain(never_cleared, lambda f: f[0].site, raises=False):
+        for step, backward, whole in entry.certain(never_cleared, lambda f: f[0].site, raises=False):
             name = stepped(program, step.optimizer)
             statement = clearing_place(program, backward, step)
             fixes: tuple[Fix, ...] = ()
@@ -47,10 +47,11 @@ def find(program: Program) -> Iterator[Finding]:
                 fixes = (
                     Fix("clear the gradients of each pass", Effect.CHANGES, (edit,), Claim(unchanged=())),
                 )
+            what = "the gradients" if whole else "some of the gradients"
             assert isinstance(step.site, ast.Call)
             yield Finding(
                 "missing-zero-grad",
-                f"nothing ever clears the gradients that `{name or 'the optimizer'}.step()` consumes",
+                f"nothing ever clears {what} that `{name or 'the optimizer'}.step()` consumes",
                 Span.of(step.site),
                 (
                     note(backward.site, "each pass adds its gradients to those of all passes before"),
@@ -60,14 +61,15 @@ def find(program: Program) -> Iterator[Finding]:
             )
 
 
-def never_cleared(run: Run) -> dict[Hashable, tuple[Step, Backward]]:
-    """Steps that consume gradients again which nothing clears, at least those of some of its parameters."""
+def never_cleared(run: Run) -> dict[Hashable, tuple[Step, Backward, bool]]:
+    """Steps that consume gradients again which nothing clears, with whether that is so of all of them."""
     cleared = {leaf for z in zeros(run) for leaf in z.leaves}
-    return {
-        step.site: (step, fresh)
-        for step, fresh in consuming_again(run)
-        if not cleared & set(step.optimizer.owned()) or _adding_up(step) - cleared
-    }
+    found: dict[Hashable, tuple[Step, Backward, bool]] = {}
+    for step, fresh in consuming_again(run):
+        whole = cleared.isdisjoint(step.optimizer.owned())
+        if whole or _adding_up(step) - cleared:
+            found[step.site] = step, fresh, whole
+    return found
 
 
 def _adding_up(step: Step) -> set[Leaf]:
