@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import awaited, backwards, steps, zeros
+from gradfix.autograd.questions import awaited, backwards, owner, steps, zeros
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
 from gradfix.edits import move, note, offered, receiver, stepped
@@ -104,7 +104,7 @@ def _robbed(run: Run, step: Step) -> bool:
     """Whether gradients of this pass were there for the step, and cleared: that is misplaced-zero-grad."""
     mine = set(step.optimizer.owned())
     return any(
-        leaf in mine and backward.path == step.path
+        leaf in mine and backward.path == step.path and owner(run, backward) in (None, step.optimizer)
         for z in zeros(run)
         if z.path == step.path and z.serial < step.serial
         for leaf, held in z.dropped.items()

@@ -140,14 +140,32 @@ for _ in range(4):
 """
 
 
-def test_a_step_that_learns_again_may_show_waste_that_was_hidden() -> None:
-    """While D learned nothing, nobody could see that its loss runs into G for nothing: it is no new fault."""
-    Path("src/train.py").write_text(HIDDEN_WASTE)
+G_TOO_EARLY = """\
+    opt_D.step()
+    opt_G.zero_grad()
+    g_loss = D(G(torch.rand(8, 4))).relu().mean()
+    opt_G.step()
+    g_loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        HIDDEN_WASTE,
+        HIDDEN_WASTE[: HIDDEN_WASTE.index("    opt_D.step()")] + "    d_loss.backward()\n" + G_TOO_EARLY,
+    ],
+    ids=["the discriminator steps early", "the generator steps early"],
+)
+def test_a_step_that_learns_again_may_show_waste_that_was_hidden(code: str) -> None:
+    """While one of them learned nothing, nobody could see that the loss of D runs into G for nothing."""
+    Path("src/train.py").write_text(code)
     (file,) = plan(codemods=(), unsafe_fixes=True).files
     assert [a.finding.code for a in file.applied] == ["step-before-backward", "undetached-fake"]
     assert not file.remaining
     lines = [line.strip() for line in file.text.splitlines()]
     assert lines.index("d_loss.backward()") < lines.index("opt_D.step()")
+    assert lines.index("g_loss.backward()") < lines.index("opt_G.step()")
     assert "D(G(torch.rand(8, 4)).detach())" in file.text
 
 
