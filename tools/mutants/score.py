@@ -153,7 +153,7 @@ def score(checkout: Path, options: argparse.Namespace, results: Results) -> None
             decide(rows, mutants, path, root, wanted, options.python)
         for row, mutant in zip(rows, mutants):
             if row.verdict == "undecided" and row.operator == "retain-added":
-                if not re.search(rf"the original raises E\d@{row.line}\b", row.why):
+                if not re.search(rf"the original raises E[12]@{row.line}\b", row.why):
                     # The original does without.
                     row.verdict, row.why = "fault", "by definition"
             if mutant.handed_in and row.verdict == "fault":
