@@ -32,6 +32,7 @@ from gradfix.verify.runner import (
     Job,
     Limits,
     Runner,
+    broken_off,
     choose_interpreter,
     obstacle,
     planned,
@@ -102,9 +103,9 @@ def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
         except CannotRun as error:
             return Measured(str(path), 0, 0, manner, time.monotonic() - started, str(error), [])
         why = obstacle(recording)
-        if why is None:
+        if why is None and not (manner == "as it is" and broken_off(recording)):
             break
-        reasons.append(why)
+        reasons.append(why or "")
         if manner != "as it is" and recording.ending in ("seconds", "killed"):
             break
     assert recording is not None

@@ -52,6 +52,7 @@ from gradfix.autograd.questions import (
     owner,
     steps,
 )
+from gradfix.autograd.relevance import suites
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
 from gradfix.codemod import (
@@ -622,13 +623,26 @@ def _means_the_same(program: Program, statement: ast.stmt, value: ast.expr, anch
     if here is not there:
         names = names_read(value)
         return names <= {"self", "torch", "F", "nn"}
-    rebound = {
-        name
-        for s in ast.walk(here)
-        if isinstance(s, ast.stmt) and statement.lineno < s.lineno < anchor.lineno and not hasattr(s, "body")
-        for name in names_bound(s)
-    }
-    return not (names_read(value) & rebound)
+    read = names_read(value)
+    between = _statements_from(here, statement.lineno + 1, anchor.lineno - 1)
+    return not any(read & names_bound(part) for s in between for part in _own_parts(s))
+
+
+def _statements_from(function: ast.AST, first: int, last: int) -> Iterator[ast.stmt]:
+    """The statements of a function, nested ones too, that begin on the lines ``first`` to ``last``."""
+    body = getattr(function, "body", [])
+    work: list[ast.stmt] = list(body) if isinstance(body, list) else []
+    while work:
+        statement = work.pop()
+        if statement.lineno <= last and (statement.end_lineno or 0) >= first:
+            if statement.lineno >= first:
+                yield statement
+            work += suites(statement)
+
+
+def _own_parts(statement: ast.stmt) -> list[ast.AST]:
+    """What a statement holds that is no statement: all of it, or the head of a compound one."""
+    return [part for part in ast.iter_child_nodes(statement) if not isinstance(part, ast.stmt)]
 
 
 def _may_move(program: Program, statement: ast.stmt, step: ast.stmt) -> bool:

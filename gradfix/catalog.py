@@ -15,10 +15,10 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import NamedTuple
 
 from gradfix.codemod import Codemod
 from gradfix.project import near_miss
@@ -27,8 +27,7 @@ from gradfix.source import Problem
 PACKAGE = "gradfix.codemods"
 
 
-@dataclass(frozen=True, slots=True)
-class Catalog:
+class Catalog(NamedTuple):
     """The codemods that there are, by name, and those that could not be loaded."""
 
     codemods: tuple[Codemod, ...]

@@ -55,6 +55,7 @@ from __future__ import annotations
 import ast
 import difflib
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -68,6 +69,9 @@ RELATIVE = 1e-5
 ABSOLUTE = 1e-7
 GROWTH = 100.0
 GROWN = 1e-3
+MOVED = 0.1
+"""How far two updates of a tensor may be apart, relative to the longer one: they are small differences of
+large numbers, and optimizers such as Adam give rounding in small gradients the size of large ones."""
 
 Verdict = Literal["holds", "fails", "not checked"]
 
@@ -214,8 +218,18 @@ def same_course(one: Recording, other: Recording) -> bool:
     return all(_leaves_apart(a.leaves, b.leaves) is None for a, b in zip(one.backwards, other.backwards))
 
 
-def follow(one: Recording, other: Recording) -> dict[int, int] | str:
-    """By optimizer, at how many steps two versions consume equal gradients; or what differs, in words.
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """How far an optimizer was found to consume equal gradients in two versions."""
+
+    compared: int
+    """At how many steps."""
+    open: str | None
+    """Why that is not known of its other steps, if both versions did take more."""
+
+
+def follow(one: Recording, other: Recording) -> dict[int, Followed] | str:
+    """By optimizer, how far two versions consume equal gradients; or what differs, in words.
 
     Optimizers are told by the order of their construction. Where the versions have drawn different
     random numbers the comparison ends without a difference.
@@ -231,7 +245,31 @@ def follow(one: Recording, other: Recording) -> dict[int, int] | str:
         more = len(other.steps_of(index)) - len(one.steps_of(index))
         if one.ending == other.ending == "finished" and more > 0:
             return f"{who} takes {plural(more, 'step')} more"
-    return {index: course.compared for index, course in courses.items()}
+    found = {}
+    for index, course in courses.items():
+        common = min(len(one.steps_of(index)), len(other.steps_of(index)))
+        found[index] = Followed(course.compared, course.stopped if course.compared < common else None)
+    return found
+
+
+def updates_apart(one: Step, other: Step) -> int | None:
+    """The position of a parameter that two steps move differently, though their gradients are equal.
+
+    What was not asked for, or did not come to pass, is not known to differ. Nor is what a gradient does that
+    is nothing but rounding: some optimizers take no note of its size.
+    """
+    if one.after is None or other.after is None:
+        return None
+    overall = _overall(*(state.gradient for step in (one, other) for state in step.parameters))
+    for place, (mine, theirs) in enumerate(zip(one.parameters, other.parameters)):
+        gradients = [state.gradient for state in (mine, theirs) if state.gradient is not None]
+        if all(gradient.largest <= RELATIVE * overall for gradient in gradients):
+            continue
+        a = one.after[place].minus(mine.value)
+        b = other.after[place].minus(theirs.value)
+        if not math.dist(a, b) <= MOVED * max(math.hypot(*a), math.hypot(*b)):
+            return place
+    return None
 
 
 def leaves_apart(one: Recording, other: Recording) -> str | None:
@@ -867,8 +905,8 @@ class _Case:
                 fed = " and ".join(sorted(str(receiver) for receiver in found)) or "nothing"
                 detail = f"step {turn + 1} of {who} consumes gradients of {fed}, not of {words}"
                 return Check("feeds", "fails", detail, who)
-        if _leftover(steps) and (
-            self.effect is Effect.CHANGES or not _leftover((self.reference or self.before).steps_of(index))
+        if leftover(steps) and (
+            self.effect is Effect.CHANGES or not leftover((self.reference or self.before).steps_of(index))
         ):
             return Check("feeds", "fails", f"{who} consumes gradients that it had already consumed", who)
         return Check("feeds", "holds", f"{_each(len(steps))} of {who} consumes {words} only", who)
@@ -1033,7 +1071,7 @@ def _zero(values: Values | None) -> bool:
     return values is None or values.zero
 
 
-def _leftover(steps: Sequence[Step]) -> bool:
+def leftover(steps: Sequence[Step]) -> bool:
     """Whether a step consumes a backward call's gradient that an earlier step consumed."""
     for earlier, later in itertools.pairwise(steps):
         for old, new in zip(earlier.parameters, later.parameters):
@@ -1054,16 +1092,19 @@ __all__ = [
     "EFFECTS",
     "SUBSTANCE",
     "Check",
+    "Followed",
     "Still",
     "Surroundings",
     "Verdict",
     "check",
     "follow",
     "leaves_apart",
+    "leftover",
     "longest",
     "merge",
     "same_course",
     "same_gradients",
     "summary",
     "surroundings",
+    "updates_apart",
 ]

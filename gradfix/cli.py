@@ -3,8 +3,7 @@
 Exit codes: 0, nothing to report or nothing left; 1, findings, or findings left; 2, some of the work could
 not be done (bad arguments, a file that could not be read or written); 130, interrupted.
 """
-
-from __future__ import annotations
+# Annotations are not put off here: typer reads them all, and would have to compile each.
 
 import gc
 import io
@@ -472,5 +471,8 @@ def _print(what: str | bytes, stream: TextIO | None = None) -> None:
         else:
             stream.write(what)
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError) and stream is not sys.stderr:
+            _print(f"error: the output cannot be written: {error.strerror}\n", sys.stderr)
+            raise typer.Exit(2) from error

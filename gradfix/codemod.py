@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from gradfix.autograd.training_step import Program
@@ -36,8 +36,7 @@ class Applicability(enum.StrEnum):
     DISPLAY = "display"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of source in the terms of :mod:`ast`.
 
     Lines count from 1, columns from 0 **in UTF-8 bytes**; the end is exclusive.
@@ -112,16 +111,14 @@ class MoveStatement:
 Edit = ReplaceExpression | RemoveArgument | InsertStatement | RemoveStatement | MoveStatement
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """One step of a finding's why, at its place in the source."""
 
     span: Span
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """What verification must find when it runs both versions (see :mod:`gradfix.claims`).
 
     Optimizers are named by the line of their constructor call in the *original* source.
@@ -147,8 +144,7 @@ class Claim:
     that runs one again, no more, or later says that they may differ."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(NamedTuple):
     """One way to repair a finding: the edits, applied whole or not at all."""
 
     message: str
@@ -162,8 +158,7 @@ class Fix:
         return Applicability.UNSAFE if self.effect is Effect.CHANGES else Applicability.SAFE
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """A mistake at a place, why it is one, and the fixes to choose from, best first."""
 
     code: str
@@ -173,8 +168,7 @@ class Finding:
     fixes: tuple[Fix, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Codemod:
+class Codemod(NamedTuple):
     """A mistake that gradfix knows: its name, its documentation, and how to find it."""
 
     name: str
@@ -183,4 +177,4 @@ class Codemod:
     """One line for ``gradfix list``."""
     documentation: str
     """The docstring of its module: before and after, preconditions, and why each is needed."""
-    find: Callable[[Program], Iterable[Finding]] = field(repr=False)
+    find: Callable[[Program], Iterable[Finding]]

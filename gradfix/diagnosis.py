@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import enum
 
-from gradfix.autograd.graph import Backward, Leaf, Node, OptimizerState, Step
+from gradfix.autograd.graph import Backward, Leaf, OptimizerState, Step
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
+    Feeding,
     backwards,
     calls_in,
     carrying,
+    fed_by,
     first_step,
     holding,
     owned_elsewhere,
@@ -58,12 +60,19 @@ def diagnose(run: Run, event: Backward) -> Diagnosis | None:
     return None
 
 
-def feeding(run: Run, backward: Backward) -> tuple[OptimizerState, set[Leaf], set[Node]] | None:
+def feeding(run: Run, backward: Backward) -> Feeding | None:
     """If a loss flows through its own networks, and only through them, into ones that feed them.
 
     Returns the optimizer that the loss is for, the other networks' leaves, and the nodes that hand them
     gradient.
     """
+    known = fed_by(run)
+    if backward not in known:
+        known[backward] = _feeding(run, backward)
+    return known[backward]
+
+
+def _feeding(run: Run, backward: Backward) -> Feeding | None:
     if not backward.certain or not backward.accumulates:
         return None
     mine = toggled(run, backward) or owner(run, backward)

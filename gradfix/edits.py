@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import contextlib
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Literal
 
 from gradfix.autograd.graph import Backward, Event, OptimizerState, Step
@@ -150,7 +149,7 @@ def offered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
     with contextlib.suppress(Elsewhere):
         for fix in fixes:
             # Several calls of one helper lead to the same edit in it.
-            found.append(replace(fix, edits=tuple(dict.fromkeys(fix.edits))))
+            found.append(fix._replace(edits=tuple(dict.fromkeys(fix.edits))))
     return tuple(found)
 
 

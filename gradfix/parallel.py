@@ -7,8 +7,13 @@ Where there is no fork, everything happens in this process.
 from __future__ import annotations
 
 import os
+import pickle
+import selectors
+import signal
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from itertools import islice
 from typing import Any, TypeVar
 
 WORTH_PROCESSES = 32
@@ -17,11 +22,16 @@ WORTH_PROCESSES = 32
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
-BATCHES = 8
-"""Of items of known weight, for each process: few, since each takes a message there and one back."""
+LENGTH = 8
+"""Bytes that tell how long a message between two processes is."""
+SHARE = 4
+"""A batch of items of known weight is this part of what is left to do, divided among the processes: large
+at first, since each takes a message there and one back, and small in the end, when all wait for the last."""
 
 _job: Callable[[int], Any]
 """What a forked process does with a number; set before the fork."""
+_leaving: ExitStack | None = None
+"""What a forked process does before it ends."""
 
 
 def for_each(
@@ -45,9 +55,11 @@ def for_each(
         return function(items[number])
 
     results: dict[int, _Result] = {}
-    weights = [1] * len(items) if weight is None else list(map(weight, items))
-    most = 0 if weight is None else sum(weights) // (processors * BATCHES)
-    _in_processes(_batches(weights, most), processors, results)
+    if weight is None:
+        batches = [[number] for number in range(len(items))]
+    else:
+        batches = _batches(list(map(weight, items)), processors * SHARE)
+    _in_processes(batches, processors, results, ahead=weight is not None)
     # A process that died took its neighbours' work along. Each lost item gets a process of its own,
     # so that only the one which kills it is left without a result.
     for number in range(len(items)):
@@ -56,43 +68,148 @@ def for_each(
     return [results[number] if number in results else lost(item) for number, item in enumerate(items)]
 
 
-def _batches(weights: Sequence[int], most: int) -> list[list[int]]:
-    """The numbers of all items, the heaviest first, in batches that weigh ``most`` or are single."""
+def before_leaving(function: Callable[[], object]) -> None:
+    """Have ``function`` called at the end of this process, if it is one that :func:`for_each` has forked.
+
+    Such a process ends without coming back to where it was forked. Elsewhere nothing happens.
+    """
+    if _leaving is not None:
+        _leaving.callback(function)
+
+
+def _batches(weights: Sequence[int], shares: int) -> list[list[int]]:
+    """The numbers of all items, the heaviest first, in batches: single, or a share of the rest in weight."""
     batches: list[list[int]] = []
+    rest = sum(weights)
     room = -1
     for number in sorted(range(len(weights)), key=lambda number: -weights[number]):
         if weights[number] > room:
             batches.append([])
-            room = most
+            room = rest // shares
         batches[-1].append(number)
         room -= weights[number]
+        rest -= weights[number]
     return batches
 
 
-def _in_processes(batches: Iterable[list[int]], processes: int, results: dict[int, Any]) -> None:
-    """Do the job for the numbers in child processes; those whose process died get no result."""
-    import multiprocessing
-    import signal
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
+def _in_processes(
+    batches: Sequence[list[int]], processes: int, results: dict[int, Any], *, ahead: bool = False
+) -> None:
+    """Do the job for the numbers in child processes; those whose process died get no result.
 
-    pool = ProcessPoolExecutor(
-        processes,
-        mp_context=multiprocessing.get_context("fork"),
-        # Interrupted children end at once and quietly; the parent has the last word.
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_DFL),
-    )
-    with pool:
-        futures = [(batch, pool.submit(_do, batch)) for batch in batches]
+    With the next batch ``ahead``, no process waits for this one between two, but all may for the last.
+
+    Raises what the job raises for some number. An interrupt ends the children as well.
+    """
+    waiting = iter(batches)
+    workers: list[_Worker] = []
+    try:
+        with selectors.DefaultSelector() as selector:
+            for batch in islice(waiting, processes):
+                worker = _Worker(workers)
+                workers.append(worker)
+                selector.register(worker.answers, selectors.EVENT_READ, worker)
+                worker.give(batch)
+            for worker, batch in zip(workers, waiting if ahead else ()):
+                worker.give(batch)
+            while selector.get_map():
+                for key, _ in selector.select():
+                    worker = key.data
+                    results.update(worker.take())
+                    worker.give(next(waiting, None))
+                    if not worker.given:
+                        selector.unregister(worker.answers)
+    finally:
+        for worker in workers:
+            worker.dismiss()
+        for worker in workers:
+            worker.wait()
+
+
+class _Worker:
+    """A forked process that does the job for the batches that it is given, one after the other.
+
+    ``concurrent.futures`` does as much, with a thread, locks and sockets that take longer to start than the
+    check of a folder of scripts may take.
+    """
+
+    def __init__(self, others: Iterable[_Worker]) -> None:
+        asked, self._questions = os.pipe()
+        self.answers, answered = os.pipe()
+        self.given: deque[list[int]] = deque()
+        """What has not been answered yet."""
+        self._pid = os.fork()
+        if self._pid:
+            os.close(asked)
+            os.close(answered)
+            return
         try:
-            for batch, future in futures:
-                with suppress(BrokenProcessPool):
-                    results.update(zip(batch, future.result()))
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+            # Interrupted children end at once and quietly; the parent has the last word.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            # While a brother holds the other end of a pipe, nobody is told that nothing more comes.
+            for descriptor in (self._questions, *(other._questions for other in others)):
+                os.close(descriptor)
+            global _leaving
+            with ExitStack() as _leaving:
+                while (numbers := _receive(asked)) is not None:
+                    _send(answered, _do(numbers))
+        finally:
+            os._exit(0)
+
+    def give(self, batch: list[int] | None) -> None:
+        """Add to what it has to do, if there is anything and it lives."""
+        if batch is not None:
+            with suppress(BrokenPipeError):
+                _send(self._questions, batch)
+                self.given.append(batch)
+
+    def take(self) -> dict[int, Any]:
+        """The next results, by number; none if it died, and then it has nothing more to do."""
+        answer = _receive(self.answers)
+        if answer is None:
+            self.given.clear()
+            return {}
+        if isinstance(answer, Exception):
+            raise answer
+        return dict(zip(self.given.popleft(), answer))
+
+    def dismiss(self) -> None:
+        """Let it end when it has done what it is at; nobody asks for that any more."""
+        os.close(self._questions)
+        os.close(self.answers)
+
+    def wait(self) -> None:
+        """Wait until it has ended."""
+        os.waitpid(self._pid, 0)
 
 
-def _do(batch: list[int]) -> list[Any]:
-    return [_job(number) for number in batch]
+def _do(numbers: list[int]) -> list[Any] | Exception:
+    try:
+        return [_job(number) for number in numbers]
+    except Exception as error:
+        return error
+
+
+def _send(pipe: int, message: object) -> None:
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    data = len(data).to_bytes(LENGTH, "big") + data
+    while data:
+        data = data[os.write(pipe, data) :]
+
+
+def _receive(pipe: int) -> Any:
+    """The next message; None if the other side is gone."""
+    length = _read(pipe, LENGTH)
+    data = _read(pipe, int.from_bytes(length, "big")) if length else None
+    return pickle.loads(data) if data else None
+
+
+def _read(pipe: int, length: int) -> bytes | None:
+    parts = []
+    while length:
+        part = os.read(pipe, length)
+        if not part:
+            return None
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)

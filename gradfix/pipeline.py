@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix import catalog, project, source
 from gradfix.codemod import Claim, Effect, Finding, Fix, InsertStatement, MoveStatement, Span
@@ -63,8 +63,7 @@ class Options:
     """Verify even where no sandbox is to be had."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why nothing was done at all."""
 
     message: str
@@ -101,14 +100,12 @@ def prepare(paths: Sequence[str], wishes: Wishes) -> Options | Refusal:
 # ---------------------------------------------------------------------------- files
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
+class _Loaded(NamedTuple):
     path: str
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Loading:
+class _Loading(NamedTuple):
     """The files that can matter, and what went wrong on the way to them."""
 
     files: tuple[_Loaded, ...]
@@ -170,8 +167,7 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
     return FileReport(file.path, parsed.text, reported, problems, analysis.messages)
 
 
-@dataclass(frozen=True, slots=True)
-class _Analysis:
+class _Analysis(NamedTuple):
     """What the codemods say of one version of a file."""
 
     source: Source
@@ -214,7 +210,7 @@ def _diagnose(
     # What lies in an imported module has no place in this file, unless it can be mended here.
     lent = program.lent()
     findings = [
-        replace(finding, notes=tuple(note for note in finding.notes if note.span.line > 0))
+        finding._replace(notes=tuple(note for note in finding.notes if note.span.line > 0))
         for finding in findings
         if finding.span.line > 0 and (finding.fixes or not _elsewhere(finding, lent))
     ]
@@ -414,8 +410,8 @@ def _plan_file(file: _Loaded, report: FileReport, options: Options) -> Repaired:
     try:
         repaired = repair(parsed, options) if isinstance(parsed, Source) else unchanged
     except Exception as error:
-        repaired = replace(unchanged, problems=(_failure(file.path, "the rewriting", error),))
-    return replace(repaired, problems=report.problems + repaired.problems, messages=report.messages)
+        repaired = unchanged._replace(problems=(_failure(file.path, "the rewriting", error),))
+    return repaired._replace(problems=report.problems + repaired.problems, messages=report.messages)
 
 
 def repair(parsed: Source, options: Options) -> Repaired:
@@ -493,8 +489,7 @@ def findings(parsed: Source, options: Options) -> tuple[Finding, ...]:
 _FixKey = tuple[str, str, int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Candidate(NamedTuple):
     key: _FixKey
     """A name for the fix that outlives changes elsewhere in the file."""
     finding: Finding
@@ -519,7 +514,7 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
     if not fix.claim.feeds and before.program is not None and after.program is not None:
         from gradfix.autograd.prediction import feeds
 
-        fix = replace(fix, claim=replace(fix.claim, feeds=feeds(after.program, before.program)))
+        fix = fix._replace(claim=fix.claim._replace(feeds=feeds(after.program, before.program)))
     attempt = Attempt(candidate.finding, fix, before.source.text, text, Outcome.UNVERIFIED)
     if not options.verify:
         return attempt
@@ -538,11 +533,11 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
         )
     except Exception as error:
         reason = _failure(before.source.path, "verification", error).message
-        return replace(attempt, reason=reason, withheld=options.require_proof)
+        return attempt._replace(reason=reason, withheld=options.require_proof)
     outcomes = {"proved": Outcome.PROVED, "refuted": Outcome.REFUTED}
     outcome = outcomes.get(evidence.outcome, Outcome.UNVERIFIED)
     withheld = options.require_proof and outcome is Outcome.UNVERIFIED
-    return replace(attempt, outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
+    return attempt._replace(outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
 
 
 def rerun(certificate: Certificate, options: Options) -> Evidence:
@@ -666,8 +661,7 @@ def _still_there(
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(NamedTuple):
     """The original after some fixes."""
 
     analysis: _Analysis
@@ -712,8 +706,8 @@ def _write(file: Repaired) -> Repaired:
         return file
     problem = project.replace(file.path, file.before, file.after)
     if problem is not None:
-        return replace(file, problems=(*file.problems, problem))
-    return replace(file, written=True)
+        return file._replace(problems=(*file.problems, problem))
+    return file._replace(written=True)
 
 
 def patch(planned: Plan) -> Patch | Problem:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradfix.source import MAX_BYTES, Problem
 
@@ -45,8 +45,7 @@ class Settings:
     """The ``pyproject.toml`` that this was read from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(NamedTuple):
     """A file to look at."""
 
     path: str
@@ -55,8 +54,7 @@ class Listed:
     """Whether it was an argument itself, rather than found below one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """What the arguments expand to, in order of path."""
 
     files: tuple[Listed, ...]
@@ -217,8 +215,7 @@ def _plain(path: str) -> str:
     return path
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(NamedTuple):
     """The patterns of one ``.gitignore``, and those of the folders around it."""
 
     base: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from gradfix.codemod import Finding, Fix
 from gradfix.source import Problem
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from gradfix.verify.runner import Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class Reported:
+class Reported(NamedTuple):
     """A finding, and the fix that would be applied to it."""
 
     finding: Finding
@@ -29,8 +28,7 @@ class Reported:
     """The file with that fix alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileReport:
+class FileReport(NamedTuple):
     """What ``check`` has to say of one file."""
 
     path: str
@@ -51,8 +49,7 @@ class Outcome(StrEnum):
     """The program could not be run, or was not to be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """A fix that passed the model, with the text before and after it, and what running them showed."""
 
     finding: Finding
@@ -73,8 +70,7 @@ class Attempt:
         return self.outcome is not Outcome.REFUTED and not self.withheld
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
+class Repaired(NamedTuple):
     """One file of a plan: the bytes that it holds and those that it is to hold."""
 
     path: str
@@ -157,8 +153,7 @@ class Plan(_Run[Repaired]):
         return int(any(file.remaining or (file.applied and not file.written) for file in self.files))
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """A new version of a file, held against the mistakes of the old one."""
 
     before: str
@@ -180,8 +175,7 @@ class Judged:
         return 0 if outcomes == {"accepted"} and not self.problems else 2
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(NamedTuple):
     """Why autograd has raised an error in a script that ran under watch."""
 
     files: tuple[tuple[str, str, Finding], ...]
@@ -197,8 +191,7 @@ class Explanation:
     """The command that applies the fix."""
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(NamedTuple):
     """A plan as a patch that ``git apply`` takes; it gives byte for byte what ``write`` writes."""
 
     data: bytes

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import re
 from functools import lru_cache
+from itertools import accumulate
+from operator import add
 
 from gradfix.codemod import Span
 
@@ -42,13 +44,18 @@ class Lines:
     def __init__(self, text: str) -> None:
         self.data = text.encode()
         """The text in UTF-8, the unit in which ``ast`` counts columns."""
-        starts, ends = [], []
+        if b"\r" not in self.data:
+            # By far the most, and four times as fast.
+            sizes = [len(line) for line in self.data.split(b"\n")]
+            self._starts = [0, *accumulate(size + 1 for size in sizes[:-1])]
+            self._ends = list(map(add, self._starts, sizes))
+            return
+        self._starts, self._ends = [], []
         for line in _LINE.finditer(self.data):
-            starts.append(line.start())
-            ends.append(line.start(1))
+            self._starts.append(line.start())
+            self._ends.append(line.start(1))
             if not line[1]:
                 break
-        self._starts, self._ends = starts, ends
 
     def offset(self, line: int, column: int) -> int:
         """The byte offset of a position; ``ValueError`` if the text has no such position."""

@@ -15,7 +15,7 @@ import tokenize
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from gradfix.codemod import Span
 
@@ -25,8 +25,7 @@ MAX_BYTES = 4 * 1024 * 1024
 ProblemCode = Literal["syntax-error", "io-error", "internal-error"]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """Something that kept gradfix from its work on one file; every one leads to exit code 2."""
 
     path: str
@@ -42,8 +41,7 @@ class Problem:
         return f"{place}: {self.code}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class Suppressions:
+class Suppressions(NamedTuple):
     """What the ``# gradfix:`` comments of a file silence."""
 
     whole_file: bool = False

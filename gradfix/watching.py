@@ -19,7 +19,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -120,7 +120,7 @@ def _with_fix(told: _Told, path: str, reported: Reported) -> Explanation:
         told.note(path, note.span, note.message, over=True)
     told.note(path, finding.span, "", over=finding.span.line not in noted)
     explanation = told.explanation(path)
-    explanation = replace(explanation, known=f"{finding.code}: {finding.message}")
+    explanation = explanation._replace(known=f"{finding.code}: {finding.message}")
     parsed = told.file(path)
     assert parsed is not None
     after = parsed.source.encode(reported.fixed_text) if reported.fixed_text is not None else None
@@ -129,8 +129,7 @@ def _with_fix(told: _Told, path: str, reported: Reported) -> Explanation:
     name = _shown(path)
     relative = name if not os.path.isabs(name) else os.path.basename(name)
     unsafe = " --unsafe-fixes" if fix.applicability == "unsafe" else ""
-    return replace(
-        explanation,
+    return explanation._replace(
         fix=f"fix ({fix.effect}, {fix.applicability}): {fix.message}",
         patch=patches.unified_diff(relative.replace(os.sep, "/"), parsed.source.data, after),
         apply=f"gradfix apply --select {finding.code}{unsafe} {name}",

@@ -1296,16 +1296,17 @@ def join(name: str, every: list[Facts]) -> Facts:
         widest,
         sure=sure,
         maybe=maybe,
-        result=_join_results(name, {facts.result for facts in every}),
+        result=_join_results({facts.result for facts in every}),
         outputs=reduce(_join_structures, [facts.outputs for facts in every]),
     )
 
 
-def _join_results(name: str, results: set[str]) -> str:
-    if len(results) == 1:
-        return results.pop()
-    assert results == {"new", "view"}, f"{name}: {results}"
-    return "either"
+UNDECIDED = "|"
+"""Between results that no word of the table stands for together."""
+
+
+def _join_results(results: set[str]) -> str:
+    return "either" if results == {"new", "view"} else UNDECIDED.join(sorted(results))
 
 
 def _join_structures(one: str, other: str) -> str:
@@ -1431,6 +1432,10 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="print what differs instead of writing")
     arguments = parser.parse_args()
     rows = table()
+    undecided = [f"{name}\n  torch: {row}" for name, row in rows.items() if UNDECIDED in row]
+    if undecided and not arguments.check:
+        print("error: no row can be written, for their lines give different results:", *undecided, sep="\n")
+        return 2
     if not arguments.check:
         TABLE.write_text(render(rows), encoding="utf-8")
         print(f"{TABLE.relative_to(ROOT)}: {len(rows)} names, {len(set(rows.values()))} rows")

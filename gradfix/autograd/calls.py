@@ -44,6 +44,7 @@ from gradfix.autograd.values import (
     Suspended,
     Tensor,
     Value,
+    fold,
     tensors_in,
 )
 
@@ -90,11 +91,9 @@ def starred(run: Run, name: str) -> External | None:
     """What an unbound name stands for after ``from module import *``, where the model knows of it."""
     if not run.starred:
         return None
-    from gradfix.autograd.library import known
-
     for module in run.starred:
         full = canonical(f"{module}.{name}")
-        if known(full):
+        if library.known(full):
             return External(full)
     return None
 
@@ -367,8 +366,6 @@ def binary(
     """``left op right``."""
     if isinstance(left, Const):
         if isinstance(right, Const):
-            from gradfix.autograd.interpreter import fold
-
             return fold(op, left.value, right.value)
     elif left.__class__ is Opaque and left.node is None and isinstance(right, Const):
         return Opaque("value")
@@ -410,8 +407,6 @@ def binary(
 
 def _counted(op: ast.operator, left: Value, right: Value) -> Index | None:
     """Arithmetic on the number of a pass."""
-    from gradfix.autograd.interpreter import fold
-
     numbers = [v.number if isinstance(v, Index) else getattr(v, "value", None) for v in (left, right)]
     if not all(isinstance(n, (int, float)) for n in numbers):
         return None
@@ -1078,9 +1073,7 @@ def call(
     if isinstance(value, Module):
         return call_module(run, value, args, keywords, node)
     if isinstance(value, External):
-        from gradfix.autograd.library import call_external
-
-        return call_external(run, value.name, args, keywords, node, discarded)
+        return library.call_external(run, value.name, args, keywords, node, discarded)
     if isinstance(value, Class):
         return instantiate(run, value, args, keywords, node)
     if isinstance(value, Method):
@@ -1463,9 +1456,7 @@ def call_method(
 ) -> Value:
     """``base.name(...)``."""
     if isinstance(base, External):
-        from gradfix.autograd.library import call_external
-
-        return call_external(run, member(base.name, name).name, args, keywords, node, discarded)
+        return library.call_external(run, member(base.name, name).name, args, keywords, node, discarded)
     if isinstance(base, imports.Namespace):
         return call(run, _member(run, base, name), args, keywords, node, discarded)
     if isinstance(base, Tensor):
@@ -2026,3 +2017,8 @@ def _super_method(
     if isinstance(of, Module) and name in MODULE_METHODS:
         return _module_method(run, of, name, args, keywords, node, False)
     return call_opaque(run, Opaque(name), args, keywords, node, True)
+
+
+# Last, since it needs what is defined above. It is asked at every call: an import in there costs as much as
+# the answer.
+from gradfix.autograd import library  # noqa: E402

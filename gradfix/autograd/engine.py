@@ -193,8 +193,6 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
 
     It could run a backward through a graph, step an optimizer, clear gradients, freeze parameters.
     """
-    from gradfix.autograd.calls import set_mode
-
     for value in values:
         if isinstance(value, Optimizer):
             for leaf in value.state.owned():
@@ -204,6 +202,8 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
             for top in value.leaves():
                 for leaf in top.family():
                     _forget(leaf)
+            from gradfix.autograd.calls import set_mode
+
             set_mode(run, value, None)
             forget_state(value, depth)
         elif isinstance(value, Opaque) and value.leaf is not None:

@@ -97,12 +97,12 @@ _ranges = 0
 
 def locate(module: str, origin: str) -> str | None:
     """The file of a module as imported from the file ``origin``: leading dots count packages upwards."""
-    if any(folder in origin for folder in INSTALLED):
-        return None
     name = module.lstrip(".")
     level = len(module) - len(name)
     top = name.split(".", 1)[0]
     if not level and (top in FOREIGN or top in sys.stdlib_module_names):
+        return None
+    if any(folder in origin for folder in INSTALLED):
         return None
     folder = os.path.dirname(os.path.abspath(origin))
     if level:

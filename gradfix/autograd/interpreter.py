@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd import calls, imports, unbound
 from gradfix.autograd.graph import Change, Event, Leaf, ModuleCall, Node, Path, Stack, Tri, reach
+from gradfix.autograd.library import HARMLESS
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -47,16 +48,6 @@ if TYPE_CHECKING:
     from gradfix.autograd.questions import Sorted
     from gradfix.autograd.relevance import Relevance
     from gradfix.autograd.templates import Template
-
-
-HARMLESS = frozenset(
-    """numpy os sys time math random json pickle csv logging warnings datetime pathlib shutil glob re string
-    torchvision matplotlib PIL cv2 wandb tensorboardX tensorboard tqdm pandas scipy sklearn skimage imageio
-    gym gymnasium visdom pprint collections itertools argparse yaml h5py copy typing dataclasses abc io
-    torchaudio torchtext datasets soundfile librosa seaborn termcolor colorama tabulate torchsummary
-    torchinfo""".split()
-)
-"""Libraries that neither run backward nor touch parameters."""
 
 
 class OutOfFuel(Exception):
@@ -1080,17 +1071,6 @@ def _call(run: Run, node: ast.Call, frame: Frame) -> Value:
     return calls.call_expression(run, node, frame)
 
 
-FOLD: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-}
-
 COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -1106,22 +1086,6 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 ORDER = frozenset({ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE})
-
-
-def fold(op: ast.operator, left: Any, right: Any) -> Value:
-    """Python's arithmetic on constants, within bounds (no huge strings or numbers)."""
-    function = FOLD.get(op.__class__)
-    if function is None:
-        return Opaque()
-    if isinstance(left, (str, bytes, tuple)) or isinstance(right, (str, bytes, tuple)):
-        if not isinstance(op, ast.Add):
-            return Opaque()
-    elif isinstance(left, int) and isinstance(right, int) and max(abs(left), abs(right)) > 1 << 64:
-        return Opaque()
-    try:
-        return Const(function(left, right))
-    except Exception:
-        return Opaque()
 
 
 def _binary(run: Run, node: ast.BinOp, frame: Frame) -> Value:

@@ -73,6 +73,15 @@ OPTIMIZERS = frozenset(
     Lion Lamb LAMB RangerLars Ranger AdaBound AdaBelief FusedAdam""".split()
 )
 
+HARMLESS = frozenset(
+    """numpy os sys time math random json pickle csv logging warnings datetime pathlib shutil glob re string
+    torchvision matplotlib PIL cv2 wandb tensorboardX tensorboard tqdm pandas scipy sklearn skimage imageio
+    gym gymnasium visdom pprint collections itertools argparse yaml h5py copy typing dataclasses abc io
+    torchaudio torchtext datasets soundfile librosa seaborn termcolor colorama tabulate torchsummary
+    torchinfo""".split()
+)
+"""Libraries that neither run backward nor touch parameters."""
+
 
 def call_external(
     run: Run, name: str, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool = False
@@ -96,8 +105,6 @@ def call_external(
         return _builtin(run, last, args, keywords, node)
     if last == "deepcopy" and first is not None:
         return deep_copy(first)
-    from gradfix.autograd.interpreter import HARMLESS
-
     if root in HARMLESS or name.startswith(("torch.utils.", "torch.distributed.", "torch.nn.utils.clip")):
         if any(isinstance(v, Module) for v, _ in args) and root not in HARMLESS:
             poison(run, [v for v, _ in args], node)

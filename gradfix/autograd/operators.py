@@ -34,10 +34,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from gradfix.autograd import operator_table
 
@@ -52,8 +51,7 @@ factor). It makes a second backward raise, but its version never moves."""
 Result = Literal["new", "view", "either", "inplace", "detached"]
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(NamedTuple):
     """What autograd does for one operation.
 
     Bit ``i`` of a mask stands for operand ``i``. Two questions are answered for a set of operands

@@ -23,6 +23,9 @@ from gradfix.autograd.graph import (
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.values import Sequence, Tensor, Value, tensors_in
 
+Feeding = tuple[OptimizerState, set[Leaf], set[Node]]
+"""Whom a loss is for, the leaves of the networks that only feed it, and the nodes that hand them gradient."""
+
 
 @dataclass
 class Sorted:
@@ -33,6 +36,7 @@ class Sorted:
     steps: list[Step] = field(default_factory=list)
     zeros: list[ZeroGrad] = field(default_factory=list)
     takers: dict[Backward, dict[Step, None]] = field(default_factory=dict)
+    fed: dict[Backward, Feeding | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.count = len(self.of)
@@ -52,6 +56,11 @@ def _sorted(run: Run) -> Sorted:
     if run.sorted is None or run.sorted.of is not run.events or run.sorted.count != len(run.events):
         run.sorted = Sorted(run.events)
     return run.sorted
+
+
+def fed_by(run: Run) -> dict[Backward, Feeding | None]:
+    """What has been found out of the backwards of a run: through which networks each goes into others."""
+    return _sorted(run).fed
 
 
 def backwards(run: Run) -> list[Backward]:

@@ -11,6 +11,7 @@ import ast
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator
+from itertools import accumulate
 from typing import TypeVar
 
 MOVES = ("backward", "manual_backward", "step", "zero_grad")
@@ -49,8 +50,10 @@ class Relevance:
         """The lines on which the names stand that were asked for."""
         self._collect(tree.body, None)
         self._text = text
-        newline = re.compile(r"\r\n|\r|\n" if "\r" in text else "\n")
-        self._starts = [0, *(m.end() for m in newline.finditer(text))]
+        if "\r" in text:
+            self._starts = [0, *(m.end() for m in re.finditer(r"\r\n|\r|\n", text))]
+        else:
+            self._starts = [0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1])]
         self.used: set[str] = set()
         """Names of functions that differentiate and are mentioned outside their definition."""
         self.switches_mode = "set_grad_enabled" in text
@@ -72,7 +75,7 @@ class Relevance:
                 self._collect(statement.body, None)
             elif isinstance(statement, ast.ClassDef):
                 self._collect(statement.body, statement)
-            else:
+            elif SUITES[type(statement)]:
                 self._collect(suites(statement), cls)
 
     def _mentions(self, name: str) -> Iterator[int]:
@@ -236,12 +239,23 @@ class Relevance:
         return known
 
 
+CLAUSES = ("handlers", "cases")
+"""The fields of a statement whose elements have a suite each."""
+SUITES = {
+    kind: tuple(name for name in ("body", "orelse", "finalbody", *CLAUSES) if name in kind._fields)
+    for kind in ast.stmt.__subclasses__()
+}
+"""The fields of each kind of statement that hold statements; of most kinds, none do."""
+
+
 def suites(statement: ast.stmt) -> Iterator[ast.stmt]:
     """The statements of the suites of a compound statement."""
-    for suite in ("body", "orelse", "finalbody"):
-        yield from getattr(statement, suite, ())
-    for clause in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-        yield from clause.body
+    for name in SUITES[type(statement)]:
+        if name in CLAUSES:
+            for clause in getattr(statement, name):
+                yield from clause.body
+        else:
+            yield from getattr(statement, name)
 
 
 def _variable(path: str) -> str:

@@ -98,6 +98,8 @@ class Entry:
         if self.pending and any(observations for _, observations in seen):
             self.every()
             seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
+        if not any(observations for _, observations in seen):
+            return
         reached = [{e.site for e in run.events} for run in self.runs]
         keys = {key: found for _, observations in reversed(seen) for key, found in observations.items()}
         for key, found in keys.items():

@@ -8,6 +8,8 @@ value learns its role from how it is used: what hands its ``parameters()`` to an
 from __future__ import annotations
 
 import ast
+import operator
+from collections.abc import Callable
 from typing import Any
 
 from gradfix.autograd.graph import Leaf, Node, OptimizerState, Storage, Tri
@@ -440,3 +442,31 @@ def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Opaque]:
     if isinstance(value, Mapping):
         return [t for item in value.items.values() for t in tensors_in(item, depth - 1)]
     return []
+
+
+FOLD: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+}
+
+
+def fold(op: ast.operator, left: Any, right: Any) -> Value:
+    """Python's arithmetic on constants, within bounds (no huge strings or numbers)."""
+    function = FOLD.get(op.__class__)
+    if function is None:
+        return Opaque()
+    if isinstance(left, (str, bytes, tuple)) or isinstance(right, (str, bytes, tuple)):
+        if not isinstance(op, ast.Add):
+            return Opaque()
+    elif isinstance(left, int) and isinstance(right, int) and max(abs(left), abs(right)) > 1 << 64:
+        return Opaque()
+    try:
+        return Const(function(left, right))
+    except Exception:
+        return Opaque()

@@ -95,9 +95,15 @@ def pretending(unable: Unable) -> Iterator[None]:
             return real(tensor if known is None else known, *args, **kwargs)
 
         setattr(torch.Tensor, name, method)
+        # Some versions have a method of their own there, for another purpose.
+        if name in vars(FakeTensor):
+            setattr(FakeTensor, name, method)
 
     def elements(*_: Any, **__: Any) -> None:
         unable("the script wants the elements of a tensor")
+
+    def numbers(tensor: Any, *_: Any) -> Any:
+        return [numbers(row) for row in tensor] if tensor.dim() else Unknown()
 
     def number(tensor: Any, real: Callable[..., Any]) -> float:
         if formatting(sys._getframe(2)):
@@ -106,6 +112,7 @@ def pretending(unable: Unable) -> Iterator[None]:
         return found
 
     instead("item", lambda *_: Unknown())
+    instead("tolist", numbers)
     instead("__float__", number)
     instead("__format__", lambda *_: "unknown")
     for name in ("numpy", "__array__"):

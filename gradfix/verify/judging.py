@@ -20,14 +20,14 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from gradfix import claims
 from gradfix.codemod import Claim
-from gradfix.verify.recording import Recording, Values
+from gradfix.verify.recording import Recording, Values, plural
 from gradfix.verify.runner import (
     MANNERS,
     CannotRun,
@@ -123,7 +123,9 @@ def judge(
         with runner_for(chosen.executable, limits.total, allow_unsandboxed) as runner:
             trial = _Trial(runner, before, after, tuple(seeds), limits)
             verdicts = tuple(_verdicts(trial, mistakes, repairs))
-            return trial.judgement(verdicts, chosen, time.monotonic() - started)
+            judgement = trial.judgement(verdicts, chosen, time.monotonic() - started)
+            runner.forget_all_but(())
+            return judgement
     except CannotRun as error:
         return Judgement(tuple(Verdict("not run", str(error)) for _ in mistakes))
 
@@ -163,6 +165,8 @@ class _Trial:
 
     def _job(self, version: tuple[Path, str], seed: int, *, keep: bool = False, still: bool = False) -> Job:
         how: dict[str, Any] = {"limits": self._limits, "manner": self._manner, "plan": self._plan}
+        # As in verification, hashes are taken on the first seed.
+        how |= {"updates": True, "thorough": seed == self.seeds[0]}
         return Job(*version, (), seed, keep, still, **how)
 
     def _run(self, version: tuple[Path, str], seed: int, **how: bool) -> Recording:
@@ -211,16 +215,16 @@ def _verdicts(trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repa
         return [Verdict(*stopped) for _ in mistakes]
     models = [repair for repair in repairs if _stops(trial.repaired(repair, trial.seeds[0])) is None]
     accepted: dict[int, str] = {}
-    refusals: list[str] = []
+    refusals: list[_Apart] = []
     for repair in models:
         if repair.fixed <= accepted.keys():
             continue
-        manner = _same(trial, repair)
-        if manner.agrees:
-            for number in repair.fixed:
-                accepted.setdefault(number, f"{manner.detail} of the original with this fix: {repair.how}")
-        else:
-            refusals.append(manner.detail)
+        found = _same(trial, repair)
+        if found.apart is not None:
+            refusals.append(found.apart)
+            continue
+        for number in repair.fixed:
+            accepted.setdefault(number, f"{found.manner} of the original with this fix: {repair.how}")
     for number, mistake in enumerate(mistakes):
         if number not in accepted and mistake.carried and (summed := _through_time(trial)):
             accepted[number] = summed
@@ -231,7 +235,7 @@ def _verdicts(trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repa
 
 
 def _verdict(
-    number: int, mistake: Mistake, accepted: dict[int, str], refusals: Sequence[str], known: bool
+    number: int, mistake: Mistake, accepted: dict[int, str], refusals: Sequence[_Apart], known: bool
 ) -> Verdict:
     if mistake.still_there is not None:
         return Verdict("refuted", f"the mistake is still there: {mistake.still_there}")
@@ -241,7 +245,10 @@ def _verdict(
         return Verdict(
             "not run", "gradfix has no repair of its own that runs, so there is nothing to compare"
         )
-    return Verdict("refuted", refusals[0] if refusals else "the original has another training step")
+    doubt = next((apart for apart in refusals if not apart.known), None)
+    if doubt is not None:
+        return Verdict("not run", doubt.why)
+    return Verdict("refuted", refusals[0].why if refusals else "the original has another training step")
 
 
 def _stops(run: Recording) -> tuple[Judged, str] | None:
@@ -257,50 +264,122 @@ def _stops(run: Recording) -> tuple[Judged, str] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Manner:
-    agrees: bool
-    detail: str
+class _Apart:
+    """Why two versions do not train alike."""
+
+    why: str
+    known: bool = True
+    """Whether that is known: otherwise it could not be told whether they do."""
 
 
-def _same(trial: _Trial, repair: Repair) -> _Manner:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What came of holding the judged version against one repair."""
+
+    apart: _Apart | None
+    manner: str = ""
+    """How it trains as the repair does, if so."""
+
+
+def _same(trial: _Trial, repair: Repair) -> _Found:
     """Whether the judged version consumes what the original with ``repair`` consumes."""
     first = trial.seeds[0]
-    one, other = trial.repaired(repair, first), trial.judged(first)
-    apart = _apart(one, other)
-    if _retains(other) and not (_retains(one) or _retains(trial.original(first))):
+    apart = _first(
+        _in_earnest(trial.repaired(repair, seed), trial.judged(seed), seed) for seed in trial.seeds
+    )
+    if _retains(trial.judged(first)) and not (
+        _retains(trial.repaired(repair, first)) or _retains(trial.original(first))
+    ):
         # Its gradients may be right. But what it keeps is memory, and the mistake is only hidden.
-        return _Manner(False, apart or "it retains graphs, which no right repair has to")
+        return _Found(apart or _Apart("it retains graphs, which no right repair has to"))
     if apart is None:
-        for seed in trial.seeds[1:]:
-            apart = _apart(trial.repaired(repair, seed), trial.judged(seed))
-            if apart is not None:
-                return _Manner(False, f"{apart} (seed {seed})")
-        return _Manner(True, f"the optimizers consume, on {len(trial.seeds)} seeds, the gradients")
-    if _idle(other) is None and _settings_apart(one, other) is None:
-        for seed in trial.seeds:
-            still = _apart(trial.repaired(repair, seed, still=True), trial.judged(seed, still=True))
-            if still is not None:
-                return _Manner(False, apart)
-        return _Manner(True, "with the weights held still, the optimizers consume the gradients")
-    return _Manner(False, apart)
+        return _Found(None, f"the optimizers consume, on {len(trial.seeds)} seeds, the gradients")
+    if _other_order(trial, repair):
+        return _Found(None, "with the weights held still, the optimizers consume the gradients")
+    return _Found(apart)
+
+
+def _other_order(trial: _Trial, repair: Repair) -> bool:
+    """Whether the judged version does the same as the repair, but trains the networks in another order.
+
+    With the weights put back after each step the order makes no difference. Nor would it make one then if
+    something else than steps moved the weights, or if graphs held weights that have moved: so both are
+    looked for where the weights do move.
+    """
+    first = trial.seeds[0]
+    if not trial.repaired(repair, first).optimizers:
+        return False
+    for seed in trial.seeds:
+        model, run = trial.repaired(repair, seed), trial.judged(seed)
+        if _moved_otherwise(model) != _moved_otherwise(run):
+            return False
+        if _apart(trial.repaired(repair, seed, still=True), trial.judged(seed, still=True), seed):
+            return False
+    return not _stale(trial)
+
+
+def _in_earnest(one: Recording, other: Recording, seed: int) -> _Apart | None:
+    """What differs between two versions whose weights do move."""
+    apart = _apart(one, other, seed)
+    if apart is not None:
+        return apart
+    for index, place in sorted(_moved_otherwise(one) ^ _moved_otherwise(other)):
+        what = one.parameter(index, place)
+        return _Apart(f"in one version something other than the steps moves {what} (seed {seed})")
+    return None
+
+
+def _first(found: Iterable[_Apart | None]) -> _Apart | None:
+    return next((apart for apart in found if apart is not None), None)
 
 
 def _retains(run: Recording) -> bool:
     return any(call.retain for call in run.backwards)
 
 
-def _apart(one: Recording, other: Recording) -> str | None:
-    """What differs between the gradients that two versions consume, if anything does."""
+def _apart(one: Recording, other: Recording, seed: int) -> _Apart | None:
+    """What differs between the trainings of two versions, if anything does."""
     if not one.optimizers:
-        return claims.leaves_apart(one, other)
+        leaves = claims.leaves_apart(one, other)
+        return _Apart(leaves) if leaves is not None else None
     found = claims.follow(one, other)
     if isinstance(found, str):
-        return found
+        return _Apart(f"{found} (seed {seed})")
+    settings = _settings_apart(one, other)
+    if settings is not None:
+        return _Apart(settings)
     for optimizer in one.optimizers:
-        steps = len(one.steps_of(optimizer.index))
-        if steps and found.get(optimizer.index, 0) < min(steps, 2):
-            return f"the gradients of {optimizer.name} cannot be compared"
-    return None
+        who, followed = optimizer.name, found[optimizer.index]
+        pairs = list(zip(one.steps_of(optimizer.index), other.steps_of(optimizer.index)))
+        for turn, (mine, theirs) in enumerate(pairs[: followed.compared], start=1):
+            place = claims.updates_apart(mine, theirs)
+            if place is not None:
+                what = one.parameter(optimizer.index, place)
+                return _Apart(f"step {turn} of {who} makes something else of {what} (seed {seed})")
+        counts = [len(run.steps_of(optimizer.index)) for run in (one, other)]
+        if one.ending == other.ending == "finished" and counts[0] != counts[1]:
+            return _Apart(f"{who} takes {plural(counts[1], 'step')}, not {counts[0]}")
+        if followed.open is not None:
+            return _Apart(f"the gradients of {who} cannot be compared: {followed.open}", known=False)
+        if followed.compared < min(len(one.steps_of(optimizer.index)), 2):
+            return _unfinished(other, who)
+    return _cut_short(one, other)
+
+
+def _unfinished(run: Recording, who: str) -> _Apart:
+    return _Apart(f"{who} takes too few steps to compare: it {claims.summary(run)}", known=_left(run))
+
+
+def _cut_short(one: Recording, other: Recording) -> _Apart | None:
+    """Whether the judged version ends before it has done as much as the other."""
+    if other.ending == "finished" or (other.ending == one.ending and len(other.steps) >= len(one.steps)):
+        return None
+    return _Apart(f"it leaves early: it {claims.summary(other)}", known=_left(other))
+
+
+def _left(run: Recording) -> bool:
+    """Whether a run ended by what the program did, and not by what it may use."""
+    return run.ending in ("finished", "error", "died")
 
 
 def _settings_apart(one: Recording, other: Recording) -> str | None:
@@ -310,26 +389,47 @@ def _settings_apart(one: Recording, other: Recording) -> str | None:
     return None
 
 
-def _idle(run: Recording) -> str | None:
-    """An optimizer whose steps do not move its weights, though they consume gradients."""
+def _moved_otherwise(run: Recording) -> frozenset[tuple[int, int]]:
+    """The parameters, by optimizer and position, that something other than their optimizer's steps moves."""
+    found: set[tuple[int, int]] = set()
     for optimizer in run.optimizers:
-        for earlier, later in itertools.pairwise(run.steps_of(optimizer.index)):
-            moved = any(a.moves for a in earlier.parameters)
-            pairs = zip(earlier.parameters, later.parameters)
-            if moved and all(a.value.digest == b.value.digest for a, b in pairs):
-                return f"the steps of {optimizer.name} do not move its weights"
-    return None
+        steps = run.steps_of(optimizer.index)
+        later = [tuple(state.value for state in step.parameters) for step in steps[1:]]
+        if optimizer.index < len(run.weights):
+            later.append(run.weights[optimizer.index])
+        for step, weights in zip(steps, later):
+            pairs = enumerate(zip(step.after or (), weights))
+            found.update((optimizer.index, place) for place, (a, b) in pairs if a.digest != b.digest)
+    return frozenset(found)
+
+
+def _stale(trial: _Trial) -> bool:
+    """Whether gradients are computed from what has changed since graphs saved it, and autograd was fooled."""
+    first = trial.seeds[0]
+    return _apart(trial.judged(first), trial.judged(first, keep=True), first) is not None
+
+
+def _idle(run: Recording) -> bool:
+    """Whether the steps of an optimizer do not move its weights, though they consume gradients."""
+    for optimizer in run.optimizers:
+        for step in run.steps_of(optimizer.index):
+            if step.after is None or not any(state.moves for state in step.parameters):
+                continue
+            if all(state.value.digest == now.digest for state, now in zip(step.parameters, step.after)):
+                return True
+    return False
 
 
 def _through_time(trial: _Trial) -> str | None:
     """Whether each first step consumes the sum over several passes of the original; says so, if it does."""
     lengths: set[int] = set()
     for seed in trial.seeds:
-        whole, run = trial.original(seed, keep=True, still=True), trial.judged(seed, still=True)
-        if _settings_apart(whole, run) or _idle(trial.judged(seed)):
+        original, run = trial.original(seed), trial.judged(seed)
+        whole, held = trial.original(seed, keep=True, still=True), trial.judged(seed, still=True)
+        if _settings_apart(whole, run) or not _steps_well(original, run):
             return None
-        for optimizer in run.optimizers:
-            step = next(iter(run.steps_of(optimizer.index)), None)
+        for optimizer in held.optimizers:
+            step = next(iter(held.steps_of(optimizer.index)), None)
             if step is None:
                 continue
             consumed = {place: state.gradient for place, state in enumerate(step.parameters)}
@@ -337,9 +437,21 @@ def _through_time(trial: _Trial) -> str | None:
             if length is None:
                 return None
             lengths.add(length)
-    if len(lengths) != 1:
+    if len(lengths) != 1 or _stale(trial):
         return None
     return f"its step consumes the sum over {lengths.pop()} passes of what the original's own graph holds"
+
+
+def _steps_well(original: Recording, run: Recording) -> bool:
+    """Whether what is not compared with anything is sound: each step learns something new, by itself."""
+    if run.ending not in ("finished", "steps", "backwards") or _idle(run):
+        return False
+    if _retains(run) and not _retains(original):
+        return False
+    if not _moved_otherwise(run) <= _moved_otherwise(original):
+        return False
+    fresh = not any(claims.leftover(run.steps_of(optimizer.index)) for optimizer in run.optimizers)
+    return fresh and all(step.consumes for step in run.steps)
 
 
 def _summed(whole: Recording, optimizer: int, consumed: dict[int, Values | None]) -> int | None:

@@ -9,8 +9,8 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
 
 A job is a JSON object: ``path`` (the script's own path), ``source`` (the text to run in its
 place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
-directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``thorough``, ``level`` (see the module
-``sandbox`` beside this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits``
+directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``thorough``, ``updates``, ``level`` (see the
+module ``sandbox`` beside this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits``
 (``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
 ``manner`` says whether what the script lacks gets a stand-in (see ``standins/__init__.py``).
 
@@ -18,7 +18,8 @@ directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``thorough``, ``l
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
 weights back after each optimizer step, so that a forward repeated later computes the same. ``fake``
 computes nothing (see ``dataless.py``): there are shapes, hashes and errors, and no values. Only a
-``thorough`` run has hashes, and the bytes that graphs hold.
+``thorough`` run has hashes, and the bytes that graphs hold. With ``updates`` the weights are recorded after
+each step and in the end, too.
 
 It writes ``events.jsonl``, one event a line and flushed, so that a process that is killed leaves
 what it had seen, and ``values.bin``, float64 values that events point into. What is watched runs
@@ -216,7 +217,10 @@ class Recorder:
         calm = how in ("finished", "error")
         with self.bookkeeping():
             leaves = {name: self.describe(leaf.grad) for name, leaf in self.leaves.values()} if calm else {}
-        self.emit("end", how=how, raised=raised, leaves=leaves, seconds=time.monotonic() - self.started)
+            watched = self.optimizers if calm and self.job["updates"] else []
+            weights = [self.weights(optimizer) for optimizer in watched]
+        seconds = time.monotonic() - self.started
+        self.emit("end", how=how, raised=raised, leaves=leaves, weights=weights, seconds=seconds)
         with contextlib.suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -248,7 +252,7 @@ class Recorder:
             how = self.provenance.of(tensor) or "unknown"
             extent = repr(math.nan if nonzero(tensor) else 0.0)
             return [list(tensor.shape), str(tensor.dtype), how, extent, extent, True, None, None]
-        with torch.no_grad(), torch.autocast("cpu", enabled=False):
+        with torch.no_grad():
             plain = tensor.detach()
             if plain.layout != torch.strided:
                 plain = plain.to_dense()
@@ -262,15 +266,16 @@ class Recorder:
             if digest in self.known:
                 return self.known[digest]
             offset = sketch = None
-            if size <= EXACT:
-                wide = flat.to(torch.float64)
-                largest = float(torch.linalg.vector_norm(wide, math.inf)) if size else 0.0
-                norm = float(torch.linalg.vector_norm(wide))
-                offset = self.offset
-                self.values.write(memory(wide))
-                self.offset += size * 8
-            else:
-                largest, norm, sketch = self.measure(flat)
+            with torch.autocast("cpu", enabled=False):
+                if size <= EXACT:
+                    wide = flat.to(torch.float64)
+                    largest = float(torch.linalg.vector_norm(wide, math.inf)) if size else 0.0
+                    norm = float(torch.linalg.vector_norm(wide))
+                    offset = self.offset
+                    self.values.write(memory(wide))
+                    self.offset += size * 8
+                else:
+                    largest, norm, sketch = self.measure(flat)
         finite = math.isfinite(largest)
         entry = [shape, str(tensor.dtype), digest, repr(largest), repr(norm), finite, offset, sketch]
         self.known[digest] = entry
@@ -606,6 +611,16 @@ class Recorder:
             self.emit("step", optimizer=owner, at=at, parameters=rows, **around)
         self.steps += 1
 
+    def stepped(self, optimizer: Any) -> None:
+        """An optimizer has stepped."""
+        with self.bookkeeping():
+            owners = [index for index, known in enumerate(self.optimizers) if known is optimizer]
+            self.emit("stepped", optimizer=owners[0], weights=self.weights(optimizer))
+
+    def weights(self, optimizer: Any) -> list[Any]:
+        """What an optimizer's parameters hold now."""
+        return [self.describe(tensor) for group in optimizer.param_groups for tensor in group["params"]]
+
     # -- hooks -----------------------------------------------------------------------------
 
     def install(self) -> None:
@@ -677,6 +692,8 @@ class Recorder:
             return args, {**kwargs, "closure": evaluate}
 
         def after(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            if recorder.job["updates"] and recorder.watching():
+                recorder.stepped(optimizer)
             for tensor, value in moved.pop(id(optimizer), ()):
                 tensor.data.copy_(value)
 
@@ -979,7 +996,8 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
             recorder.provenance.raised = recorder.refused
         if not job["thorough"]:
             recorder.provenance.lost = "nobody asks for hashes"
-        stack.enter_context(recorder.provenance)
+        if job["thorough"] or job["fake"]:
+            stack.enter_context(recorder.provenance)
         try:
             exec(
                 standins.code() if standins else compile(source, path, "exec", dont_inherit=True),
@@ -1033,7 +1051,7 @@ def warm() -> dict[str, Any]:
         import numpy  # noqa: F401
     torch.set_num_threads(1)
     # Before any run is confined to what it may read.
-    provenance()
+    provenance().prepare()
     effects()
     dataless()
     try:
@@ -1042,8 +1060,28 @@ def warm() -> dict[str, Any]:
         raise ImportError("torch " + str(torch.__version__) + " is too old (2.0 is needed)") from None
     # The first optimizer of a process makes torch import its compiler, which takes a second.
     torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    first_operations()
     gc.freeze()  # a collection in a forked process would copy all the pages that it shares
     return {"torch": str(torch.__version__), "python": sys.version.split()[0]}
+
+
+def first_operations() -> None:
+    """Let torch do what it does when an operation is first asked for, which each run would do anew.
+
+    No backward: where torch makes threads for it, a forked process could not use them. No FakeTensorMode:
+    it asks for accelerators, and then those who are forked may not ask any more.
+    """
+    import torch
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    with torch.no_grad():
+        image = torch.zeros(2, 1, 6, 6)
+        hidden = torch.nn.functional.leaky_relu(torch.nn.Conv2d(1, 2, 3)(image))
+        image = torch.nn.ConvTranspose2d(2, 1, 3)(torch.nn.BatchNorm2d(2)(hidden))
+        score = torch.sigmoid(torch.nn.Linear(36, 1)(image.flatten(1)))
+        torch.nn.functional.binary_cross_entropy(torch.cat([score, 1 - score]), torch.ones(4, 1)).mean()
+    with _disable_current_modes():
+        pass
 
 
 NICER = 5
@@ -1063,6 +1101,8 @@ class Server:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         self.waiting: list[str] = []
         self.running: dict[int, tuple[str, Any]] = {}
+        self.ends: dict[int, int] = {}
+        """By process, where the system has it: a descriptor that can be read when the process has ended."""
         self.supervisor = companion("supervisor").Supervisor
 
     def say(self, **message: Any) -> None:
@@ -1085,7 +1125,7 @@ class Server:
         try:
             while True:
                 asking = [watch.listener for _, watch in self.running.values() if watch.listener is not None]
-                wanted = [self.requests, *asking]
+                wanted = [self.requests, *asking, *self.ends.values()]
                 ready, _, _ = select.select(wanted, [], [], 0.01 if self.running else None)
                 for _, watch in self.running.values():
                     watch.answer()
@@ -1122,6 +1162,8 @@ class Server:
         watch = self.supervisor(child, job["folder"], job["limits"], self.GRACE)
         watch.connect(ours)
         self.running[child] = (name, watch)
+        with contextlib.suppress(AttributeError, OSError):
+            self.ends[child] = os.pidfd_open(child)
 
     def reap(self) -> None:
         """Answer for the processes that have ended; end those that use too much."""
@@ -1131,6 +1173,8 @@ class Server:
             if over or why is not None:
                 status = watch.end()  # with what it started and left behind
                 del self.running[child]
+                if child in self.ends:
+                    os.close(self.ends.pop(child))
                 if why is not None or status is None:
                     self.say(job=name, signal=None, code=None, why=why)
                 else:

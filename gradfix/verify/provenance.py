@@ -174,6 +174,39 @@ class Operation:
         return given
 
 
+@functools.lru_cache(None)
+def operation_of(overload: Any) -> Operation:
+    """What the schema of an overload says; the same for all runs."""
+    return Operation(overload)
+
+
+COMMON = (
+    "detach.default clone.default alias.default view.default _unsafe_view.default t.default transpose.int "
+    "expand.default slice.Tensor select.int cat.default add.Tensor add_.Tensor sub.Tensor mul.Tensor "
+    "mul.Scalar mul_.Tensor mul_.Scalar div.Tensor div.Scalar neg.default pow.Tensor_Scalar sqrt.default "
+    "addcmul_.default addcdiv_.default lerp_.Scalar sum.default sum.dim_IntList mean.default mm.default "
+    "addmm.default relu.default threshold_backward.default leaky_relu.default leaky_relu_.default "
+    "leaky_relu_backward.default sigmoid.default sigmoid_backward.default tanh.default tanh_backward.default "
+    "convolution.default convolution_backward.default native_batch_norm.default "
+    "native_batch_norm_backward.default mse_loss.default mse_loss_backward.default "
+    "binary_cross_entropy.default binary_cross_entropy_backward.default "
+    "binary_cross_entropy_with_logits.default empty.memory_format empty_like.default zeros.default "
+    "zeros_like.default ones_like.default ones.default full.default randn.default rand.default "
+    "uniform_.default normal_.default fill_.Scalar zero_.default copy_.default _to_copy.default "
+    "_foreach_add_.Scalar item.default _local_scalar_dense.default"
+)
+"""What training steps are made of."""
+
+
+def prepare() -> None:
+    """Read the schemas of common operations once for all runs: each takes a quarter of a millisecond."""
+    for name in COMMON.split():
+        packet, _, overload = name.partition(".")
+        # Not every torch has them all.
+        with contextlib.suppress(AttributeError):
+            operation_of(getattr(getattr(torch.ops.aten, packet), overload))
+
+
 class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Notes how every tensor came about while it is entered; :meth:`of` tells."""
 
@@ -184,12 +217,16 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Why no hash can be trusted any more."""
         self.raised: Callable[[BaseException], None] = lambda error: None
         """Is told what an operation raises."""
-        self.operations: dict[Any, Operation] = {}
         self.plain: dict[type, bool] = {}
         self.salt = os.urandom(16).hex()
         self.uniques = 0
         self.seen = 0
         self.denormals: object = None
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: torch would have each operation pass its compiler's guard, and nothing is compiled here."""
+        return False
 
     def of(self, tensor: torch.Tensor | None) -> str | None:
         """The hash of a tensor's present value; ``None`` if there is no tensor or no hash to trust.
@@ -216,9 +253,7 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if self.seen > MOST:
             self.lost = f"more than {MOST} operations"
         try:
-            operation = self.operations.get(func)
-            if operation is None:
-                operation = self.operations[func] = Operation(func)
+            operation = operation_of(func)
             bound = operation.bind(args, kwargs)
             name = self.read(operation, bound)
             inputs = {_STORAGE(t)._cdata for t in tensors(bound) if strided(t)}
@@ -262,11 +297,10 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         shared = not _RESIZABLE(storage) or getattr(storage, SHARED, False)
         if shared or known.size != storage.nbytes():
             return self.content(tensor)
-        return self.value_of(tensor, known) or self.content(tensor)
+        return self.value_of(layout, known) or self.content(tensor)
 
-    def value_of(self, tensor: torch.Tensor, known: Known) -> str | None:
-        """The hash of a tensor in memory of which this is known, if that says enough."""
-        layout = layout_of(tensor)
+    def value_of(self, layout: Any, known: Known) -> str | None:
+        """The hash of a tensor with this layout in memory of which this is known, if that says enough."""
         if known.latest is not None and known.latest[0] == layout:
             return known.latest[1]
         if known.layout == layout:
@@ -418,7 +452,8 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if operation.name == "convolution" and not X86:
             # On ARM another kernel serves where no gradient is wanted (Winograd3x3Depthwise).
             more += (torch.is_grad_enabled() and any(t.requires_grad for t in tensors(bound)),)
-        whole = digest(operation.plain, operation.overload, arguments, self.surroundings(), more)
+        # Of what the arguments are now, though it is asked for when the operation has run.
+        whole = repr((operation.plain, operation.overload, arguments, self.surroundings(), more))
         return lambda which, tensor: digest(whole, which, tensor.dtype, tuple(tensor.shape))
 
     def copied(self, source: torch.Tensor) -> Namer:
@@ -428,7 +463,7 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         # A copy of all the bytes in their order, though it be of a transposed view, holds what they hold.
         bytewise = layout_of(source) if strided(source) and covers(source, _STORAGE(source)) else None
         known: Known | None = getattr(_STORAGE(source), MARK, None) if bytewise else None
-        trusted = known is not None and known.layout is not None and self.value_of(source, known) == value
+        trusted = known is not None and known.layout is not None and self.value_of(bytewise, known) == value
         whole = value
         if dtype.is_floating_point or dtype.is_complex:
             # What becomes of a number that another type cannot hold is the kernel's own affair.
@@ -456,7 +491,7 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def item_by_item(self, operation: Operation, bound: list[Any]) -> Namer:
         """The tensors of a list, each by itself (on the CPU these kernels are loops over the lists)."""
-        lists = [value for value in bound if isinstance(value, (list, tuple)) and [*tensors(value)]]
+        lists = [value for value in bound if isinstance(value, (list, tuple)) and tensors(value)]
         count = len(lists[0]) if lists else 0
         if any(len(value) not in (0, count) for value in lists):
             return self.general(operation, bound)
@@ -586,7 +621,7 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
             setattr(storage, MARK, value if isinstance(value, Known) else Known(value, layout, size))
             return
         if isinstance(value, Known):
-            value = self.value_of(tensor, value)
+            value = self.value_of(layout, value)
         old: Known | None = getattr(storage, MARK, None)
         if old is None or old.value is None or value is None or old.size != size:
             latest = None if value is None else (layout, value)
@@ -612,9 +647,10 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if isinstance(value, Known) and covers(tensor, storage):
                 setattr(storage, MARK, value)
             elif operation.repeatable:
-                value = self.value_of(tensor, value) if isinstance(value, Known) else value
+                layout = layout_of(tensor)
+                value = self.value_of(layout, value) if isinstance(value, Known) else value
                 gaps = not covers(tensor, storage)
-                setattr(storage, MARK, Known(value, layout_of(tensor), storage.nbytes(), gaps))
+                setattr(storage, MARK, Known(value, layout, storage.nbytes(), gaps))
 
     def write_sparse(
         self, tensor: torch.Tensor, value: str | Known | None, inputs: set[int] | None = None
@@ -630,13 +666,18 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 setattr(storage, MARK, Known(own, layout_of(part), storage.nbytes(), gaps))
 
 
-def tensors(value: object) -> Iterator[torch.Tensor]:
+def tensors(value: object) -> list[torch.Tensor]:
     """The tensors in an argument or a result."""
     if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
+        return [value]
+    found: list[torch.Tensor] = []
+    if isinstance(value, (list, tuple)):
         for item in value:
-            yield from tensors(item)
+            if isinstance(item, torch.Tensor):
+                found.append(item)
+            elif isinstance(item, (list, tuple)):
+                found += tensors(item)
+    return found
 
 
 def results(value: object) -> Iterator[tuple[Any, torch.Tensor]]:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from gradfix.verify import hostile
 
@@ -103,6 +103,15 @@ class Values:
             exact=exact,
             sketch=tuple(map(operator.add, self.sketch, other.sketch)),
         )
+
+    def minus(self, other: Values) -> list[float]:
+        """Numbers of which the Euclidean norm is proportional to that of the difference.
+
+        Those of tensors of one shape may be subtracted from each other again.
+        """
+        if self.exact is not None and other.exact is not None:
+            return list(map(operator.sub, self.exact, other.exact))
+        return list(map(operator.sub, self.sketch, other.sketch))
 
     def distance(self, other: Values) -> float:
         """The largest difference of two elements relative to the largest magnitude of both.
@@ -213,6 +222,8 @@ class Step:
     parameters: tuple[ParameterState, ...]
     buffers: Mapping[str, Values] = field(default_factory=dict)
     """The buffers of the networks that any optimizer trains, e.g. running statistics, by name."""
+    after: tuple[Values, ...] | None = None
+    """The parameters when the step was over, if that was asked for (and it did come to be over)."""
 
     @property
     def consumes(self) -> bool:
@@ -272,6 +283,8 @@ class Recording:
     """What was missing or reduced, and what the run got in its place."""
     plan: str = ""
     """Another plan for made-up content, with which the run might get further (see ``Job.plan``)."""
+    weights: tuple[tuple[Values, ...], ...] = ()
+    """By optimizer: its parameters when the run ended by itself or by an error, if that was asked for."""
 
     @cached_property
     def backwards(self) -> tuple[Backward, ...]:
@@ -580,6 +593,10 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
                 plan = str(raw["text"]) if len(str(raw["text"])) <= PLAN else ""
             case "end":
                 end = raw
+            case "stepped":
+                last = max(i for i, one in enumerate(events) if _steps(one, raw["optimizer"]))
+                after = tuple(loader.given(entry) for entry in raw["weights"])
+                events[last] = replace(cast(Step, events[last]), after=after)
             case _:
                 events.append(loader.event(raw, backwards))
                 backwards += raw["event"] == "backward"
@@ -607,7 +624,12 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
         output=loader.clean(_tail(folder / "stdout.txt") + _tail(folder / "stderr.txt")),
         standins=tuple(standins),
         plan=plan,
+        weights=tuple(tuple(map(loader.given, entries)) for entries in end.get("weights", ())),
     )
+
+
+def _steps(event: Event, optimizer: int) -> bool:
+    return isinstance(event, Step) and event.optimizer == optimizer
 
 
 def _check(recording: Recording) -> None:

@@ -15,8 +15,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import multiprocessing
-import multiprocessing.util
 import os
 import queue
 import shutil
@@ -38,6 +36,7 @@ from typing import Any, Literal
 from gradfix import claims
 from gradfix.claims import Check, Still, Surroundings
 from gradfix.codemod import Claim, Effect
+from gradfix.parallel import before_leaving
 from gradfix.verify import hostile, sandbox
 from gradfix.verify.recording import Backward, Draws, Ending, Failure, Recording, load
 
@@ -93,6 +92,8 @@ class Job:
     """Compute nothing: shapes, hashes and errors only, at any size (see ``dataless.py``)."""
     thorough: bool = True
     """Record hashes of how tensors came about, and what graphs hold for backward."""
+    updates: bool = False
+    """Record what each step makes of the weights, and what they are in the end."""
     limits: Limits = Limits()
     manner: Manner = "as it is"
     plan: str = ""
@@ -112,6 +113,7 @@ class Job:
             "still": self.still,
             "fake": self.fake,
             "thorough": self.thorough,
+            "updates": self.updates,
             "limits": asdict(self.limits),
             "manner": self.manner,
             "plan": self.plan,
@@ -541,7 +543,7 @@ class Runner:
         level: sandbox.Level | None = None,
     ) -> None:
         self._executable = executable
-        self._workers = workers or min(4, os.cpu_count() or 2)
+        self.workers = workers or min(4, os.cpu_count() or 2)
         self._deadline = time.monotonic() + total
         self._results: dict[Job, Recording] = {}
         self._server: _Server | None = None
@@ -602,11 +604,11 @@ class Runner:
         if not hasattr(os, "fork"):
             return self._one_by_one(folders)
         if self.level.apart:
-            with ThreadPoolExecutor(self._workers) as threads:
+            with ThreadPoolExecutor(self.workers) as threads:
                 found = threads.map(self._apart, jobs, folders)
                 return {name: ending for endings in found for name, ending in endings.items()}
         if self._server is None or not self._server.running:
-            command = [self._executable, str(PROBE), "--serve", str(self._workers)]
+            command = [self._executable, str(PROBE), "--serve", str(self.workers)]
             self._server = _Server(command, self._folder, self._folder / "server.txt", self._deadline)
         return self._server.run([str(folder / "job.json") for folder in folders], self._deadline)
 
@@ -817,10 +819,14 @@ def _verify(
                     if manner == "as it is" or (number not in slow and trial.obstacle(runner, exact=False))
                 ]
                 attempts = {number: replace(trials[number], manner=manner) for number in waiting}
-                runner.run(attempt.before(attempt.seeds[0]) for attempt in attempts.values())
+                jobs = [attempt.before(attempt.seeds[0]) for attempt in attempts.values()]
+                if manner == "as it is" and len(jobs) == 1 < runner.workers and trials[0].needs_reference:
+                    # Most likely it can be run, and the next processor has nothing else to do.
+                    jobs.append(trials[0].reference(trials[0].seeds[0]))
+                runner.run(jobs)
                 for number, attempt in attempts.items():
                     attempt = attempt.planned(runner)
-                    if manner == "as it is" or not attempt.obstacle(runner, exact=False):
+                    if manner == "as it is" or attempt.better(trials[number], runner):
                         trials[number] = attempt
                     elif attempt.too_large(runner):
                         slow.add(number)
@@ -848,9 +854,8 @@ class _Servers:
         if runner is None:
             runner = Runner(executable, total=total, allow_unsandboxed=allow_unsandboxed).__enter__()
             self._runners[key] = runner
-            if multiprocessing.parent_process() is not None:
-                # A process of a pool leaves without coming back to where it was forked.
-                multiprocessing.util.Finalize(self, self.close, exitpriority=10)
+            # A process that does a part of many files leaves without coming back to where it was forked.
+            before_leaving(self.close)
         runner.allow(total)
         return runner
 
@@ -868,8 +873,11 @@ _servers: ContextVar[_Servers | None] = ContextVar("_servers", default=None)
 def servers_kept() -> Iterator[None]:
     """Within it, verifications share one server for each interpreter: torch is imported once for all.
 
-    Of two verifications in a row, a run that both need happens once.
+    Of two verifications in a row, a run that both need happens once. Within another one it does nothing.
     """
+    if _servers.get() is not None:
+        yield
+        return
     servers = _Servers()
     token = _servers.set(servers)
     try:
@@ -909,6 +917,8 @@ class _Trial:
 
     def job(self, source: str, seed: int, **how: bool) -> Job:
         """A run of one of the texts, in the manner of this trial."""
+        # How tensors come about is the same for every seed, and on the others their bytes are compared.
+        how.setdefault("thorough", seed == self.seeds[0])
         return Job(
             self.rewrite.path,
             source,
@@ -981,10 +991,20 @@ class _Trial:
         found = why_not(recording, self.rewrite.claim)
         if not exact and found is not None and obstacle(recording) is None and recording.uncaught is None:
             return None
+        if not exact and self.manner == "as it is" and recording.uncaught and broken_off(recording):
+            # What older versions of torch and numpy took is among the stand-ins.
+            found = found or f"it broke off: {_obstacle(recording.uncaught, recording)}"
         if found is not None and large:
             (earnest,) = runner.run([self.before(seed)])
             found = why_not(earnest, self.rewrite.claim) or f"{TOO_LARGE}: {found}"
         return None if found is None else self.relative(found)
+
+    def better(self, other: _Trial, runner: Runner) -> bool:
+        """Whether the original gets to a gradient, and not only to where it breaks off in another manner."""
+        if self.obstacle(runner, exact=False):
+            return False
+        mine, others = runner.run([self.before(self.seeds[0]), other.before(other.seeds[0])])
+        return not broken_off(mine) or obstacle(others) is not None
 
     def relative(self, text: str) -> str:
         """``text`` with paths of the project relative to its root."""
@@ -1159,6 +1179,13 @@ def why_not(before: Recording, claim: Claim) -> str | None:
     return None
 
 
+def broken_off(before: Recording) -> bool:
+    """Whether the script's own error, not one of autograd's, ended a run before its second step."""
+    if before.uncaught is None or before.crash is not None:
+        return False
+    return sum(step.consumes for step in before.steps) < 2
+
+
 def obstacle(before: Recording) -> str | None:
     """One sentence on why a run did not get to a gradient, if so."""
     if before.ending == "trouble":
@@ -1206,5 +1233,6 @@ def _obstacle(error: Failure, before: Recording) -> str:
             "interpreter and the project (no hidden files), and writes only to its own temporary folder"
         )
     if "CUDA" in message or "NVIDIA" in message:
-        return f"{where} needs an accelerator: {message}"
+        # What torch says depends on how it was built, and on who has asked before.
+        return f"{where} needs an accelerator, and a run has none"
     return f"{where} raised {error.type}: {message}"

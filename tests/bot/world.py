@@ -131,7 +131,7 @@ def remember(patch: pytest.MonkeyPatch) -> None:
                 found = function(parsed, options)
                 _known[key] = list(found) if name == "offers" else found
             # The same text lies elsewhere in every run.
-            return replace(_known[key], path=parsed.path) if name == "repair" else _known[key]
+            return _known[key]._replace(path=parsed.path) if name == "repair" else _known[key]
 
         return answer
 

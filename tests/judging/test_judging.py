@@ -1,15 +1,19 @@
 """Repairs that gradfix did not write: wrong ones are refuted, right ones accepted in whatever manner.
 
-All patches take about an hour and a half on two cores::
+All patches take up to an hour and a half on one core, about a second each. What is judged is printed as it
+goes, and all that is amiss in the end; a kind of patch can be chosen, and with pytest-xdist they are judged
+side by side::
 
     pytest -m long -s tests/judging
+    pytest -m long -s tests/judging -k "left_out or caught"
 """
 
 from __future__ import annotations
 
 import json
 import random
-from collections import Counter
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,12 +23,22 @@ from typer.testing import CliRunner
 from gradfix import pipeline
 from gradfix.cli import app
 from gradfix.pipeline import Options, Wishes
+from gradfix.verify.runner import servers_kept
 from judging import patches
 from judging.patches import Patch
 
 FAULTY = [case for case in CASES if case.fixed is not None]
 WRONG = list(patches.wrong(FAULTY))
 RIGHT = list(patches.right(FAULTY))
+
+Verdicts = list[tuple[str, str]]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_server() -> Iterator[None]:
+    """Torch is imported once for all tests here."""
+    with servers_kept():
+        yield
 
 
 def one_of_each(of: list[Patch]) -> list[Patch]:
@@ -33,7 +47,11 @@ def one_of_each(of: list[Patch]) -> list[Patch]:
     return list({patch.kind: patch for patch in shuffled}.values())
 
 
-def judged(old: Path, text: str, folder: Path) -> list[tuple[str, str]]:
+def of_kind(of: Sequence[Patch], kind: str) -> list[Patch]:
+    return [patch for patch in of if patch.kind == kind]
+
+
+def judged(old: Path, text: str, folder: Path) -> Verdicts:
     """The outcome and the reason for every mistake."""
     new = folder / old.name
     new.write_text(text)
@@ -46,8 +64,29 @@ def judged(old: Path, text: str, folder: Path) -> list[tuple[str, str]]:
     return [(verdict.outcome, verdict.reason) for verdict in file.judgement.verdicts]
 
 
+def outcome(verdicts: Verdicts) -> str:
+    """``accepted`` if that is the verdict on every mistake, ``refuted`` if it is on one."""
+    found = {outcome for outcome, _ in verdicts}
+    return "accepted" if found == {"accepted"} else "refuted" if "refuted" in found else "not run"
+
+
+def judged_all(chosen: Sequence[Patch], folder: Path) -> list[tuple[Patch, str, Verdicts]]:
+    """All of them, with a line of progress for each; what goes wrong for one is a verdict, too."""
+    found = []
+    for number, patch in enumerate(chosen, start=1):
+        started = time.monotonic()
+        try:
+            verdicts = judged(patch.case.path, patch.text, folder)
+        except Exception as error:
+            verdicts = [("error", repr(error))]
+        found.append((patch, outcome(verdicts), verdicts))
+        taken = time.monotonic() - started
+        print(f"{number}/{len(chosen)} {taken:4.1f} s  {patch.name}: {outcome(verdicts)}", flush=True)
+    return found
+
+
 def test_there_are_enough_patches() -> None:
-    assert len(WRONG) >= 200
+    assert len(WRONG) >= 4000
     assert {patch.kind for patch in WRONG} == set(patches.WRONG)
     assert {patch.kind for patch in RIGHT} == set(patches.RIGHT)
 
@@ -55,37 +94,49 @@ def test_there_are_enough_patches() -> None:
 @pytest.mark.parametrize("patch", one_of_each(WRONG), ids=lambda patch: patch.name)
 def test_a_wrong_patch_is_refuted(patch: Patch, tmp_path: Path) -> None:
     verdicts = judged(patch.case.path, patch.text, tmp_path)
-    assert "refuted" in {outcome for outcome, _ in verdicts}
+    # Where the run gives out, nothing is proved either way.
+    expected = ("refuted", "not run") if patch.kind in patches.UNTOLD else ("refuted",)
+    assert outcome(verdicts) in expected, verdicts
 
 
 @pytest.mark.parametrize("patch", one_of_each(RIGHT), ids=lambda patch: patch.name)
 def test_a_right_patch_is_accepted(patch: Patch, tmp_path: Path) -> None:
     verdicts = judged(patch.case.path, patch.text, tmp_path)
-    assert {outcome for outcome, _ in verdicts} == {"accepted"}, verdicts
+    assert outcome(verdicts) == "accepted", verdicts
 
 
 @pytest.mark.long
-def test_no_wrong_patch_is_accepted(tmp_path: Path) -> None:
-    accepted = []
-    for patch in WRONG:
-        verdicts = judged(patch.case.path, patch.text, tmp_path)
-        if "refuted" not in {outcome for outcome, _ in verdicts}:
-            accepted.append((patch.name, verdicts))
-    print(f"\n{len(WRONG)} wrong patches, {len(accepted)} not refuted", *accepted, sep="\n")
-    assert not [name for name, verdicts in accepted if {outcome for outcome, _ in verdicts} == {"accepted"}]
+@pytest.mark.parametrize("kind", patches.WRONG)
+def test_no_wrong_patch_trains_as_the_right_program_does(kind: str) -> None:
+    """What is called wrong here is wrong by torch's own account."""
+    from judging.oracle import trains_alike
+
+    right = []
+    for patch in of_kind(WRONG, kind):
+        if patches.hides(patch):
+            continue
+        assert patch.case.fixed is not None
+        if trains_alike(patch.text, patch.case.fixed.read_text(), patch.case.path):
+            right.append(patch.name)
+            print(f"{patch.name} is right", flush=True)
+    assert not right
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", patches.WRONG)
+def test_no_wrong_patch_is_accepted(kind: str, tmp_path: Path) -> None:
+    found = judged_all(of_kind(WRONG, kind), tmp_path)
+    amiss = [(patch.name, verdicts) for patch, how, verdicts in found if how != "refuted"]
+    print(f"{kind}: {len(found)} wrong patches, {len(amiss)} not refuted", *amiss, sep="\n", flush=True)
+    assert not [patch.name for patch, how, _ in found if how == "accepted"]
 
 
 @pytest.mark.long
 def test_most_right_patches_are_accepted(tmp_path: Path) -> None:
-    outcomes: Counter[bool] = Counter()
-    for patch in RIGHT:
-        verdicts = judged(patch.case.path, patch.text, tmp_path)
-        right = {outcome for outcome, _ in verdicts} == {"accepted"}
-        outcomes[right] += 1
-        if not right:
-            print(patch.name, verdicts)
-    print(f"\n{outcomes[True]} of {len(RIGHT)} right patches accepted")
-    assert outcomes[True] >= 0.8 * len(RIGHT)
+    found = judged_all(RIGHT, tmp_path)
+    missed = [(patch.name, verdicts) for patch, how, verdicts in found if how != "accepted"]
+    print(f"{len(found) - len(missed)} of {len(found)} right patches accepted", *missed, sep="\n")
+    assert len(missed) <= 0.2 * len(found)
 
 
 HEAD = """
@@ -121,6 +172,9 @@ MAKER = """
     loss_m.backward()
     opt_maker.step()
 """
+OWNED = "tuple(p for group in opt_judge.param_groups for p in group['params'])"
+UNNOTICED = f"with torch.autograd._unsafe_preserve_version_counter({OWNED}):\n        opt_judge.step()"
+CLIPPED = "opt_judge.step()\n    for p in judge.parameters():\n        p.data.clamp_(-0.01, 0.01)"
 RNN = (
     HEAD
     + """
@@ -132,7 +186,7 @@ opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.01)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "outcome"),
+    ("before", "after", "expected"),
     [
         pytest.param(
             GAN + JUDGE.format(fake="fake") + MAKER,
@@ -161,6 +215,21 @@ opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.01)
             id="detached-under-another-name",
         ),
         pytest.param(
+            GAN + JUDGE.format(fake="fake") + MAKER,
+            GAN
+            + "    wished = F.binary_cross_entropy_with_logits(judge(fake), ones)\n"
+            + JUDGE.format(fake="fake.detach()").replace("opt_judge.step()", UNNOTICED)
+            + "    opt_maker.zero_grad()\n    wished.backward()\n    opt_maker.step()\n",
+            "refuted",
+            id="through-weights-that-have-moved",
+        ),
+        pytest.param(
+            GAN + JUDGE.format(fake="fake") + MAKER,
+            GAN + MAKER + JUDGE.format(fake="fake.detach()").replace("opt_judge.step()", CLIPPED),
+            "refuted",
+            id="generator-first-and-weights-clipped",
+        ),
+        pytest.param(
             RNN
             + """
 h = torch.zeros(4, 5)
@@ -184,6 +253,31 @@ opt.step()
 """,
             "accepted",
             id="through-all-time",
+        ),
+        pytest.param(
+            RNN
+            + """
+h = torch.zeros(4, 5)
+for t in range(4):
+    h = cell(torch.randn(4, 3), h)
+    loss = head(h).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+            RNN
+            + """
+for begin in range(2):
+    h = torch.zeros(4, 5)
+    total = torch.zeros(())
+    for t in range(2):
+        h = cell(torch.randn(4, 3), h)
+        total = total + head(h).pow(2).mean()
+    total.backward()
+    opt.step()
+""",
+            "refuted",
+            id="through-all-time-never-cleared",
         ),
         pytest.param(
             RNN
@@ -233,11 +327,11 @@ for t in range(4):
         ),
     ],
 )
-def test_a_repair_in_another_manner(before: str, after: str, outcome: str, tmp_path: Path) -> None:
+def test_a_repair_in_another_manner(before: str, after: str, expected: str, tmp_path: Path) -> None:
     old = tmp_path / "old"
     old.mkdir()
     (old / "train.py").write_text(before)
-    assert [found for found, _ in judged(old / "train.py", after, tmp_path)] == [outcome]
+    assert [found for found, _ in judged(old / "train.py", after, tmp_path)] == [expected]
 
 
 def test_the_command_line(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gradfix.codemod import Claim
 from gradfix.verify import runner
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Job, Limits, Manner, Runner
@@ -132,6 +133,64 @@ def test_arguments_are_what_the_body_does_with_them(running: Runner, tmp_path: P
     assert steps(found) >= 2, (found.uncaught, found.output)
     (told,) = [one for one in found.standins if one.startswith("a caller of train")]
     assert "model=Picture" in told and "optimizer=SGD" in told and "epochs=2" in told
+
+
+LOSS = """
+    import torch
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(6, 3)
+        def forward(self, x):
+            return self.layer(x)
+    def train(net, loader, criterion, optimizer):
+        right = 0
+        for x, wanted in loader:
+            optimizer.zero_grad()
+            answer = net(x)
+            criterion(answer, wanted).backward()
+            optimizer.step()
+            LOG
+"""
+"""A function that is given its loss; ``LOG`` is what it says of its batches."""
+
+
+def loss_of(found: Recording) -> str:
+    """The class of the loss that a caller was derived with."""
+    (told,) = [one for one in found.standins if one.startswith("a caller of train")]
+    return told.partition("criterion=")[2].partition(",")[0]
+
+
+def test_a_loss_is_over_classes_if_the_body_compares_classes(running: Runner, tmp_path: Path) -> None:
+    source = LOSS.replace("LOG", "right += int((answer.argmax(1) == wanted).sum())")
+    found = run(running, tmp_path / "script.py", source)
+    assert steps(found) == 4, (found.uncaught, found.output)
+    assert loss_of(found) == "CrossEntropyLoss"
+
+
+def test_a_loss_is_the_one_that_the_project_gives_to_its_name(running: Runner, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("import torch\ncriterion = torch.nn.L1Loss().cuda()\n")
+    found = run(running, tmp_path / "script.py", LOSS.replace("LOG", "pass"))
+    assert steps(found) == 4, (found.uncaught, found.output)
+    assert loss_of(found) == "L1Loss"
+
+
+def test_an_unknown_loss_is_another_one_for_each_seed(running: Runner, tmp_path: Path) -> None:
+    source = textwrap.dedent(LOSS.replace("LOG", "pass"))
+    jobs = [Job(tmp_path / "script.py", source, limits=LIMITS, manner="full", seed=one) for one in range(3)]
+    found = running.run(jobs)
+    assert [steps(one) for one in found] == [4, 4, 4]
+    assert len({loss_of(one) for one in found}) == 3
+
+
+def test_what_holds_for_some_losses_only_is_not_proved(tmp_path: Path) -> None:
+    """Of a squared error both sides may be exchanged, of a difference they may not."""
+    before = textwrap.dedent(LOSS.replace("LOG", "pass"))
+    after = before.replace("criterion(answer, wanted)", "criterion(wanted, answer)")
+    evidence = runner.verify_rewrite(
+        tmp_path / "script.py", before, after, Claim(), "preserves", python=sys.executable, limits=LIMITS
+    )
+    assert evidence.outcome == "refuted", evidence.lines()
 
 
 def test_a_trainer_is_made_and_its_outermost_method_called(running: Runner, tmp_path: Path) -> None:

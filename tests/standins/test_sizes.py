@@ -79,6 +79,42 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("transitions to collect", "transitions to wait for"),
     ),
+    "arguments without a name": (
+        program("""
+            class Net(torch.nn.Module):
+                def __init__(self, classes, hidden_size, n_blocks):
+                    super().__init__()
+                    self.sizes = classes, hidden_size, n_blocks
+                    # A layer of torch's, whose other width has no name.
+                    torch.nn.BatchNorm1d(num_features=512)(torch.nn.Linear(3, 512)(torch.ones(4, 3)))
+                def turns(self, count, batch_size):
+                    return count, batch_size
+            def batch():
+                net = Net(500, 512, 12)
+                assert net.sizes == (500, 96, 2) and net.turns(200, 128) == (200, 4)
+                assert sorted([300, 200]) == [200, 300]
+                return torch.ones(2, 2)
+        """),
+        ("argument hidden_size", "argument n_blocks", "argument batch_size"),
+    ),
+    "how long something goes on": (
+        program("""
+            class Settings:
+                teacher_steps, steps, rounds = 500_000, 4000, 9000
+                teacher_eval_episodes = 10
+            def collect(steps_per_epoch, turns):
+                return steps_per_epoch, turns
+            teacher_rb, turns = [], 0
+            for _ in range(Settings.teacher_steps):
+                teacher_rb.append(1.0)
+                turns += 1
+            def batch():
+                assert Settings.teacher_eval_episodes == 2 and turns == 64
+                assert collect(steps_per_epoch=Settings.steps, turns=Settings.rounds) == (64, 9000)
+                return torch.ones(2, 2)
+        """),
+        ("transitions to collect", "constant teacher_eval_episodes", "argument steps_per_epoch"),
+    ),
     "batches that train nothing": (
         program("""
             data = torch.utils.data.TensorDataset(torch.ones(100_000, 2))
@@ -151,6 +187,15 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
                             zeros = torch.zeros_like(one)
                             self.state[one] = {"step": 0, "exp_avg": zeros, "exp_avg_sq": zeros.clone()}
             network = torch.nn.Linear(8 / 2, 2)
+            network.add_module("old.name", torch.nn.Identity())
+            masked = torch.ones(3).masked_fill_(torch.tensor([0, 1, 0], dtype=torch.uint8), 5)
+            assert masked.tolist() == [1, 5, 1]
+            assert torch.stft(torch.ones(64), 16, window=torch.ones(16)).shape == (9, 17, 2)
+            try:
+                import numpy
+            except ImportError:
+                numpy = None
+            assert numpy is None or numpy.array([1, 2], dtype=float, copy=False).tolist() == [1.0, 2.0]
             optimizer = Counting(network.parameters())
             for _ in range(3):
                 optimizer.zero_grad()
@@ -162,6 +207,9 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
             "",
         ),
         (
+            "a dot in the name of a module",
+            "a mask of bytes",
+            "complex numbers of stft",
             "a gradient of one element for a number",
             "a number as an optimizer's count of steps",
             "a width that a division made",
@@ -187,6 +235,63 @@ def test_an_old_backward_call_keeps_its_receiver(running: Runner, tmp_path: Path
     found = run(running, tmp_path, source)
     assert {event.place.receiver for event in found.backwards} == {"loss"}
     assert all(event.retain for event in found.backwards)
+
+
+BREAKS_OFF = program(
+    """
+    network = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = network(torch.ones(2, 4)).sum()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+        print(loss.data[0])
+    """,
+    "",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "standins", "count"),
+    [
+        (BREAKS_OFF, ("indexing a tensor without dimensions: its only value",), 3),
+        (BREAKS_OFF.replace("loss.data[0]", "of_nobody"), (), 1),
+    ],
+)
+def test_what_breaks_off_for_its_age_is_run_as_of_then(
+    text: str, standins: tuple[str, ...], count: int, tmp_path: Path
+) -> None:
+    """What breaks off for another reason does so in every manner, and is run as it is."""
+    after = text.replace("retain_graph=True", "")
+    evidence = runner.verify_rewrite(
+        tmp_path / "script.py", text, after, Claim(), "preserves", python=sys.executable, limits=LIMITS
+    )
+    assert evidence.standins == standins
+    assert {len(one.steps) for one in evidence.runs if one.version == "before"} == {count}
+
+
+SETTINGS = program("""
+    import argparse, yaml
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--config", required=True)
+    given = yaml.safe_load(open(parser.parse_args().config))
+    with open("configs/large_net-x4.yaml") as file:
+        other = yaml.safe_load(file)
+    def batch():
+        assert other == {"size": 7}
+        return torch.ones(2, given["wide"])
+""")
+
+
+def test_settings_are_the_project_s_that_hold_what_is_asked_for(running: Runner, tmp_path: Path) -> None:
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "default.yaml").write_text("deep: 3\n")
+    (tmp_path / "configs" / "of_others.yaml").write_text("wide: 5\n")
+    (tmp_path / "configs" / "large_net_x4.yaml").write_text("size: 7\n")
+    found = run(running, tmp_path, SETTINGS)
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "settings large_net-x4.yaml: the project's large_net_x4.yaml" in found.standins
 
 
 def test_modules_of_the_project_are_reduced_alike(running: Runner, tmp_path: Path) -> None:
@@ -217,8 +322,15 @@ def test_modules_for_python_2_are_read_as_they_are_written_today(running: Runner
         @torch.jit.script
         def doubled(x: torch.Tensor) -> torch.Tensor:
             return x + torch.ones_like(x)
+        class Cell(torch.jit.ScriptModule):
+            def __init__(self):
+                super().__init__()
+                self.inner = torch.nn.GRUCell(2, 2)
+            @torch.jit.script_method
+            def forward(self, x):
+                return self.inner(x).detach()
         def batch():
-            return doubled(torch.ones(old.rows(), 2))
+            return Cell()(doubled(torch.ones(old.rows(), 2)))
     """)
     found = run(running, tmp_path, source)
     assert steps(found) == 3, found.uncaught
@@ -236,6 +348,18 @@ def test_in_full_every_size_is_the_script_s_own(running: Runner, tmp_path: Path)
     """)
     found = run(running, tmp_path, source, "full")
     assert steps(found) == 3 and found.standins == ()
+
+
+def test_normalizing_over_one_value_needs_the_script_s_own_sizes(running: Runner, tmp_path: Path) -> None:
+    source = program("""
+        single = torch.nn.BatchNorm2d(2)(torch.ones(1, 2, 1, 1))
+        def batch():
+            assert single.flatten().tolist() == [0.0, 0.0]
+            return torch.ones(2, 2)
+    """)
+    found = run(running, tmp_path, source, "full")
+    assert steps(found) == 3 and found.standins == ("normalizing over one value: the bias alone",)
+    assert steps(run(running, tmp_path, source)) == 0
 
 
 def test_in_medium_what_a_network_is_made_for_is_the_script_s_own(running: Runner, tmp_path: Path) -> None:

@@ -427,6 +427,21 @@ def test_a_reader_that_goes_away_changes_nothing(project: Path, code: str, exit_
     assert (done.returncode, done.stderr) == (exit_code, b"")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_report_that_cannot_be_written_is_an_error(project: Path) -> None:
+    put(project, "bad")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "gradfix", "check", "--codemods", str(project.parent / "codemods")],
+            cwd=project,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"error: the output cannot be written: No space left on device\n"
+
+
 @pytest.mark.parametrize("files", [1, 40])
 def test_an_interrupt_is_130_without_a_traceback(project: Path, files: int) -> None:
     waiting = (

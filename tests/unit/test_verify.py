@@ -1046,7 +1046,7 @@ NOT_RUN = {
     ),
     "accelerator": (
         "import torch\nx = torch.zeros(1, device='cuda')\n",
-        "line 2 needs an accelerator: Torch not compiled with CUDA enabled",
+        "line 2 needs an accelerator, and a run has none",
     ),
     "no backward": ("import torch\nprint(1)\n", "no backward call happened"),
     "time": (SLOW, "the time was spent before the first backward call"),

@@ -16,7 +16,6 @@ around one run. Four rules keep a proof honest:
 
 from __future__ import annotations
 
-import builtins
 import sys
 import types
 from typing import Any
@@ -32,6 +31,7 @@ from . import (
     finder,
     installed,
     library,
+    parallel,
     processes,
     sizes,
     weights,
@@ -52,7 +52,7 @@ class Standins:
 
     def failed(self, error: BaseException) -> None:
         """Say how content that was made up should have looked, if that is why the run failed."""
-        plan = content.advise(error)
+        plan = library.advise(error) or content.advise(error)
         if plan is not None:
             self.run.recorder.emit("plan", text=plan)
 
@@ -72,7 +72,8 @@ def install(recorder: Any, job: dict[str, Any], main: types.ModuleType) -> Stand
     arguments.install(run)
     cuda.install(run)
     processes.install(run)
-    library.install(run, builtins)
+    parallel.install(run)
+    library.install(run)
     weights.install(run)
     sizes.install(run)
     installed.install()

@@ -181,8 +181,14 @@ def opened(run: context.Run, path: str, mode: str) -> Any:
     return AbsentFile(run, path, "b" in mode)
 
 
-def prepared(run: context.Run) -> bool:
-    """Whether the user's code that asks for a file has another way ready if that is not there."""
+FILE_ERRORS = r"OSError|IOError|FileNotFound|Exception"
+
+
+def prepared(run: context.Run, errors: str = FILE_ERRORS) -> bool:
+    """Whether the user's code that asks for a file has another way ready if that is not there.
+
+    ``errors`` are the names of those by which it learns that.
+    """
     frame = run.caller()
     if frame is None:
         return True
@@ -193,7 +199,7 @@ def prepared(run: context.Run) -> bool:
             for handler in node.handlers:
                 names = ast.unparse(handler.type) if handler.type else "Exception"
                 gives_up = any(isinstance(inner, ast.Raise) for inner in ast.walk(handler))
-                if re.search(r"OSError|IOError|FileNotFound|Exception", names) and not gives_up:
+                if re.search(errors, names) and not gives_up:
                     return True
     return False
 

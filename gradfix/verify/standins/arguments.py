@@ -15,7 +15,7 @@ import re
 import sys
 from typing import Any
 
-from . import context, sizes
+from . import absent, context, sizes
 
 PATH = re.compile(
     r"dir|path|root|folder|file|ckpt|checkpoint|data|save|out|log|list|csv|corpus|src|tgt", re.I
@@ -45,6 +45,38 @@ def install(run: context.Run) -> None:
 
     original = context.replace(argparse.ArgumentParser, "parse_known_args", parse)
     by_hand(run, run.source)
+    variables(run)
+
+
+LAUNCHER = frozenset(("RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"))
+"""What a launcher of distributed training says in the environment."""
+PLACES = re.compile(r"DIR$|PATH$|ROOT$|FOLDER$|FILE$|DATA$")
+
+
+def variables(run: context.Run) -> None:
+    """Fill in what a script reads of the environment by ``os.environ["NAME"]`` and cannot go without."""
+    environ = type(os.environ)
+    real = environ.__getitem__
+
+    def get(self: Any, name: Any) -> Any:
+        try:
+            return real(self, name)
+        except KeyError:
+            asking = run.owns(sys._getframe(1)) and not absent.prepared(run, "KeyError|LookupError|Exception")
+            value = variable(run, name) if asking else None
+            if value is None:
+                raise
+        run.used("environment variable " + name, repr(value))
+        return value
+
+    context.replace(environ, "__getitem__", get)
+
+
+def variable(run: context.Run, name: str) -> str | None:
+    """What a variable of the environment might hold that a launcher sets, or that names a place for files."""
+    if name in LAUNCHER:
+        return str(run.devices) if name.endswith("SIZE") else "0"
+    return os.path.join(run.cwd, "given", name.lower()) if PLACES.search(name) else None
 
 
 def by_hand(run: context.Run, text: str) -> None:
@@ -213,15 +245,38 @@ def compared_with(run: context.Run, name: str) -> str | None:
 
 
 def settings(run: context.Run) -> str | None:
-    """A file of settings in the project: near the script, and called a default if one is."""
-    found: list[tuple[int, int, str]] = []
+    """A file of settings in the project: it has what the script asks for, and is near the script."""
+    found: list[tuple[int, int, int, str]] = []
+    asked = names_asked(run.tree(run.entry))
     for distance, folder in enumerate(run.folders()):
         for above, inner, names in os.walk(folder):
             inner[:] = sorted(one for one in inner if one[0] != ".")[:50]
             for name in names:
                 if name.endswith((".yaml", ".yml", ".json")) and not name.startswith((".", "package")):
                     usual = not re.search(r"default|base|train|config", name, re.I)
-                    found.append((distance, usual, os.path.join(above, name)))
+                    path = os.path.join(above, name)
+                    found.append((-len(asked & keys(path)), distance, usual, path))
             if len(found) > 200:
                 break
-    return min(found)[2] if found else None
+    return min(found)[-1] if found else None
+
+
+LARGE = 1 << 16
+"""Bytes above which a file is no settings that a person writes."""
+
+
+def names_asked(tree: ast.Module) -> set[str]:
+    """The attributes and keys that a script asks for."""
+    nodes = list(ast.walk(tree))
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    indices = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
+    return attributes | {
+        one.value for one in indices if isinstance(one, ast.Constant) and type(one.value) is str
+    }
+
+
+def keys(path: str) -> set[str]:
+    """What stands before a colon in a file of settings; of a large one, which holds data, nothing."""
+    if os.path.getsize(path) > LARGE:
+        return set()
+    return set(re.findall(r"""^[\s{,-]*["']?(\w+)["']?\s*:""", context.read(path), re.M))

@@ -39,6 +39,10 @@ INDEX = re.compile(
     re.I,
 )
 SQUARE = re.compile(r"adj|laplacian|\bcov", re.I)
+ENDINGS = frozenset(
+    ".json .jsonl .pkl .pickle .p .npy .npz .pt .pth .mat .h5 .hdf5 .csv .tsv .tab .txt .joblib".split()
+)
+"""Of files: they say nothing of what is in one."""
 MAPPING = frozenset(("keys", "items", "values", "get", "pop", "update", "setdefault"))
 TEXT = frozenset(
     "split strip rstrip lstrip lower upper encode decode replace startswith endswith join splitlines title "
@@ -58,6 +62,12 @@ class Book:
         self.styles: dict[str, str] = {}
         self.touched = ""
         """The place that was looked at last."""
+        self.shaped = ""
+        """The place whose ``shape`` was asked for last."""
+        self.pictures = 0
+        """Channels of the last picture that was made."""
+        self.classes = 0
+        """Of the folders of pictures that were made."""
         self.collated: list[str] = []
         """The places whose elements were put together into batches."""
         self.taken = {one for fields in self.plan.values() for one in fields.get("dims", ())}
@@ -126,7 +136,7 @@ def one_sample(place: str) -> bool:
 def last(place: str) -> str:
     """The name that says most about a place: the last key, else the file's."""
     keys = re.findall(r"\['([^']*)'\]|\.(\w+)(?=\[|$)", place)
-    named = [one or other for one, other in keys if one or other]
+    named = [one or other for one, other in keys if one or (other and "." + other not in ENDINGS)]
     return named[-1] if named else place.split("[")[0]
 
 
@@ -227,6 +237,10 @@ class Content:
         np = numpy()
         return values if self._tensors or np is None else values.numpy()
 
+    def _known(self) -> bool:
+        """Whether anything has settled what it is."""
+        return not (self._array is None and self._dims is None and self._list is None)
+
     def _tensor(self) -> Any:
         return torch.as_tensor(self._settled())
 
@@ -263,6 +277,7 @@ class Content:
             if name in ("reshape", "view", "transpose", "permute"):
                 return lambda *sizes: self._arranged(name, sizes)
             if name == "shape":
+                book.shaped = self._place
                 return self._settled(asked_dimensions(sys._getframe(1))).shape
         array = self._settled_for(name)
         if array is None:
@@ -270,6 +285,8 @@ class Content:
         return getattr(array, name)
 
     def _settled_for(self, name: str) -> Any:
+        if name == "shape":
+            book.shaped = self._place
         np = numpy()
         if self._array is None and self._dims is None:
             known = hasattr(torch.Tensor, name) or (np is not None and hasattr(np.ndarray, name))
@@ -483,12 +500,18 @@ class Mapping(dict):  # type: ignore[type-arg]
         return self._content._child(key)
 
 
+ORDER = frozenset(("lt", "le", "gt", "ge"))
+
+
 def _operation(name: str, reverse: bool) -> Any:
     real = getattr(operator, name)
 
     def operate(self: Content, *others: Any) -> Any:
         if isinstance(others[0] if others else None, str):
             return real(others[0], str(self)) if reverse else real(str(self), others[0])
+        if name in ORDER and isinstance(others[0], Content) and not (self._known() or others[0]._known()):
+            # As texts are put in order, or things of which only the order matters.
+            return real((self._place, self._number), (others[0]._place, others[0]._number))
         values = [
             one._settled() if isinstance(one, Content) else one
             for one in ((*others, self) if reverse else (self, *others))
@@ -507,7 +530,7 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"
             "__" + ("r" if _reverse else "") + _name.rstrip("_") + "__",
             _operation(_name, _reverse),
         )
-for _name in ("neg", "abs", "lt", "le", "gt", "ge"):
+for _name in ("neg", "abs", *sorted(ORDER)):
     setattr(Content, "__" + _name + "__", _operation(_name, False))
 
 
@@ -682,9 +705,11 @@ WRONG_RIGHT = (
 
 def advise(error: BaseException) -> str | None:
     """A plan by which the run might get further than this error, ``None`` if nothing suggests one."""
+    message = str(error)
+    if book.pictures and (change := pictures(message)) is not None:
+        return planned_with(*change)
     if not book.touched and not book.styles:
         return None
-    message = str(error)
     if "object cannot be interpreted as an integer" in message and book.touched:
         return planned_with(book.touched, "dims", [])
     change = (
@@ -693,6 +718,38 @@ def advise(error: BaseException) -> str | None:
     if change is None:
         return None
     return planned_with(*change)
+
+
+def pictures(message: str) -> tuple[str, str, Any] | None:
+    """Pictures without colours, or whose values are classes, if nothing else has the sizes in a message."""
+    channels = re.search(r"to have (\d+) channels, but got (\d+) channels", message)
+    if channels and book.pictures == 3 and int(channels[2]) - int(channels[1]) in (2, 4):
+        # One of them, or two, are stacked in what is too deep by two, or four.
+        return "pictures", "channels", 1
+    pairs = [found for pattern in WRONG_RIGHT if (found := re.search(pattern, message, re.S))]
+    for found in pairs:
+        side = fitting_side(int(found["wrong"]), int(found["right"]))
+        if side is not None:
+            return "pictures", "side", side
+    if book.classes > 1 and re.search(r"index out of range in self|Target \d+ is out of bounds", message):
+        return "pictures", "classes", 1
+    classes = re.search(r"index \d+ is out of bounds for dimension \d+ with size (\d+)", message)
+    if classes and located(int(classes[1])) is None and not book.planned("pictures", "values"):
+        return "pictures", "values", int(classes[1])
+    return None
+
+
+def fitting_side(wrong: int, right: int) -> int | None:
+    """The side of pictures with which a size would be right that is their side now, or all their values."""
+    side = book.planned("pictures", "side") or media.SIDE
+    if wrong == side and 8 <= right < side:
+        return right
+    for channels in (1, 3):
+        if wrong == channels * side**2 and right % channels == 0:
+            wanted = math.isqrt(right // channels)
+            if wanted**2 * channels == right and wanted >= 8:
+                return wanted
+    return None
 
 
 def planned_with(place: str, what: str, value: Any) -> str | None:
@@ -831,6 +888,9 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
                     "dims",
                     [*dims, *(book.prime(f"{place} {len(dims) + i}") for i in range(wanted - have))],
                 )
+    if message == "tuple index out of range" and book.shaped in book.dims:
+        place, dims = book.shaped, book.dims[book.shaped]
+        return place, "dims", [*dims, book.prime(f"{place} {len(dims)}")]
     if re.search(r"0-d(?:im)? (?:tensor|array)|has no dimensions", message):
         rows = list(reversed(list(book.dims.items())))
         rows = [one for one in rows if not LABEL.search(last(one[0]))]
@@ -845,7 +905,8 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
         likely = [one for one in rows if LABEL.search(last(one[0]))]
         likely += [one for one in rows if book.kinds.get(one[0]) == "int"]
         for place, dims in likely or [one for one in rows if one[1][1] in PRIMES]:
-            return place, "dims", dims[:1]
+            # A line of a text has its number, or a name, and one class.
+            return place, "dims", [dims[0], 2] if place in book.styles else dims[:1]
     return None
 
 

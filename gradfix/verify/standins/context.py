@@ -38,6 +38,9 @@ class Run:
         self.folder = os.path.realpath(job["folder"])
         self.modern_gym = False
         """Whether environments answer as gymnasium's do: a reset gives two values, a step five."""
+        self.devices = 1
+        """Processes of a distributed training: as many as there are accelerators for a script that demands
+        several."""
         self.archives = False
         """Whether the script has unpacked an archive that is not there."""
         self._told: set[str] = set()

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import context
+from . import context, parallel
 
 FACTORIES = (
     "zeros ones empty full rand randn randint randperm arange range linspace logspace eye tensor as_tensor "
@@ -160,31 +160,55 @@ class Properties:
     multi_processor_count = 1
 
 
-def demanded(run: context.Run) -> bool:
-    """Whether the user's line that asks is an ``assert``, or an ``if`` that gives up without a device."""
+def demanded(run: context.Run, asked: str) -> bool:
+    """Whether the user's code gives up if what it ``asked`` says that there is no device, or too few.
+
+    It is in an ``assert``, or in the condition of an ``if`` that gives up; a function of the user that
+    asks is looked through.
+    """
     frame = context.caller_of_standins(run)
-    if frame is None:
-        return False
-    for node in context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno):
-        if isinstance(node, ast.Assert):
-            return True
-        if isinstance(node, ast.If) and isinstance(node.test, ast.UnaryOp):
-            asked = isinstance(node.test.op, ast.Not) and "is_available" in ast.unparse(node.test)
-            if asked and node.test.lineno <= frame.f_lineno <= (node.test.end_lineno or 0):
-                return context.gives_up(node.body)
+    while frame is not None and run.owns(frame):
+        for node in context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno):
+            if isinstance(node, ast.Assert):
+                return True
+            if isinstance(node, ast.If) and asked in ast.unparse(node.test) and too_little(node.test):
+                if node.test.lineno <= frame.f_lineno <= (node.test.end_lineno or 0):
+                    return context.gives_up(node.body)
+        asked, frame = frame.f_code.co_name, frame.f_back
     return False
+
+
+def too_little(test: ast.expr) -> bool:
+    """Whether a condition holds where there is not enough: ``not it``, ``it < 2``, ``it == 0``."""
+    if isinstance(test, ast.BoolOp):
+        return any(too_little(one) for one in test.values)
+    if isinstance(test, ast.Compare):
+        return isinstance(test.ops[0], (ast.Lt, ast.LtE, ast.Eq))
+    return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
 
 
 def queries(run: context.Run) -> None:
     """Functions of ``torch.cuda`` that raise on a machine without it."""
 
+    owners = [torch.cuda, *([torch.accelerator] if hasattr(torch, "accelerator") else [])]
+
     def available() -> bool:
-        if not demanded(run):
+        if not demanded(run, "is_available"):
             return False
         run.used("cuda", "the CPU")
         return True
 
-    context.replace(torch.cuda, "is_available", available)
+    def count() -> int:
+        if not demanded(run, "device_count"):
+            return 0
+        run.devices = parallel.DEVICES
+        run.used(f"{run.devices} accelerators", "the CPU")
+        return run.devices
+
+    for owner in owners:
+        context.replace(owner, "is_available", available)
+        context.replace(owner, "device_count", count)
+    accelerators(run)
     nothing: Any = lambda *args, **kwargs: None  # noqa: E731
     zero: Any = lambda *args, **kwargs: 0  # noqa: E731
     for name in (
@@ -210,6 +234,24 @@ def queries(run: context.Run) -> None:
     torch.cuda.Event = Stream  # type: ignore[assignment,misc]
     context.replace(torch.cuda, "current_stream", lambda *args: Stream())
     context.replace(torch.cuda, "default_stream", lambda *args: Stream())
+
+
+def accelerators(run: context.Run) -> None:
+    """``torch.accelerator.current_accelerator()``: none, except to who asks for a part of it at once."""
+    if not hasattr(torch, "accelerator"):
+        return
+
+    def current(*args: Any, **kwargs: Any) -> Any:
+        frame = context.caller_of_standins(run)
+        after = None if frame is None else context.following(frame)
+        if after is None or after.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
+            return None
+        return torch.device("cuda")
+
+    context.replace(torch.accelerator, "current_accelerator", current)
+    for name in ("set_device_index", "set_device_idx", "synchronize"):
+        if hasattr(torch.accelerator, name):
+            context.replace(torch.accelerator, name, lambda *args, **kwargs: None)
 
 
 def modules(run: context.Run) -> None:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
-from . import arguments, context, inert
+from . import arguments, context, inert, library
 
 WIDTH = 8
 """What a network of which nothing is known gets as a size."""
@@ -413,7 +413,7 @@ class Arguments:
             weights = [weight for net in owned for weight in net.parameters()]
             return torch.optim.SGD(weights, lr=0.01) if weights else NOTHING
         if uses.called_with and CRITERION.search(name) and len(uses.called_with[0]) == 2:
-            return torch.nn.MSELoss()
+            return self.criterion(name, uses.called_with)
         if uses.loops and self.networks:
             return self.batches(uses.loops[0])
         for own, net in self.networks.items():
@@ -423,6 +423,43 @@ class Arguments:
                 shaped = inputs_of(self.run, net)
                 return NOTHING if shaped is None else shaped[0]
         return NOTHING
+
+    def criterion(self, name: str, calls: list[list[ast.expr]]) -> Any:
+        """The loss that the project or the body means by a name; else another one for each seed.
+
+        Before a rewrite and after it the seed's is the same. What is to be proved has to hold for each of
+        them, which save different tensors for their gradients, so it does not rest on a guess.
+        """
+        named = losses_named(self.run, name)
+        if len(named) == 1:
+            return next(iter(named.values()))()
+        if any(self.compares_classes(given[1]) for given in calls):
+            return torch.nn.CrossEntropyLoss()
+        ends = [list(net.modules())[-1] for net in self.networks.values()]
+        judges = ends and all(isinstance(one, torch.nn.Sigmoid) for one in ends)
+        first = torch.nn.BCELoss if judges else torch.nn.MSELoss
+        return (first, torch.nn.SmoothL1Loss, Difference)[self.run.seed % 3]()
+
+    def compares_classes(self, target: ast.expr) -> bool:
+        """Whether the body compares a loss's target with the place of the largest answer."""
+        name = re.escape(ast.unparse(target))
+        compared = rf"== ?{name}\b|{name} ?==|\.eq\({name}\b|{name}\.eq\(|{name}\.long\(\)"
+        return bool(LARGEST.search(self.text) and re.search(compared, self.text))
+
+    @functools.cached_property
+    def classifies(self) -> bool:
+        """Whether a loss of the body is over classes."""
+        if CLASSIFIES.search(self.text):
+            return True
+        for one in required(self.node):
+            calls = Uses(one.name, self.body).called_with
+            if calls and CRITERION.search(one.name) and len(calls[0]) == 2:
+                named = losses_named(self.run, one.name)
+                if any(CLASSIFIES.search(known) for known in named):
+                    return True
+                if not named and any(self.compares_classes(given[1]) for given in calls):
+                    return True
+        return False
 
     def batches(self, loop: ast.For) -> Any:
         """Batches that the network takes which the loop calls."""
@@ -458,7 +495,7 @@ class Arguments:
 
     def wanted(self, result: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         """What the network is to answer: classes if the function's loss is over classes."""
-        if CLASSIFIES.search(self.text) and result.dim() >= 2:
+        if self.classifies and result.dim() >= 2:
             shape = (result.shape[0], *result.shape[2:])
             return torch.randint(0, result.shape[1], shape, generator=generator)
         return torch.rand(result.shape, generator=generator)
@@ -466,6 +503,46 @@ class Arguments:
 
 NOTHING = object()
 """What is returned where nothing was found."""
+
+
+class Difference(torch.nn.Module):
+    """The mean difference, whose gradient needs neither the answer nor what was wanted."""
+
+    def forward(self, answer: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+        """Of an answer and what was wanted of it."""
+        return (answer - wanted).mean()
+
+
+LARGEST = re.compile(r"argmax|\.max\(|torch\.max|topk")
+
+
+def losses_named(run: context.Run, name: str) -> dict[str, type[torch.nn.Module]]:
+    """The losses of torch that the script and the files beside it give to a name, by their names."""
+    found: dict[str, type[torch.nn.Module]] = {}
+    for text in library.texts(run):
+        for node in ast.walk(context.parse(text)):
+            kind = made_plainly(given_to(node, name))
+            if isinstance(kind, type) and kind.__name__.endswith("Loss"):
+                found[kind.__name__] = kind
+    return found
+
+
+def given_to(node: ast.AST, name: str) -> ast.expr | None:
+    """What an assignment, or an argument of a call, gives to a name."""
+    if isinstance(node, ast.Assign) and any(is_name(one, name) for one in node.targets):
+        return node.value
+    return node.value if isinstance(node, ast.keyword) and node.arg == name else None
+
+
+def made_plainly(value: ast.expr | None) -> Any:
+    """The class of torch's modules that is made without arguments, and perhaps moved: ``Loss().cuda()``."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if not isinstance(value.func.value, ast.Call):
+            break
+        value = value.func.value
+    if not isinstance(value, ast.Call) or value.args or value.keywords:
+        return None
+    return getattr(torch.nn, getattr(value.func, "attr", getattr(value.func, "id", "")), None)
 
 
 class Held(ast.NodeTransformer):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import difflib
 import gzip
 import io
 import os
@@ -147,7 +148,7 @@ def opening(run: context.Run, overlay: Overlay) -> None:
         if there and absent.marked(place):
             return absent.AbsentFile(run, path, "b" in mode)
         if not there and asked_by_user(run):
-            made = make_file(run, overlay, path)
+            made = make_file(run, overlay, path) or namesake(run, overlay, path)
             if made is None:
                 found = absent.opened(run, path, mode)
                 if found is not None:
@@ -164,6 +165,21 @@ def opening(run: context.Run, overlay: Overlay) -> None:
         real_save(value, f if path is None else room_for(run, overlay, path), *args, **kwargs)
 
     context.replace(torch, "save", save)
+
+
+def namesake(run: context.Run, overlay: Overlay, path: str) -> str | None:
+    """The file of settings beside an absent one whose name is almost the same."""
+    folder, name = os.path.split(path)
+    ending = os.path.splitext(name)[1]
+    beside = overlay.reading(folder or ".")
+    if ending not in (".yaml", ".yml", ".json", ".toml", ".ini") or not os.path.isdir(beside):
+        return None
+    names = [one for one in sorted(os.listdir(beside)) if one.endswith(ending)]
+    close = difflib.get_close_matches(name, names, 1, 0.8)
+    if not close or absent.prepared(run):
+        return None
+    run.used("settings " + name, "the project's " + close[0])
+    return os.path.join(beside, close[0])
 
 
 def room_for(run: context.Run, overlay: Overlay, path: str) -> str:

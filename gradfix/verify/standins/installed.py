@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import context, samples, sizes
+from . import context, inert, parallel, samples, sizes
 
 
 class Patcher(importlib.abc.MetaPathFinder):
@@ -62,6 +62,8 @@ def change_datasets(module: Any) -> None:
             )
             samples.folder_of_classes(run, os.fspath(root))
         real(self, root, *args, **kwargs)
+        if samples.is_made(os.fspath(root)):
+            self.class_to_idx = samples.Classes(self.class_to_idx)
 
     context.replace(module.DatasetFolder, "__init__", init)
 
@@ -115,9 +117,29 @@ def change_yaml(module: Any) -> None:
     context.replace(module, "safe_load", safe_load)
 
 
-CHANGES: dict[str, Callable[[Any], None]] = {"torchvision.datasets": change_datasets, "yaml": change_yaml}
+def change_extensions(module: Any) -> None:
+    """Code that would be compiled for torch has no values; many have another way on the CPU."""
+
+    def load(name: str, *args: Any, **kwargs: Any) -> Any:
+        context.run().used("compiled code " + name, "objects without values")
+        return inert.Inert(name)
+
+    context.replace(module, "load", load)
+    context.replace(module, "load_inline", load)
+
+
+CHANGES: dict[str, Callable[[Any], None]] = {
+    "torchvision.datasets": change_datasets,
+    "yaml": change_yaml,
+    "torch.utils.cpp_extension": change_extensions,
+    "torch.distributed.tensor.parallel": parallel.change_tensor_parallel,
+    "torch.distributed.fsdp": parallel.change_fully_sharded,
+}
 
 
 def install() -> None:
-    """Change the libraries when they are imported."""
+    """Change the libraries when they are imported, or now if they are."""
+    for name, change in CHANGES.items():
+        if name in sys.modules:
+            change(sys.modules[name])
     sys.meta_path.insert(0, Patcher())

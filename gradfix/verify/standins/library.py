@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import collections
 import collections.abc
 import fractions
@@ -13,12 +15,11 @@ import os
 import re
 import sys
 import time
-import types
 from typing import Any
 
 import torch
 
-from . import context, inert
+from . import content, context, inert
 
 NUMPY = {
     "float": float,
@@ -31,9 +32,9 @@ NUMPY = {
 }
 
 
-def install(run: context.Run, builtins: types.ModuleType) -> None:
+def install(run: context.Run) -> None:
     """Give the old names their old meaning, where they have none today."""
-    names(run, builtins)
+    names(run)
     indexing(run)
     loaders(run)
     gradients(run)
@@ -42,13 +43,17 @@ def install(run: context.Run, builtins: types.ModuleType) -> None:
     targets(run)
     widths(run)
     scripted(run)
+    dotted(run)
+    spectra(run)
+    masks(run)
+    singles(run)
     schedulers(run)
     plotting(run)
     if "numpy" in sys.modules:
         arrays(run, sys.modules["numpy"])
 
 
-def names(run: context.Run, builtins: Any) -> None:
+def names(run: context.Run) -> None:
     """Names that left Python or its ``collections``."""
     for name, value in (
         ("xrange", range),
@@ -99,6 +104,69 @@ def scripted(run: context.Run) -> None:
 
     for name in ("script", "script_method"):
         context.replace(torch.jit, name, plainly)
+    torch.jit.ScriptModule = torch.nn.Module  # type: ignore[assignment, misc]
+
+
+def dotted(run: context.Run) -> None:
+    """Names of modules with a dot in them, which torch once took."""
+    real = torch.nn.Module.add_module
+
+    def add(self: Any, name: Any, module: Any) -> None:
+        if isinstance(name, str) and "." in name:
+            run.used("a dot in the name of a module", "a colon")
+            name = name.replace(".", ":")
+        real(self, name, module)
+
+    context.replace(torch.nn.Module, "add_module", add)
+
+
+def spectra(run: context.Run) -> None:
+    """``stft`` that is not told whether to return complex numbers: pairs of real ones."""
+    real = torch.stft
+
+    def stft(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if len(args) > 7 or "return_complex" in kwargs or input.is_complex():
+            return real(input, *args, **kwargs)
+        run.used("complex numbers of stft", "pairs of real ones")
+        kwargs["return_complex"] = True
+        return torch.view_as_real(real(input, *args, **kwargs))
+
+    context.replace(torch, "stft", stft)
+
+
+def singles(run: context.Run) -> None:
+    """Normalizing over one value a channel, which torch once took: nothing remains but the bias.
+
+    Not with smaller pictures than the script's own: nothing would go back through such a layer then.
+    """
+    if run.small:
+        return
+    functional: Any = torch.nn.functional
+    real = getattr(functional, "_verify_batch_size", None)
+    if real is None:
+        return
+
+    def verify(size: Any) -> None:
+        try:
+            real(size)
+        except ValueError:
+            run.used("normalizing over one value", "the bias alone")
+
+    context.replace(functional, "_verify_batch_size", verify)
+
+
+def masks(run: context.Run) -> None:
+    """Masks of bytes, which are masks of truth values today."""
+    for name in ("masked_fill", "masked_fill_", "masked_select", "masked_scatter_"):
+        real = getattr(torch.Tensor, name)
+
+        def fill(self: torch.Tensor, mask: Any, *args: Any, _real: Any = real, **kwargs: Any) -> Any:
+            if isinstance(mask, torch.Tensor) and mask.dtype == torch.uint8:
+                run.used("a mask of bytes", "one of truth values")
+                mask = mask.bool()
+            return _real(self, mask, *args, **kwargs)
+
+        context.replace(torch.Tensor, name, fill)
 
 
 def answer(run: context.Run) -> str:
@@ -263,3 +331,82 @@ def arrays(run: context.Run, numpy: Any) -> None:
     ):
         if name not in numpy.__dict__:
             setattr(numpy, name, value)
+    copies(run, numpy)
+
+
+def copies(run: context.Run, numpy: Any) -> None:
+    """``numpy.array(it, copy=False)``, which copied where it had to; only where the project says that."""
+    if not any("copy=False" in text for text in texts(run)):
+        return
+    real = numpy.array
+
+    def array(*args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("copy") is False:
+            kwargs["copy"] = None if numpy.lib.NumpyVersion(numpy.__version__) >= "2.0.0" else False
+        return real(*args, **kwargs)
+
+    context.replace(numpy, "array", array)
+
+
+ONE_ELEMENT = re.compile(
+    r"^setting an array element with a sequence\.$|^only 0-dimensional arrays can be conv"
+)
+"""Messages of numpy 2.4 where an array of one element has the place of a number, which earlier ones took."""
+NUMBER, STORE = "_gradfix_number", "_gradfix_store"
+"""What :class:`OneElement` lets the code call, among the names that are built in."""
+
+
+class OneElement(ast.NodeTransformer):
+    """Lets the project's code give an array of one element where numpy wants a number."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """``float(it)``, ``int(it)``, ``math.sqrt(it)``."""
+        self.generic_visit(node)
+        plain = isinstance(node.func, ast.Name) and node.func.id in ("float", "int")
+        if plain or (isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "math"):
+            node.args = [
+                one if isinstance(one, ast.Starred) else called(NUMBER, [one], one) for one in node.args
+            ]
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        """``array[i] = it``."""
+        self.generic_visit(node)
+        target = node.targets[0]
+        if len(node.targets) > 1 or not isinstance(target, ast.Subscript):
+            return node
+        if any(isinstance(one, (ast.Slice, ast.Starred)) for one in ast.walk(target.slice)):
+            return node
+        place = [node.value, target.value, target.slice]
+        return ast.copy_location(ast.Expr(called(STORE, place, node)), node)
+
+
+def advise(error: BaseException) -> str | None:
+    """The plan of a run that :class:`OneElement` might get further than this error."""
+    wanted = "numpy" in sys.modules and ONE_ELEMENT.match(str(error))
+    return content.planned_with("numpy", "one element", True) if wanted else None
+
+
+def called(name: str, given: list[ast.expr], place: ast.AST) -> ast.Call:
+    """A call in the place of a node."""
+    call = ast.copy_location(ast.Call(ast.Name(name, ast.Load()), given, []), place)
+    ast.copy_location(call.func, place)
+    return call
+
+
+def one_element(run: context.Run) -> None:
+    """Make what :class:`OneElement` has the code call."""
+    numpy = sys.modules["numpy"]
+
+    def number(value: Any) -> Any:
+        if isinstance(value, numpy.ndarray) and value.ndim and value.size == 1:
+            run.used("an array of one element for a number", "that element")
+            return value.reshape(())[()]
+        return value
+
+    def store(value: Any, owner: Any, place: Any) -> None:
+        # One element for any part of an array is the same as an array of it.
+        owner[place] = number(value) if type(owner) is numpy.ndarray else value
+
+    setattr(builtins, NUMBER, number)
+    setattr(builtins, STORE, store)

@@ -43,17 +43,25 @@ def raw(values: torch.Tensor) -> bytes:
     return ctypes.string_at(values.data_ptr(), values.numel() * values.element_size())
 
 
-def picture_file(run: context.Run, name: str, size: int = 256) -> bytes:
-    """A PNG file (also under another ending: readers look at the content)."""
-    data = pixels(run, name, size, size)
+SIDE = 256
+"""Height and width of pictures in files, where nothing tells another."""
+
+
+def picture_file(run: context.Run, name: str) -> bytes:
+    """A PNG file (also under another ending: readers look at the content), grey if the plan says so."""
+    from . import content
+
+    content.book.pictures = channels = content.book.planned("pictures", "channels") or 3
+    size = content.book.planned("pictures", "side") or SIDE
+    data = pixels(run, name, size, size, channels)
+    values = content.book.planned("pictures", "values")
+    data = data if values is None else (data.long() * values // 256).to(torch.uint8)
     rows = raw(torch.nn.functional.pad(data.reshape(size, -1), (1, 0)))
 
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-        )
+    def chunk(kind: bytes, held: bytes) -> bytes:
+        return struct.pack(">I", len(held)) + kind + held + struct.pack(">I", zlib.crc32(kind + held))
 
-    header = struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", size, size, 8, 2 if channels == 3 else 0, 0, 0, 0)
     return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", header)

@@ -30,16 +30,9 @@ def install(run: context.Run) -> None:
 
 
 def environment() -> None:
-    """What a launcher would have set."""
-    for name, value in (
-        ("RANK", "0"),
-        ("LOCAL_RANK", "0"),
-        ("WORLD_SIZE", "1"),
-        ("MASTER_ADDR", "127.0.0.1"),
-        ("MASTER_PORT", "29500"),
-    ):
-        if name in ("MASTER_ADDR", "MASTER_PORT"):
-            os.environ.setdefault(name, value)
+    """What a launcher would have set; the rest only for who cannot do without (see ``arguments``)."""
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    os.environ.setdefault("MASTER_PORT", "29500")
 
 
 class Parallel(torch.nn.Module):
@@ -79,33 +72,45 @@ def world(run: context.Run) -> None:
         return
 
     def start(*args: Any, **kwargs: Any) -> None:
-        run.used("torch.distributed", "a world of one process")
-        alone()
-
-    def alone() -> None:
-        answers: dict[str, Any] = {
-            "is_initialized": True,
-            "get_rank": 0,
-            "get_world_size": 1,
-            "get_backend": "gloo",
-            "new_group": None,
-        }
-        for name, answer in answers.items():
-            context.replace(dist, name, lambda *args, _answer=answer, **kwargs: _answer)
-        for name in ("barrier", "destroy_process_group"):
-            context.replace(dist, name, lambda *args, **kwargs: None)
-        for name in ("all_reduce", "broadcast", "reduce", "broadcast_object_list"):
-            context.replace(dist, name, lambda *args, **kwargs: Work())
-        context.replace(dist, "all_gather", gather)
-        context.replace(dist, "all_gather_object", gather)
-
-    def gather(found: list[Any], value: Any, *args: Any, **kwargs: Any) -> Work:
-        found[0] = value
-        return Work()
+        alone(run)
 
     context.replace(dist, "init_process_group", start)
     for owner in (torch.nn.parallel, sys.modules["torch.nn.parallel.distributed"]):
         owner.DistributedDataParallel = Parallel  # type: ignore[attr-defined]
+
+
+def alone(run: context.Run) -> None:
+    """Answer as the first process of the world; what the others would send is what it has itself."""
+    import torch.distributed as dist
+
+    more = run.devices > 1
+    several = f"the first of {run.devices} processes; what the others would send is its own"
+    run.used("torch.distributed", several if more else "a world of one process")
+    answers: dict[str, Any] = {
+        "is_initialized": True,
+        "get_rank": 0,
+        "get_world_size": run.devices,
+        "get_backend": "gloo",
+        "new_group": None,
+    }
+    for name, answer in answers.items():
+        context.replace(dist, name, lambda *args, _answer=answer, **kwargs: _answer)
+    for name in ("barrier", "destroy_process_group"):
+        context.replace(dist, name, lambda *args, **kwargs: None)
+    for name in ("all_reduce", "broadcast", "reduce", "broadcast_object_list"):
+        context.replace(dist, name, lambda *args, **kwargs: Work())
+    for name in ("all_gather", "all_gather_object"):
+        context.replace(dist, name, gather)
+
+
+def gather(found: list[Any], value: Any, *args: Any, **kwargs: Any) -> Work:
+    """Everybody's value, which is the same."""
+    for place, one in enumerate(found):
+        if isinstance(one, torch.Tensor):
+            one.copy_(value)
+        else:
+            found[place] = value
+    return Work()
 
 
 def workers(run: context.Run) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from . import context, media
+from . import content, context, media
 
 
 class Kind(NamedTuple):
@@ -104,17 +104,37 @@ def image(pixels: torch.Tensor) -> Any:
     return pil().frombytes(mode, (pixels.shape[1], pixels.shape[0]), data)
 
 
-def folder_of_classes(
-    run: context.Run, root: str, classes: int = 2, files: int = 64, size: int = 256
-) -> None:
+_made: set[str] = set()
+
+
+def is_made(root: str) -> bool:
+    """Whether :func:`folder_of_classes` has made a folder."""
+    return os.path.abspath(root) in _made
+
+
+def folder_of_classes(run: context.Run, root: str, classes: int = 2, files: int = 64) -> None:
     """Make a folder of ``classes`` folders with pictures, of which only a few differ."""
-    contents = [media.picture_file(run, "class" + str(i), size) for i in range(4)]
+    classes = content.book.planned("pictures", "classes") or classes
+    content.book.classes = classes
+    _made.add(os.path.abspath(root))
+    contents = [media.picture_file(run, "class" + str(i)) for i in range(4)]
     for index in range(classes):
         folder = os.path.join(root, "class_" + str(index))
         os.makedirs(folder, exist_ok=True)
         for number in range(files // classes):
             with open(os.path.join(folder, f"{number:04d}.png"), "wb") as file:
                 file.write(contents[number % 4])
+
+
+class Classes(dict[str, int]):
+    """The classes of a folder that was made up, by name: each new name that is asked for is that of one."""
+
+    def __missing__(self, name: str) -> int:
+        made = [one for one in self if one.startswith("class_")]
+        if not isinstance(name, str) or not made:
+            raise KeyError(name)
+        self[name] = self.pop(made[0])
+        return self[name]
 
 
 class Pictures(torch.utils.data.Dataset[Any]):

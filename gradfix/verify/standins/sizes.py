@@ -22,7 +22,9 @@ import re
 import types
 from typing import Any
 
-from . import context, library
+import torch
+
+from . import content, context, library
 
 BATCH = 4
 FILL = 64
@@ -48,9 +50,14 @@ SMALL = {
     "vocabulary": 1000,
     # Equal layers or blocks in a row.
     "depth": 2,
+    # Features of a layer: a number that heads and groups of all usual numbers divide.
+    "width": 96,
 }
 """The largest sizes in the manner *small*."""
-NETWORK = ("sequence", "vocabulary", "depth")
+LONG = ("warm up", "memory", "rollout", "evaluation")
+"""What only says how long something goes on: it may be reduced where it is given, whatever it is there."""
+LEAST = min(SMALL.values())
+NETWORK = ("sequence", "vocabulary", "depth", "width")
 """What the shapes within a network may be made for."""
 MEDIUM = {**{kind: limit for kind, limit in SMALL.items() if kind not in NETWORK}, "picture": 128}
 """The same in the manner *medium*."""
@@ -112,7 +119,16 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "depth",
         "nlayer nlayers numlayers nblocks numblocks numresblocks nresblocks nresblock numresiduallayers "
         "numencoderlayers numdecoderlayers enclayers declayers numhiddenlayers nresnetlayers "
-        "numresidualblocks nresidualblocks numtransformerlayers",
+        "numresidualblocks nresidualblocks numtransformerlayers nblock numblock noutresblock ncondresblock "
+        "residualblocks resblocks nresidual numresidual",
+    ),
+    (
+        "width",
+        "hiddensize hiddendim hiddendims nhid nhidden numhidden hiddenunits numhiddenunits hiddenchannels "
+        "dmodel dimmodel modeldim modelsize embsize embdim embeddim embeddingdim embeddingsize emsize nembd "
+        "nembed nemb rnnsize lstmsize dff dimfeedforward ffndim ffdim intermediatesize innerdim dinner "
+        "channel channels nchannels numchannels reschannel nreschannel nfilters numfilters nfeat nfeats "
+        "numfeatures basechannels ngf ndf nef units numunits fcdim mlpdim",
     ),
     (
         "evaluation",
@@ -121,9 +137,15 @@ _NAMES: tuple[tuple[str, str], ...] = (
     ),
 )
 KINDS = {name: kind for kind, names in _NAMES for name in names.split()}
+ENDINGS = re.compile(
+    r"(batchsize|numworkers|buffersize|memorysize|replaysize|numenvs|evalepisodes|evaliters)$"
+)
+"""Of names that say more than that: ``teacher_eval_episodes``."""
 
 HOOK = "_gradfix_reduced"
 """What compiled literals are given to, among the names that are built in."""
+ARGUMENT = "_gradfix_reduced_argument"
+"""The same for the literals that are arguments without a name."""
 
 
 def plain(name: str) -> str:
@@ -133,7 +155,10 @@ def plain(name: str) -> str:
 
 def limit_of(run: context.Run, name: str) -> int | None:
     """The limit for what is called so."""
-    return (MEDIUM if run.medium else SMALL).get(KINDS.get(plain(name), ""))
+    name = plain(name)
+    ending = ENDINGS.search(name)
+    kind = KINDS.get(name) or (KINDS[ending[1]] if ending else "")
+    return (MEDIUM if run.medium else SMALL).get(kind)
 
 
 def is_flat(name: str, value: Any) -> bool:
@@ -182,7 +207,7 @@ def is_number(node: ast.expr | None) -> bool:
     )
 
 
-MEMORIES = re.compile(r"mem|buffer|replay", re.I)
+MEMORIES = re.compile(r"mem|buffer|replay|(?:\b|_)rb\b", re.I)
 COLLECTS = re.compile(r"push|append|add|store|remember|memorize|put|insert|collect", re.I)
 LEARNS = re.compile(r"backward|train|learn|updat|optim|fit|epoch", re.I)
 
@@ -192,16 +217,14 @@ class Reduce(ast.NodeTransformer):
 
     def __init__(self, run: context.Run) -> None:
         self.run = run
+        self.layers: set[ast.keyword] = set()
+        """Arguments of torch's own layers, whose widths stand beside others without a name."""
 
     def hooked(self, what: str, limit: int | None, value: Any) -> Any:
-        """The expression that asks for a literal; the literal's own place is also the question's."""
+        """The expression that asks for a literal."""
         if limit is None or not is_number(value):
             return value
-        asked = ast.Call(ast.Name(HOOK, ast.Load()), [ast.Constant(what), ast.Constant(limit), value], [])
-        for node in ast.walk(asked):
-            if not hasattr(node, "lineno"):
-                ast.copy_location(node, value)
-        return asked
+        return asked(HOOK, [ast.Constant(what), ast.Constant(limit)], value)
 
     def named(self, target: Any, value: Any) -> Any:
         """The value of what is called by a name or by an attribute's."""
@@ -232,8 +255,37 @@ class Reduce(ast.NodeTransformer):
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
         """``Settings(batch_size=64)``. ``deque(maxlen=...)`` is no sequence."""
         self.generic_visit(node)
-        if node.arg != "maxlen":
+        if node.arg is None or node.arg == "maxlen":
+            return node
+        if node in self.layers and KINDS.get(plain(node.arg)) == "width":
+            return node
+        if KINDS.get(plain(node.arg)) in LONG and not is_number(node.value):
+            said: list[ast.expr] = [
+                ast.Constant("argument " + node.arg),
+                ast.Constant(limit_of(self.run, node.arg)),
+            ]
+            node.value = asked(HOOK, said, node.value)
+        else:
             node.value = self.named(node.arg, node.value)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """``Network(256, 12)``: a function of the project says what its arguments are called."""
+        function = node.func
+        if hasattr(torch.nn, getattr(function, "attr", getattr(function, "id", ""))):
+            self.layers.update(node.keywords)
+        self.generic_visit(node)
+        while isinstance(function, ast.Attribute):
+            function = function.value
+        if isinstance(function, ast.Name):
+            name = ast.unparse(node.func)
+            for place, value in enumerate(node.args):
+                if isinstance(value, ast.Starred):
+                    break
+                if isinstance(value, ast.Constant) and type(value.value) is int and value.value > LEAST:
+                    # Parsed again, as no node may stand in two places.
+                    said = [ast.parse(name, mode="eval").body, ast.Constant(place)]
+                    node.args[place] = asked(ARGUMENT, said, value)
         return node
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
@@ -275,9 +327,30 @@ class Reduce(ast.NodeTransformer):
         if filling and not any(LEARNS.search(name) for name in names):
             for inner in ast.walk(node.iter):
                 if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") in ("range", "xrange"):
-                    inner.args = [self.hooked("transitions to collect", FILL, one) for one in inner.args]
+                    turns = inner.args[-1] if starts_at_once(inner) else None
+                    if turns is not None:
+                        said: list[ast.expr] = [ast.Constant("transitions to collect"), ast.Constant(FILL)]
+                        inner.args[-1] = asked(HOOK, said, turns)
         self.generic_visit(node)
         return node
+
+
+def asked(hook: str, said: list[ast.expr], value: ast.expr) -> ast.Call:
+    """The expression that asks a hook about a value; the value's own place is also the question's."""
+    call = ast.Call(ast.Name(hook, ast.Load()), [*said, value], [])
+    inner = set(ast.walk(value))
+    for node in ast.walk(call):
+        if node not in inner:
+            ast.copy_location(node, value)
+    return call
+
+
+def starts_at_once(turns: ast.Call) -> bool:
+    """Whether a ``range`` begins with 0 or 1, so that its end is also how many turns it has."""
+    if len(turns.args) == 1:
+        return True
+    first = turns.args[0] if len(turns.args) == 2 else None
+    return isinstance(first, ast.Constant) and first.value in (0, 1)
 
 
 def counts(node: ast.expr) -> bool:
@@ -301,6 +374,9 @@ def code_of(run: context.Run, text: str, path: str) -> types.CodeType:
         run.used(os.path.basename(path) + " for Python 2", "its statements as they are written today")
     if run.small:
         tree = Reduce(run).visit(tree)
+    if content.book.planned("numpy", "one element"):
+        library.one_element(run)
+        tree = library.OneElement().visit(tree)
     code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
     return code
 
@@ -333,13 +409,28 @@ def install(run: context.Run) -> None:
         short_loops(run)
 
 
+def parameter_name(run: context.Run, function: Any, place: int) -> str | None:
+    """What a function or class of the project calls the argument at a place, if it is one of them."""
+    owner = vars(function).get("__init__") if isinstance(function, type) else function
+    code = getattr(getattr(owner, "__func__", owner), "__code__", None)
+    if code is None or not (code.co_filename == run.script or run.recorder.in_project(code.co_filename)):
+        return None
+    place += isinstance(function, (type, types.MethodType))
+    return str(code.co_varnames[place]) if place < code.co_argcount else None
+
+
 def own_code(run: context.Run) -> None:
     """Compile the project's code here; who imports the run's script gets the text under test."""
 
     def reduce(what: str, limit: int, value: Any) -> Any:
         return at_most(run, what, limit, value)
 
+    def reduce_argument(function: Any, place: int, value: int) -> Any:
+        name = parameter_name(run, function, place)
+        return value if name is None else reduced(run, "argument " + name, name, value)
+
     setattr(builtins, HOOK, reduce)
+    setattr(builtins, ARGUMENT, reduce_argument)
     loader = importlib.machinery.SourceFileLoader
     real_code = loader.get_code
 

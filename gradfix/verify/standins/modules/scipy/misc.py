@@ -19,6 +19,8 @@ def imread(path: Any, flatten: bool = False, mode: str | None = None, **kwargs: 
 def imresize(values: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
     """A picture of another size: a factor, a percentage, or height and width."""
     values = numpy.asarray(values)
+    if values.ndim == 3 and values.shape[-1] not in (1, 3, 4) and values.shape[0] in (3, 4):
+        values = values.transpose(1, 2, 0)  # The answer has its colours last, wherever they were.
     if isinstance(size, float):
         height, width = (int(side * size) for side in values.shape[:2])
     elif isinstance(size, int):

@@ -10,7 +10,7 @@ import torch
 from ... import media
 from ...context import run
 from ...inert import others
-from ...samples import KINDS, Pictures, folder_of_classes, image, pil
+from ...samples import KINDS, Classes, Pictures, folder_of_classes, image, is_made, pil
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
@@ -94,6 +94,8 @@ class DatasetFolder(VisionDataset):
             folder_of_classes(run(), root)
         self.classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
         self.class_to_idx = {name: index for index, name in enumerate(self.classes)}
+        if is_made(root):
+            self.class_to_idx = Classes(self.class_to_idx)
         self.samples = [
             (os.path.join(above, name), index)
             for class_name, index in self.class_to_idx.items()

@@ -17,7 +17,10 @@ class RunningMeanStd:
 
     def update(self, values: Any) -> None:
         """Take in a batch."""
-        mean, var, count = numpy.mean(values, axis=0), numpy.var(values, axis=0), len(values)
+        self.update_from_moments(numpy.mean(values, axis=0), numpy.var(values, axis=0), len(values))
+
+    def update_from_moments(self, mean: Any, var: Any, count: float) -> None:
+        """Take in what is known of a batch."""
         delta, total = mean - self.mean, self.count + count
         spread = self.var * self.count + var * count + delta**2 * self.count * count / total
         self.mean = self.mean + delta * count / total

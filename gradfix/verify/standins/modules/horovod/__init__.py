@@ -1,0 +1,1 @@
+"""horovod: a world of one process."""

@@ -1,0 +1,87 @@
+"""Many items on all processors: every item gets its result, whatever happens to a process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from gradfix.parallel import before_leaving, for_each
+
+ITEMS = list(range(50))
+
+
+@pytest.fixture(autouse=True)
+def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+
+
+def lost(item: int) -> str:
+    return f"lost {item}"
+
+
+def no_child_is_left() -> bool:
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return True
+    return False
+
+
+def test_results_come_in_the_order_of_the_items_and_from_other_processes() -> None:
+    results = for_each(lambda item: (item, os.getpid()), ITEMS, lambda _: (0, 0), weight=lambda item: item)
+    assert [item for item, _ in results] == ITEMS
+    assert os.getpid() not in {process for _, process in results}
+    assert no_child_is_left()
+
+
+def test_results_larger_than_a_pipe_holds_arrive_whole() -> None:
+    results = for_each(lambda item: bytes([item]) * 300_000, ITEMS, lambda _: b"")
+    assert results == [bytes([item]) * 300_000 for item in ITEMS]
+
+
+def test_what_the_function_raises_is_raised() -> None:
+    def function(item: int) -> str:
+        if item == 30:
+            raise LookupError("thirty")
+        return str(item)
+
+    with pytest.raises(LookupError, match="thirty"):
+        for_each(function, ITEMS, lost)
+    assert no_child_is_left()
+
+
+@pytest.mark.parametrize("weight", [None, lambda item: 1], ids=["single", "batches"])
+def test_only_the_item_that_kills_its_process_is_lost(weight: None) -> None:
+    def function(item: int) -> str:
+        if item in (7, 31):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return str(item)
+
+    expected = [lost(item) if item in (7, 31) else str(item) for item in ITEMS]
+    assert for_each(function, ITEMS, lost, weight=weight) == expected
+    assert no_child_is_left()
+
+
+def test_a_result_that_cannot_travel_is_lost() -> None:
+    results = for_each(lambda item: threading.Lock() if item == 3 else str(item), ITEMS, lost)
+    assert results == [lost(item) if item == 3 else str(item) for item in ITEMS]
+
+
+def test_few_items_are_done_here() -> None:
+    assert for_each(lambda _: os.getpid(), [1, 2], lambda _: 0) == [os.getpid()] * 2
+
+
+def test_what_a_process_has_to_do_before_it_leaves_is_done_once(tmp_path: Path) -> None:
+    def function(item: int) -> int:
+        if item in (3, 4):
+            before_leaving(lambda: (tmp_path / str(item)).write_text("left"))
+        return item
+
+    assert for_each(function, ITEMS, lambda _: 0) == ITEMS
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["3", "4"]
+    before_leaving(lambda: (tmp_path / "here").write_text("left"))
+    assert not (tmp_path / "here").exists()
