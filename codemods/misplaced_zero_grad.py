@@ -95,7 +95,10 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
         ]
         if lost:
             zero = lost[-1][0]
-            first = min((b for z, b in lost if z is zero), key=lambda b: b.serial)
+            dropped = [b for z, b in lost if z is zero]
+            # A loss that another optimizer has stepped on has only left some of its gradients here.
+            own = [b for b in dropped if owner(run, b) in (None, optimizer)]
+            first = min(own or dropped, key=lambda b: b.serial)
             found.setdefault(step.site, Misplaced(zero, first, step, Effect.REPAIRS))
         else:
             refuted.add(step.site)

@@ -15,7 +15,8 @@ Preconditions:
   whichever way undecided conditions go: accumulation over micro-batches, where a condition guards the step,
   never does;
 * nothing in the run clears them by any writing: `zero_grad` of the optimizer or of a network, `p.grad =
-  None`, `p.grad.zero_()`, a helper;
+  None`, `p.grad.zero_()`, a helper; or what clears some of them (those of a part that two optimizers share)
+  never clears the others, which certainly add up;
 * no function that the model cannot see is handed the optimizer, the network or its parameters in between.
 
 Effect: changes.
@@ -26,7 +27,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, Step
+from gradfix.autograd.graph import Backward, Leaf, Step
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import consuming_again, zeros
 from gradfix.autograd.training_step import Program
@@ -37,7 +38,7 @@ from gradfix.edits import clearing_place, insert, note, stepped
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer that steps in a loop and whose gradients nothing clears."""
     for entry in program.entries:
-        for step, backward in entry.certain(never_cleared, lambda f: f[0].site, raises=False):
+        for step, backward, whole in entry.certain(never_cleared, lambda f: f[0].site, raises=False):
             name = stepped(program, step.optimizer)
             statement = clearing_place(program, backward, step)
             fixes: tuple[Fix, ...] = ()
@@ -46,10 +47,11 @@ def find(program: Program) -> Iterator[Finding]:
                 fixes = (
                     Fix("clear the gradients of each pass", Effect.CHANGES, (edit,), Claim(unchanged=())),
                 )
+            what = "the gradients" if whole else "some of the gradients"
             assert isinstance(step.site, ast.Call)
             yield Finding(
                 "missing-zero-grad",
-                f"nothing ever clears the gradients that `{name or 'the optimizer'}.step()` consumes",
+                f"nothing ever clears {what} that `{name or 'the optimizer'}.step()` consumes",
                 Span.of(step.site),
                 (
                     note(backward.site, "each pass adds its gradients to those of all passes before"),
@@ -59,11 +61,22 @@ def find(program: Program) -> Iterator[Finding]:
             )
 
 
-def never_cleared(run: Run) -> dict[Hashable, tuple[Step, Backward]]:
-    """Steps that consume gradients again which nothing clears."""
+def never_cleared(run: Run) -> dict[Hashable, tuple[Step, Backward, bool]]:
+    """Steps that consume gradients again which nothing clears, with whether that is so of all of them."""
     cleared = {leaf for z in zeros(run) for leaf in z.leaves}
+    found: dict[Hashable, tuple[Step, Backward, bool]] = {}
+    for step, fresh in consuming_again(run):
+        whole = cleared.isdisjoint(step.optimizer.owned())
+        if whole or _adding_up(step) - cleared:
+            found[step.site] = step, fresh, whole
+    return found
+
+
+def _adding_up(step: Step) -> set[Leaf]:
+    """The parameters that certainly have a gradient of this pass and one that was consumed before."""
     return {
-        step.site: (step, fresh)
-        for step, fresh in consuming_again(run)
-        if not cleared & set(step.optimizer.owned())
+        leaf
+        for leaf, consumed in step.consumed.items()
+        if any(sure and before for sure, before in consumed.values())
+        and any(sure and not before for sure, before in consumed.values())
     }

@@ -22,11 +22,12 @@ Effect: preserves. The gradients are the same, bit for bit.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, reach
+from gradfix.autograd.graph import Backward, Leaf, Node, reach
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import backwards, first_step
+from gradfix.autograd.questions import backwards, between, steps
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Effect, Finding, Fix, Span
 from gradfix.edits import drop_retain, note, receiver, retain_argument
@@ -57,7 +58,7 @@ def needless(run: Run) -> dict[Hashable, Backward]:
             continue
         kept = {node for node in event.visited if node.saves is not False}
         spent = _spent(run, event)
-        vague = not all(event.visited.values()) or (
+        vague = not all(_followed(event).values()) or (
             bool(event.path) and any(node.opaque for node in event.visited)
         )
         needed = (
@@ -78,16 +79,35 @@ def needless(run: Run) -> dict[Hashable, Backward]:
     return {site: event for site, event in found.items() if site not in refuted}
 
 
+def _followed(event: Backward) -> dict[Node, bool]:
+    """What a backward ran, with whether nothing unknown is on the way to it.
+
+    A second derivative may leave out some of what the first one ran, which is all known: that makes it
+    uncertain what is traversed, but not who else could traverse it.
+    """
+    seen: dict[Node, bool] = {}
+    work = [(root, True) for root in event.roots]
+    while work:
+        node, known = work.pop()
+        if seen.get(node) is not None and (seen[node] or not known):
+            continue
+        seen[node] = known
+        second = node.op == "autograd.grad"
+        work += [(e.node, known and (e.certain or second)) for e in node.edges if e.node in event.visited]
+    return seen
+
+
 def _spent(run: Run, event: Backward) -> bool:
-    """Whether the optimizer's step that follows makes the whole graph useless: it moves all that was reached.
+    """Whether the steps that follow make the whole graph useless: they move all that was reached.
 
     What nobody sees may hold on to the graph: a network that keeps a state, a caller. A traversal of it after
-    the step raises "modified by an inplace operation", with the flag as without it. What counts is that no
-    other backward comes before the step, and that the step moves every parameter of the graph.
+    the steps raises "modified by an inplace operation", with the flag as without it. What counts is that no
+    other backward comes before them, and that they move every parameter of the graph.
     """
-    step = first_step(run, event)
-    if step is None or step.path != event.path or step.doubtful or step.optimizer.fused:
-        return False
-    if any(b is not event and event.serial < b.serial < step.serial for b in backwards(run)):
-        return False
-    return all(leaf in step.consumed for leaf in event.reached)
+    following = between(backwards(run), event.serial)
+    end = next((later.serial for later in following), math.inf)
+    moved: set[Leaf] = set()
+    for step in between(steps(run), event.serial, end):
+        if step.path == event.path and not step.doubtful and not step.optimizer.fused:
+            moved.update(step.consumed)
+    return bool(moved) and moved.issuperset(event.reached)

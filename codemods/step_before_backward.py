@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import awaited, backwards, steps, zeros
+from gradfix.autograd.questions import awaited, backwards, owner, steps, zeros
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
 from gradfix.edits import move, note, offered, receiver, stepped
@@ -87,7 +87,7 @@ def _before(run: Run, event: Backward) -> Early | None:
     if any(step.serial < b.serial < event.serial for b in backwards(run) if b.accumulates):
         return None
     if not any(s.consumed for s in step.optimizer.steps):
-        return Early(step, event, Effect.REPAIRS)
+        return None if _robbed(run, step) else Early(step, event, Effect.REPAIRS)
     reached = {leaf for leaf, sure in event.reached.items() if sure}
     if reached.isdisjoint(step.optimizer.owned()):
         return None
@@ -98,6 +98,18 @@ def _before(run: Run, event: Backward) -> Early | None:
     if consumed or watched or len(owners) > 1 or awaited(run, event):
         return None
     return Early(step, event, Effect.CHANGES)
+
+
+def _robbed(run: Run, step: Step) -> bool:
+    """Whether gradients of this pass were there for the step, and cleared: that is misplaced-zero-grad."""
+    mine = set(step.optimizer.owned())
+    return any(
+        leaf in mine and backward.path == step.path and owner(run, backward) in (None, step.optimizer)
+        for z in zeros(run)
+        if z.path == step.path and z.serial < step.serial
+        for leaf, held in z.dropped.items()
+        for backward in held
+    )
 
 
 def _lost(run: Run, early: Early) -> bool:

@@ -73,8 +73,10 @@ def feeding(run: Run, backward: Backward) -> Feeding | None:
 
 
 def _feeding(run: Run, backward: Backward) -> Feeding | None:
-    mine = owner(run, backward)
-    if mine is None or not backward.certain or not backward.accumulates:
+    if not backward.certain or not backward.accumulates:
+        return None
+    mine = toggled(run, backward) or owner(run, backward)
+    if mine is None:
         return None
     foreign = owned_elsewhere(run, backward, mine)
     if not foreign:
@@ -128,6 +130,8 @@ def _takes_turns(run: Run, candidate: Backward, other: Backward, foreign: set[Le
     theirs = owner(run, other)
     if theirs is None:
         return False
+    if toggled(run, candidate) is not None and foreign & set(theirs.owned()):
+        return True
     if not foreign & set(theirs.owned()):
         mine = owner(run, candidate)
         assert mine is not None
@@ -137,6 +141,27 @@ def _takes_turns(run: Run, candidate: Backward, other: Backward, foreign: set[Le
     first, second = sorted((candidate, other), key=lambda b: b.serial)
     step = first_step(run, first)
     return step is not None and step.serial < second.serial
+
+
+def toggled(run: Run, backward: Backward) -> OptimizerState | None:
+    """The optimizer that alone a loss is for, as its networks were frozen for the other losses of the pass.
+
+    Others of the pass go through these networks without a gradient for them, to the network that feeds them;
+    this one is what they are thawed for. Which optimizer steps first does not matter then.
+    """
+    if run.thawed.isdisjoint(backward.reached):
+        return None
+    through = {leaf for call in calls_in(backward.visited) for leaf in call.leaves}
+    for optimizer in run.optimizers:
+        own = set(optimizer.state.owned()) & run.thawed
+        if own.isdisjoint(through) or not any(backward.reached.get(leaf) for leaf in own):
+            continue
+        foreign = owned_elsewhere(run, backward, optimizer.state)
+        others = [b for b in backwards(run) if b is not backward and b.path == backward.path]
+        passing = [b for b in others if foreign & set(b.reached) and own.isdisjoint(b.reached)]
+        if any(call.leaves & own for b in passing for call in calls_in(b.visited)):
+            return optimizer.state
+    return None
 
 
 def adversary(run: Run, backward: Backward, mine: OptimizerState, foreign: set[Leaf]) -> Backward | None:

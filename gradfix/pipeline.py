@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix import catalog, project, source
-from gradfix.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.codemod import Claim, Effect, Finding, Fix, InsertStatement, MoveStatement, Span
 from gradfix.parallel import WORTH_PROCESSES, for_each
 from gradfix.preview import spliced
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
@@ -307,14 +307,21 @@ def _resolved(
         return None
     after = _diagnose(parsed, program, options)
     failed_anew = any(problem not in analysis.problems for problem in after.problems)
-    return None if failed_anew or not _cleaner(analysis, finding, after) else after
+    return None if failed_anew or not _cleaner(analysis, finding, after, _awakens(fix)) else after
 
 
-def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis) -> bool:
+def _awakens(fix: Fix) -> bool:
+    """Whether a fix lets a step learn that consumed nothing, by no more than an order of statements."""
+    moved = all(isinstance(edit, (MoveStatement, InsertStatement)) for edit in fix.edits)
+    return moved and fix.effect is Effect.REPAIRS and fix.claim.raises is None
+
+
+def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis, awakened: bool) -> bool:
     """Whether the findings of ``after`` are some of those of ``before`` without ``fixed``.
 
     A finding is recognised by its code and the text of its line, or, where the fix has changed that
-    line, by the place of the line.
+    line, by the place of the line. Where a step that consumed nothing was ``awakened``, work may be wasted
+    that had no consumer before: that shows only now, and was there before.
     """
     pool = [finding for finding in before.findings if finding != fixed]
     changed: list[Finding] = []
@@ -334,10 +341,16 @@ def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis) -> bool:
             ),
             None,
         )
-        if known is None:
+        if known is not None:
+            pool.remove(known)
+        elif not (awakened and _only_wastes(finding)):
             return False
-        pool.remove(known)
     return True
+
+
+def _only_wastes(finding: Finding) -> bool:
+    """Whether what a finding reports changes no gradient, and can be mended."""
+    return bool(finding.fixes) and all(fix.effect is Effect.PRESERVES for fix in finding.fixes)
 
 
 def _identity(finding: Finding, analysis: _Analysis) -> tuple[str, str]:

@@ -995,6 +995,8 @@ def set_requires(run: Run, holder: Value, leaves: list[Leaf], value: Value, site
         return
     for top in leaves:
         for leaf in top.family():
+            if wanted and leaf.requires is False:
+                run.thawed.add(leaf)
             leaf.requires = wanted
     if isinstance(holder, Tensor):
         holder.requires = wanted
@@ -1210,7 +1212,9 @@ def call_function(
     if isinstance(definition, ast.Lambda):
         return run.evaluate(definition.body, frame)
     if run.relevance.generator(definition):
-        return Suspended(definition, frame) if function.context else Opaque("generator")
+        if function.context:
+            return Suspended(definition, frame)
+        return _yielded_parameters(run, definition, frame) or Opaque("generator")
     enabled = run.grad_enabled
     if function.graph_free:
         run.grad_enabled = False
@@ -1234,6 +1238,42 @@ def call_function(
         raise Stopped
     assert isinstance(value, Value)
     return value
+
+
+def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> Params | None:
+    """The parameters that a generator of the project yields, where it yields nothing else.
+
+    ``for module in self.modules(): for p in module.parameters(): yield p``, the groups of an optimizer. It is
+    run when it is called: nothing that it reads changes before its items are asked for.
+    """
+    assert isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef))
+    names = (node.attr for node in ast.walk(definition) if isinstance(node, ast.Attribute))
+    if run.relevance.touches(definition) or not any(name.endswith("parameters") for name in names):
+        return None
+    found: list[tuple[Value, int]] = []
+    statement, symbolic = run.statement, run.symbolic
+    run.yielding[frame] = lambda value: found.append((value, run.symbolic - symbolic))
+    run.depth += 1
+    run.active.append(definition)
+    try:
+        run.block(definition.body, frame)
+    finally:
+        del run.yielding[frame]
+        run.depth -= 1
+        run.active.pop()
+        run.statement = statement
+    leaves: dict[Leaf, None] = {}
+    tests = [node.test for node in ast.walk(definition) if isinstance(node, ast.If)]
+    # Who picks by name or by kind leaves some to others.
+    complete = all(isinstance(test, ast.Attribute) and test.attr == "requires_grad" for test in tests)
+    for value, unknown_loops in found:
+        if not isinstance(value, (Each, Params, Tensor)) or (isinstance(value, Each) and value.view):
+            return None
+        held, known = leaves_of(value)
+        leaves.update(dict.fromkeys(held))
+        # A loop over the parameters of a network is one, in a loop over its parts none may be left out.
+        complete = complete and known and unknown_loops <= isinstance(value, Each)
+    return Params(list(leaves), complete) if leaves else None
 
 
 def bind(

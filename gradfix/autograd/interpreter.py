@@ -175,6 +175,8 @@ class Run:
         """What was there before the first pass."""
         self.differentiated: set[Leaf] = set()
         """Leaves with respect to which something was differentiated."""
+        self.thawed: set[Leaf] = set()
+        """Parameters that were frozen for a while."""
         self.optimizers: list[Optimizer] = []
         self.configured: dict[Module, Value] = {}
         """What the optimizers of Lightning's modules are."""
@@ -285,16 +287,29 @@ class Run:
         if key is not None and key[0] == "Eq" and key[1] in self.equals:
             return (self.equals[key[1]] == key[2]) is not negated
         answer = default if self.scenario.main else not default
+        among = key is not None and key[0] == "In" and key[2].__class__ is tuple and key[1] in self.equals
+        if among:
+            assert key is not None
+            answer = (self.equals[key[1]] in key[2]) is not negated
         if site is not None and (self.path or self.inside or self.relevance.touches(site)):
             # How networks are set up is taken as it comes; how they are trained is asked both ways.
             self.undecided.setdefault(site, []).append(key)
             if self.scenario.flipped is site:
                 answer = not answer
+                if among:
+                    assert key is not None
+                    self._equals_something_else(key[1])
         if key is not None:
             self.decisions[key] = answer is not negated
             if key[0] == "Eq" and answer is not negated and isinstance(key[2], (str, int, float, bool)):
                 self.equals[key[1]] = key[2]
         return answer
+
+    def _equals_something_else(self, atom: tuple[Any, ...]) -> None:
+        """Forget which value something has: it is asked about as if it had another."""
+        del self.equals[atom]
+        for known in [k for k in self.decisions if k[0] == "Eq" and k[1] == atom]:
+            del self.decisions[known]
 
     def lean(self, answer: bool) -> bool:
         """The default with which :meth:`decide` gives ``answer`` in every scenario."""
@@ -320,6 +335,8 @@ class Run:
         """A comparable stand-in for a value that is looked up or computed without a call."""
         if isinstance(node, ast.Constant):
             return ("const", node.value)
+        if isinstance(node, (ast.List, ast.Tuple)) and all(isinstance(e, ast.Constant) for e in node.elts):
+            return ("const", tuple(e.value for e in node.elts if isinstance(e, ast.Constant)))
         if isinstance(node, (ast.Name, ast.Attribute)):
             value = self.evaluate(node, frame)
             if isinstance(value, Const):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gradfix.autograd import calls
-from gradfix.autograd.graph import Backward
+from gradfix.autograd.graph import Backward, OptimizerState, ZeroGrad
 from gradfix.autograd.interpreter import Deferred, OutOfFuel, Run, Scenario, carried, named
 from gradfix.autograd.relevance import Definition, Relevance, suites
 from gradfix.autograd.values import (
@@ -43,6 +43,8 @@ PASSES = 8
 """... or as many for each line of the file, where that is more."""
 FLIPS = 12
 """How many undecided conditions are tried the other way."""
+HIDDEN = 2
+"""How many of them are tried for what they hide alone."""
 CALLS = 3
 """How often a method is called in a row that a caller outside the file calls for each batch."""
 
@@ -333,7 +335,10 @@ def explore(
     elif worth:
         entry.pending.append(opposite)
     if len(worth) > 1:
-        entry.pending += [lambda site=site: make(Scenario(True, site, main)) for site in worth[:FLIPS]]  # type: ignore[misc]
+        unseen = [site for site in worth if _hides_training(site, entry.runs)][:HIDDEN]
+        entry.runs += [make(Scenario(True, site, main)) for site in unseen]
+        others = [site for site in worth[:FLIPS] if site not in unseen]
+        entry.pending += [lambda site=site: make(Scenario(True, site, main)) for site in others]  # type: ignore[misc]
     return entry
 
 
@@ -342,6 +347,18 @@ def _skipped(site: ast.AST, relevance: Relevance) -> bool:
     if not isinstance(site, ast.If):
         return True
     return any(relevance.touches(s) or relevance.shapes(s) for s in site.orelse)
+
+
+def _hides_training(site: ast.AST, runs: list[Run]) -> bool:
+    """Whether there is a backward in an else-branch that no run has come to."""
+    if not isinstance(site, ast.If):
+        return False
+    inside = {n for s in site.orelse for n in ast.walk(s) if isinstance(n, ast.Call) and _is_backward(n)}
+    return bool(inside) and not any(event.site in inside for run in runs for event in run.events)
+
+
+def _is_backward(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
 
 
 def _worth(site: ast.AST, relevance: Relevance) -> bool:
@@ -528,15 +545,18 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
     """Between two calls somebody outside may clear gradients, or reset what another method resets.
 
     The gradients of an optimizer that the class makes for itself, and for known networks, are its own
-    business, unless something else in the file clears gradients.
+    business, unless something else in the file clears gradients. So are those of networks that were handed
+    in where the call has cleared and stepped on others of that kind: it leaves that to nobody else.
     """
     first = run.scenario.first
     private = _clearing(run.relevance.tree) <= (run.entered if first is None else run.entered | first.entered)
+    inside = {node for c in cls.order() for node in ast.walk(c.node)} if private else set()
+    cleared = {leaf for e in run.events if isinstance(e, ZeroGrad) for leaf in e.leaves}
+    made = [o.state for o in run.optimizers if o.state.groups_known and o.state.created in inside]
+    tidy = any(o.steps and _handed_in(o) and cleared.issuperset(o.owned()) for o in made)
     for optimizer in run.optimizers:
         state = optimizer.state
-        # The block of a network that somebody handed in was made where its parameters were asked for.
-        own = state.groups_known and not any(_asked_for(leaf.created) for leaf in state.owned())
-        if private and own and any(node is state.created for c in cls.order() for node in ast.walk(c.node)):
+        if state in made and (tidy or not _handed_in(state)):
             continue
         for leaf in state.owned():
             leaf.unknown_grad = True
@@ -547,6 +567,11 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
                 continue
             if _assigns(function.node, top):
                 instance.attributes[top] = Opaque(top)
+
+
+def _handed_in(optimizer: OptimizerState) -> bool:
+    """Whether it has networks that somebody handed in: their blocks were made where they were asked for."""
+    return any(_asked_for(leaf.created) for leaf in optimizer.owned())
 
 
 def _asked_for(created: ast.AST | None) -> bool:

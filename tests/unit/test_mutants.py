@@ -89,6 +89,31 @@ def test_an_operator_changes_one_thing(tool: ModuleType) -> None:
     assert GAN.replace("        opt_D.zero_grad()\n", "") in planted(tool, "zero-removed")
 
 
+def test_a_forward_of_something_else_is_no_repetition(tool: ModuleType) -> None:
+    """``D(fake)`` after ``fake`` was made anew is another prediction."""
+    anew = GAN.replace(
+        "        verdict = D(fake)\n", "        fake = G(torch.randn(8, 100))\n        verdict = D(fake)\n"
+    )
+    assert anew != GAN
+    assert not [m for m in tool.faults.plant(anew, 99, "seed") if m.operator == "forward-reused"]
+
+
+def test_a_loss_that_is_handed_in_is_told(tool: ModuleType) -> None:
+    """Who else goes through its graph is the caller's affair; of one that is computed here it is not."""
+    code = """
+def given(loss, optimizer):
+    loss.backward()
+    optimizer.step()
+
+def scaled(loss, optimizer):
+    loss = loss / 2
+    loss.backward()
+    optimizer.step()
+"""
+    mutants = [m for m in tool.faults.plant(code, 99, "seed") if m.operator == "retain-added"]
+    assert {m.function: m.handed_in for m in mutants} == {"given": True, "scaled": False}
+
+
 def test_zero_grad_may_stand_anywhere_before_what_minds(tool: ModuleType) -> None:
     line = "        opt_G.zero_grad()\n"
     moved = GAN.replace(line, "").replace("        g_loss.backward()\n", f"{line}        g_loss.backward()\n")
@@ -115,3 +140,16 @@ def test_the_judge_runs_code_without_its_data_and_tells_faults_from_changes(
     verdicts = [tool.judge.compare(original, other) for other in others]
     assert [v.kind for v in verdicts] == ["same", "raises", "differs"]
     assert verdicts[1].why == f"E1@{GAN.splitlines().index('        g_loss.backward()') + 1}"
+
+
+def test_the_stage_has_no_memory_that_nobody_wrote(tool: ModuleType, tmp_path: Path) -> None:
+    """Old code makes room in a tensor and fills it: that fills the tensor itself."""
+    before = '        fake = G(torch.randn(pictures.size(0), 100, device="cuda"))\n'
+    plain = "        z = torch.FloatTensor(4, 100)\n        z.normal_(0, 1)\n        fake = G(z)\n"
+    roomy = plain.replace("z.normal_(0, 1)", "z.resize_(pictures.size(0), 100).normal_(0, 1)")
+    codes = [GAN.replace(before, plain), GAN.replace(before, roomy)]
+    assert GAN not in codes
+    jobs = [tool.judge.job(tmp_path / "gan.py", tmp_path, code, "", []) for code in codes]
+    one, other = tool.judge.run(jobs, None)
+    assert tool.judge.usable(one) is None
+    assert tool.judge.compare(one, other).kind == "same"

@@ -122,6 +122,53 @@ def test_waste_that_cannot_be_saved_is_not_told() -> None:
     assert planned.remaining == ()
 
 
+HIDDEN_WASTE = """\
+import torch
+from torch import nn
+
+G, D = nn.Linear(4, 3), nn.Linear(3, 1)
+opt_G, opt_D = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.1)
+for _ in range(4):
+    opt_D.zero_grad()
+    d_loss = D(torch.rand(8, 3)).relu().mean() - D(G(torch.rand(8, 4))).relu().mean()
+    opt_D.step()
+    d_loss.backward()
+    opt_G.zero_grad()
+    g_loss = D(G(torch.rand(8, 4))).relu().mean()
+    g_loss.backward()
+    opt_G.step()
+"""
+
+
+G_TOO_EARLY = """\
+    opt_D.step()
+    opt_G.zero_grad()
+    g_loss = D(G(torch.rand(8, 4))).relu().mean()
+    opt_G.step()
+    g_loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        HIDDEN_WASTE,
+        HIDDEN_WASTE[: HIDDEN_WASTE.index("    opt_D.step()")] + "    d_loss.backward()\n" + G_TOO_EARLY,
+    ],
+    ids=["the discriminator steps early", "the generator steps early"],
+)
+def test_a_step_that_learns_again_may_show_waste_that_was_hidden(code: str) -> None:
+    """While one of them learned nothing, nobody could see that the loss of D runs into G for nothing."""
+    Path("src/train.py").write_text(code)
+    (file,) = plan(codemods=(), unsafe_fixes=True).files
+    assert [a.finding.code for a in file.applied] == ["step-before-backward", "undetached-fake"]
+    assert not file.remaining
+    lines = [line.strip() for line in file.text.splitlines()]
+    assert lines.index("d_loss.backward()") < lines.index("opt_D.step()")
+    assert lines.index("g_loss.backward()") < lines.index("opt_G.step()")
+    assert "D(G(torch.rand(8, 4)).detach())" in file.text
+
+
 def test_a_fix_that_may_be_applied_goes_before_one_that_may_not() -> None:
     write_codemod(Path("codemods"), "either-word", "either", [("best", "changes"), ("good", "repairs")])
     put("either")

@@ -43,6 +43,8 @@ class Mutant:
     """The lines of the original that must have run for a run to say anything about it."""
     function: str
     """The function or method in which it was planted; empty at the top of the file."""
+    handed_in: bool = False
+    """Whether the loss is an argument of the function: what else goes through its graph is its caller's."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Plan:
     involved: tuple[ast.AST, ...]
     text: str | None = None
     """The whole mutant, where edits cannot say it."""
+    handed_in: bool = False
 
 
 class Code:
@@ -341,7 +344,17 @@ def retain_added(code: Code) -> Iterator[Plan]:
         head = code.segment(call).rstrip()[:-1].rstrip().rstrip(",")
         comma = ", " if call.args or call.keywords else ""
         edit = ReplaceExpression(Span.of(call), f"{head}{comma}retain_graph=True)")
-        yield Plan(statement, (edit,), (statement,))
+        yield Plan(statement, (edit,), (statement,), handed_in=_is_argument(code, call))
+
+
+def _is_argument(code: Code, call: ast.Call) -> bool:
+    """Whether a method is called on what a caller of the function hands in."""
+    assert isinstance(call.func, ast.Attribute)
+    function, loss = code.function(call), call.func.value
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not isinstance(loss, ast.Name):
+        return False
+    given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return loss.id in {a.arg for a in given} - _bound(function.body)
 
 
 # ---------------------------------------------------------------------------- order
@@ -451,6 +464,8 @@ def forward_reused(code: Code) -> Iterator[Plan]:
                 between = block[block.index(first) + 1 : block.index(second)]
                 if not any(holds(s, "step") or holds(s, "backward") for s in between):
                     continue
+                if _bound(between) & {n.id for n in ast.walk(second.value) if isinstance(n, ast.Name)}:
+                    continue  # It is another prediction, of something else.
                 if not isinstance(first.targets[0], ast.Name):
                     continue
                 bare = [
@@ -459,11 +474,7 @@ def forward_reused(code: Code) -> Iterator[Plan]:
                     if method_of(a) == "detach"
                 ]
                 name = first.targets[0].id
-                if any(
-                    isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-                    for s in between
-                    for n in ast.walk(s)
-                ):
+                if name in _bound(between):
                     continue
                 if ast.unparse(second.targets[0]) == name:
                     reuse: Edit = RemoveStatement(Span.of(second))
@@ -472,6 +483,16 @@ def forward_reused(code: Code) -> Iterator[Plan]:
                 uses = [code.statement(u) for u in _loads(code, ast.unparse(second.targets[0]), code.tree)]
                 yield Plan(second, (*bare, reuse), (first, second, *uses))
                 break
+
+
+def _bound(statements: list[ast.stmt]) -> set[str]:
+    """The variables that statements bind."""
+    return {
+        n.id
+        for s in statements
+        for n in ast.walk(s)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
 
 
 def _repeats(first: ast.Assign, second: ast.Assign) -> bool:
@@ -549,7 +570,8 @@ def _mutant(code: Code, operator: str, plan: Plan) -> Mutant | None:
     involved = {line for node in plan.involved for line in _span(node)}
     places = {moved[line] for line in involved if line in moved} | fresh
     watched = frozenset({plan.at.lineno})  # type: ignore[attr-defined]
-    return Mutant(operator, plan.at.lineno, text, frozenset(places), watched, code.name(plan.at))  # type: ignore[attr-defined]
+    at: int = plan.at.lineno  # type: ignore[attr-defined]
+    return Mutant(operator, at, text, frozenset(places), watched, code.name(plan.at), plan.handed_in)
 
 
 def _span(node: ast.AST) -> range:

@@ -16,7 +16,7 @@ from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Job, Limits, Runner
 
 STAGE = Path(__file__).with_name("stage.py").read_text(encoding="utf-8")
-LIMITS = Limits(steps=48, backwards=64, seconds=20.0)
+LIMITS = Limits(steps=48, backwards=64, seconds=60.0)
 
 
 def job(path: Path, root: Path, text: str, entry: str, watched: Iterable[int]) -> Job:
@@ -94,7 +94,7 @@ def moving(recording: Recording, optimizer: int) -> bool:
     return any(state.moves for step in recording.steps_of(optimizer) for state in step.parameters)
 
 
-def run(jobs: Sequence[Job], python: str | None, seconds: float = 900.0) -> list[Recording]:
+def run(jobs: Sequence[Job], python: str | None, seconds: float = 2400.0) -> list[Recording]:
     """All runs, with one import of torch."""
     import sys
 

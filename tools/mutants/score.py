@@ -6,6 +6,7 @@ import argparse
 import ast
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,6 +24,13 @@ SIZE = 1 << 20
 """Larger files are passed over."""
 
 
+HANDED_IN = "handed in"
+"""The verdict on a flag that keeps the graph of a loss which the function is given.
+
+Here it is needless. Of another caller it is not to be known from the file, so it is counted apart.
+"""
+
+
 @dataclass
 class Row:
     """One mutant, and what became of it."""
@@ -32,7 +40,7 @@ class Row:
     operator: str
     line: int
     verdict: str = "undecided"
-    """``fault``, ``equivalent`` or ``undecided``."""
+    """``fault``, ``equivalent``, ``undecided``, or ``handed in`` (see :data:`HANDED_IN`)."""
     why: str = ""
     found: str = ""
     """The finding that names it, as ``code:line``."""
@@ -74,12 +82,18 @@ class Results:
             for verdict in ("fault", "undecided"):
                 some = [r for r in rows if r.verdict == verdict]
                 restored = sum(r.restored in RESTORED for r in some)
-                cells += [len(some), sum(bool(r.found) for r in some), restored]
+                cells += [len(some), _found(some), restored]
             out.append("| " + " | ".join(map(str, cells)) + " |")
         out.append("")
+        given = [row for row in self.rows if row.verdict == HANDED_IN]
+        out.append(f"Graphs kept of losses that are handed in: {len(given)}, found {_found(given)}.")
         out.append(f"{len(self.checkouts)} checkouts, {self.files} files.")
         out.append(f"Findings in the originals: {len(self.originals)}")
         return "\n".join([*out, *self.originals])
+
+
+def _found(rows: list[Row]) -> int:
+    return sum(bool(row.found) for row in rows)
 
 
 RESTORED = ("tree", "order", "gradients")
@@ -137,10 +151,13 @@ def score(checkout: Path, options: argparse.Namespace, results: Results) -> None
             look(row, mutant, path, wanted, before, wishes)
         if not options.no_run:
             decide(rows, mutants, path, root, wanted, options.python)
-        for row in rows:
+        for row, mutant in zip(rows, mutants):
             if row.verdict == "undecided" and row.operator == "retain-added":
-                # The original does without.
-                row.verdict, row.why = "fault", "by definition"
+                if not re.search(rf"the original raises E[12]@{row.line}\b", row.why):
+                    # The original does without.
+                    row.verdict, row.why = "fault", "by definition"
+            if mutant.handed_in and row.verdict == "fault":
+                row.verdict = HANDED_IN
             if row.restored == "?":
                 row.restored = "another"
         results.rows += rows
@@ -175,12 +192,13 @@ def look(
     the mutant has to be one of them.
     """
     text = wanted[0]
-    known = {(f.code, text.splitlines()[f.span.line - 1].strip()) for f in before}
+    # What was a waste and raises now has another message.
+    known = {(f.code, f.message, text.splitlines()[f.span.line - 1].strip()) for f in before}
     lines = mutant.text.splitlines()
     new = [
         f
         for f in findings(path, mutant.text, options)
-        if (f.code, lines[f.span.line - 1].strip()) not in known
+        if (f.code, f.message, lines[f.span.line - 1].strip()) not in known
     ]
     for finding in new:
         spots = {finding.span.line, *(n.span.line for n in finding.notes)}

@@ -154,6 +154,8 @@ class Anything(torch.Tensor):
         if len(args) == 1 and isinstance(args[0], (types.FunctionType, type)) and not kwargs:
             return args[0]
         found = [t for t in flat([*args, *kwargs.values()]) if t.is_floating_point()]
+        if self.requires_grad:
+            found.append(self)  # A method of something computed: a distribution, for one.
         if name in ("open", "join"):
             return self.child(name)
         weights = self.weights() if found else []
@@ -425,7 +427,10 @@ CONSTANTS = {
     "arange": 0.0,
 }
 RANDOM_IN_PLACE = {"normal_": 0.33, "uniform_": 0.44, "bernoulli_": 0.8, "random_": 1.0, "exponential_": 0.4}
-SAME = named("cuda cpu half bfloat16 pin_memory share_memory_ contiguous channels_last")
+SAME = named(
+    """cuda cpu half bfloat16 pin_memory share_memory_ contiguous channels_last resize_ resize_as_ resize
+    resize_as"""
+)
 
 
 class World(TorchFunctionMode):
