@@ -215,15 +215,9 @@ class Run:
         self.serial += 1
         return self.serial
 
-    def burn(self) -> None:
-        """One statement's worth of the budget.
-
-        Raises:
-            OutOfFuel: the budget is spent.
-        """
-        self.fuel -= 1
-        if self.fuel <= 0:
-            raise OutOfFuel(getattr(self.active[0], "name", "") if self.active else "")
+    def spent(self) -> OutOfFuel:
+        """What is raised when the budget is spent: it names the function that has been called first."""
+        return OutOfFuel(getattr(self.active[0], "name", "") if self.active else "")
 
     def escaped_after(self, serial: int) -> set[Node]:
         """Every node that something unknown could traverse after the given moment."""
@@ -239,7 +233,9 @@ class Run:
     def block(self, statements: list[ast.stmt], frame: Frame) -> Flow:
         """Execute statements in order until one of them diverts control."""
         for statement in statements:
-            self.burn()
+            self.fuel -= 1
+            if self.fuel <= 0:
+                raise self.spent()
             self.statement = statement
             handler = STATEMENTS.get(statement.__class__)
             if handler is not None:
@@ -250,8 +246,7 @@ class Run:
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression."""
-        handler = EXPRESSIONS.get(node.__class__)
-        return handler(self, node, frame) if handler is not None else Opaque()
+        return EXPRESSIONS[node.__class__](self, node, frame)
 
     def variable(self, name: str) -> Value:
         """The value of a variable of the file."""
@@ -1067,10 +1062,6 @@ def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Value:
     return calls.attribute(run, run.evaluate(node.value, frame), node.attr, node)
 
 
-def _call(run: Run, node: ast.Call, frame: Frame) -> Value:
-    return calls.call_expression(run, node, frame)
-
-
 COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -1279,7 +1270,9 @@ def _generate(
     if isinstance(items, list) and len(items) > 64:
         items = items[:2]
     for item in items if items is not None else [element(0)]:
-        run.burn()
+        run.fuel -= 1
+        if run.fuel <= 0:
+            raise run.spent()
         assign(run, generator.target, item, frame, None)
         keep = True
         for test in generator.ifs:
@@ -1344,11 +1337,16 @@ def _yield(run: Run, node: ast.Yield | ast.YieldFrom, frame: Frame) -> Value:
     return Opaque("sent")
 
 
+def _other(run: Run, node: ast.expr, frame: Frame) -> Value:
+    return Opaque()
+
+
 EXPRESSIONS: dict[type[ast.expr], Callable[[Run, Any, Frame], Value]] = {
+    **dict.fromkeys(ast.expr.__subclasses__(), _other),
     ast.Constant: _constant,
     ast.Name: _name,
     ast.Attribute: _attribute,
-    ast.Call: _call,
+    ast.Call: calls.call_expression,
     ast.BinOp: _binary,
     ast.UnaryOp: _unary,
     ast.BoolOp: _boolean,
