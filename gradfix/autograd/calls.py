@@ -263,6 +263,14 @@ def apply(
     present = 0
     positions = table.positions
     for bit, (name, position) in enumerate(zip(table.operands, positions)):
+        if position is not None and position < len(args) and not (table.sequences >> bit) & 1:
+            value, expression = args[position]
+            if value.__class__ is Tensor:  # as most are
+                slots.append([Operand(value, expression)])
+                present |= 1 << bit
+                if bit == 0:
+                    first = value
+                continue
         if weight is not None and position is None and bit == len(positions) - 1:
             slots.append([Operand(weight, None)])
             present |= 1 << bit
@@ -822,6 +830,19 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
     """``value.name``."""
     if isinstance(value, External):
         return member(value.name, name)
+    if isinstance(value, Opaque):
+        known = value.attributes.get(name)
+        if known is not None:
+            return known
+        if value.node is not None:
+            if name in TENSOR_DATA:
+                return Opaque(name)
+            if name == "data":
+                return Tensor()
+            return part(run, value, name, node)
+        child = Opaque(name, None, value)
+        value.attributes[name] = child
+        return child
     if isinstance(value, imports.Namespace):
         return _member(run, value, name)
     if isinstance(value, Tensor):
@@ -865,19 +886,6 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
         return found if found is not None else Method(value, name)
     if isinstance(value, Super):
         return Method(value, name)
-    if isinstance(value, Opaque):
-        known = value.attributes.get(name)
-        if known is not None:
-            return known
-        if value.node is not None:
-            if name in TENSOR_DATA:
-                return Opaque(name)
-            if name == "data":
-                return Tensor()
-            return part(run, value, name, node)
-        child = Opaque(name, None, value)
-        value.attributes[name] = child
-        return child
     if isinstance(value, (Sequence, Mapping, Params, Scaler, Const, Iteration)):
         return Method(value, name)
     if isinstance(value, Partial):
@@ -1043,7 +1051,7 @@ def _some(value: Value) -> list[Value]:
 def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = False) -> Value:
     """The value of a call expression; ``discarded`` if it stands as a statement of its own."""
     function = node.func
-    if isinstance(function, ast.Attribute):
+    if function.__class__ is ast.Attribute:
         base = run.evaluate(function.value, frame)
         args, keywords = arguments(run, node, frame)
         return call_method(run, base, function.attr, args, keywords, node, discarded)
