@@ -1294,19 +1294,19 @@ def bind(
 ) -> None:
     """Bind arguments to parameters as Python does; what is missing is unknown."""
     names = [a.arg for a in [*spec.posonlyargs, *spec.args]]
-    given = dict(zip(names, (v for v, _ in args)))
     variables = frame.variables
-    defaults = dict(zip(names[len(names) - len(spec.defaults) :], spec.defaults))
-    defaults.update({a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults) if d is not None})
-    for name in [*names, *(a.arg for a in spec.kwonlyargs)]:
-        if name in given:
-            variables[name] = given[name]
-        elif name in keywords:
-            variables[name] = keywords[name][0]
-        elif name in defaults:
-            variables[name] = run.evaluate(defaults[name], outer)
-        else:
-            variables[name] = Opaque(name)
+    variables.update(zip(names, (v for v, _ in args)))
+    missing = [*names[len(args) :], *(a.arg for a in spec.kwonlyargs)]
+    if missing:
+        defaults = dict(zip(names[len(names) - len(spec.defaults) :], spec.defaults))
+        defaults.update({a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults) if d is not None})
+        for name in missing:
+            if name in keywords:
+                variables[name] = keywords[name][0]
+            elif name in defaults:
+                variables[name] = run.evaluate(defaults[name], outer)
+            else:
+                variables[name] = Opaque(name)
     if spec.vararg is not None:
         variables[spec.vararg.arg] = Sequence("tuple", [v for v, _ in args[len(names) :]])
     if spec.kwarg is not None:
