@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -53,6 +54,10 @@ def of_kind(of: Sequence[Patch], kind: str) -> list[Patch]:
 
 def judged(old: Path, text: str, folder: Path) -> Verdicts:
     """The outcome and the reason for every mistake."""
+    for package in old.parent.iterdir():
+        # The new version has the same project around it.
+        if package.is_dir() and package.name != "__pycache__":
+            shutil.copytree(package, folder / package.name, dirs_exist_ok=True)
     new = folder / old.name
     new.write_text(text)
     options = pipeline.prepare([str(old)], Wishes())
