@@ -19,23 +19,40 @@ def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
 
 
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The processes that are forked in the test."""
+    fork = os.fork
+    found: list[int] = []
+
+    def recorded() -> int:
+        found.append(fork())
+        return found[-1]
+
+    monkeypatch.setattr(os, "fork", recorded)
+    return found
+
+
 def lost(item: int) -> str:
     return f"lost {item}"
 
 
-def no_child_is_left() -> bool:
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return True
-    return False
+def all_waited_for(processes: list[int]) -> bool:
+    """Whether each has ended, and nobody is left to be asked how."""
+    for process in processes:
+        try:
+            os.waitpid(process, os.WNOHANG)
+        except ChildProcessError:
+            continue
+        return False
+    return bool(processes)
 
 
-def test_results_come_in_the_order_of_the_items_and_from_other_processes() -> None:
+def test_results_come_in_the_order_of_the_items_and_from_other_processes(forked: list[int]) -> None:
     results = for_each(lambda item: (item, os.getpid()), ITEMS, lambda _: (0, 0), weight=lambda item: item)
     assert [item for item, _ in results] == ITEMS
     assert os.getpid() not in {process for _, process in results}
-    assert no_child_is_left()
+    assert all_waited_for(forked)
 
 
 def test_results_larger_than_a_pipe_holds_arrive_whole() -> None:
@@ -43,7 +60,7 @@ def test_results_larger_than_a_pipe_holds_arrive_whole() -> None:
     assert results == [bytes([item]) * 300_000 for item in ITEMS]
 
 
-def test_what_the_function_raises_is_raised() -> None:
+def test_what_the_function_raises_is_raised(forked: list[int]) -> None:
     def function(item: int) -> str:
         if item == 30:
             raise LookupError("thirty")
@@ -51,11 +68,11 @@ def test_what_the_function_raises_is_raised() -> None:
 
     with pytest.raises(LookupError, match="thirty"):
         for_each(function, ITEMS, lost)
-    assert no_child_is_left()
+    assert all_waited_for(forked)
 
 
 @pytest.mark.parametrize("weight", [None, lambda item: 1], ids=["single", "batches"])
-def test_only_the_item_that_kills_its_process_is_lost(weight: None) -> None:
+def test_only_the_item_that_kills_its_process_is_lost(weight: None, forked: list[int]) -> None:
     def function(item: int) -> str:
         if item in (7, 31):
             os.kill(os.getpid(), signal.SIGKILL)
@@ -63,7 +80,7 @@ def test_only_the_item_that_kills_its_process_is_lost(weight: None) -> None:
 
     expected = [lost(item) if item in (7, 31) else str(item) for item in ITEMS]
     assert for_each(function, ITEMS, lost, weight=weight) == expected
-    assert no_child_is_left()
+    assert all_waited_for(forked)
 
 
 def test_a_result_that_cannot_travel_is_lost() -> None:
