@@ -821,8 +821,9 @@ def _verify(
                 attempts = {number: replace(trials[number], manner=manner) for number in waiting}
                 jobs = [attempt.before(attempt.seeds[0]) for attempt in attempts.values()]
                 if manner == "as it is" and len(jobs) == 1 < runner.workers and trials[0].needs_reference:
-                    # Most likely it can be run, and the next processor has nothing else to do.
-                    jobs.append(trials[0].reference(trials[0].seeds[0]))
+                    # Most likely it can be run, and the other processors have nothing else to do.
+                    seed = trials[0].seeds[0]
+                    jobs += [trials[0].reference(seed), trials[0].after(seed)]
                 runner.run(jobs)
                 for number, attempt in attempts.items():
                     attempt = attempt.planned(runner)
