@@ -147,8 +147,9 @@ class _Worker:
             # Interrupted children end at once and quietly; the parent has the last word.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             # While a brother holds the other end of a pipe, nobody is told that nothing more comes.
-            for descriptor in (self._questions, *(other._questions for other in others)):
-                os.close(descriptor)
+            # Nor is it told, while it holds the other end of its own, that nobody listens any more.
+            for worker in (self, *others):
+                worker.dismiss()
             global _leaving
             with ExitStack() as _leaving:
                 while (numbers := _receive(asked)) is not None:
@@ -174,7 +175,7 @@ class _Worker:
         return dict(zip(self.given.popleft(), answer))
 
     def dismiss(self) -> None:
-        """Let it end when it has done what it is at; nobody asks for that any more."""
+        """Close this side's ends of its pipes: it ends when it has done what it is at."""
         os.close(self._questions)
         os.close(self.answers)
 

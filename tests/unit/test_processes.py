@@ -71,6 +71,17 @@ def test_what_the_function_raises_is_raised(forked: list[int]) -> None:
     assert all_waited_for(forked)
 
 
+def test_a_large_result_that_nobody_waits_for_any_more_holds_up_nothing(forked: list[int]) -> None:
+    def function(item: int) -> bytes:
+        if item == 0:
+            raise LookupError("zero")
+        return bytes(300_000)
+
+    with pytest.raises(LookupError, match="zero"):
+        for_each(function, ITEMS, lambda _: b"")
+    assert all_waited_for(forked)
+
+
 @pytest.mark.parametrize("weight", [None, lambda item: 1], ids=["single", "batches"])
 def test_only_the_item_that_kills_its_process_is_lost(weight: None, forked: list[int]) -> None:
     def function(item: int) -> str:
