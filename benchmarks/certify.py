@@ -2,7 +2,7 @@
 
     python benchmarks/certify.py [SCRIPT...] [--python EXE] [--repeat N]
 
-Each script (default: the GAN among the examples) is repaired, and its fixes are verified on three seeds, as
+Each script (default: the GAN among the examples) is repaired, and its fixes are verified, as
 ``gradfix verify`` does. ``cold`` is the first time, when torch is imported; ``warm`` is the median of N
 further times within the same process, each of a text that has not been run before. ``CPU`` is the time of
 all processes divided by the number of verifications, the import of torch included. ``without data`` is the

@@ -96,6 +96,8 @@ class Check:
     """For people: what holds or fails, or why it was not checked."""
     subject: str = ""
     """The optimizer it is about, as the script calls it."""
+    by_hash: bool = False
+    """Whether it is about gradients, none was left out, and hashes alone have shown that they are equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,28 @@ def _doubted(checks: list[Check], doubt: str | None) -> list[Check]:
     return (
         kept if any(one.name in hashed for one in kept) else [*kept, Check("unchanged", "not checked", why)]
     )
+
+
+def settled(checks: Sequence[Check], original: Recording, fixed: Recording) -> bool:
+    """Whether the checks of one seed leave no question that a number could answer.
+
+    Every check holds, hashes have shown every gradient that every optimizer consumes to be equal, and
+    neither Python's nor numpy's random numbers, by which a script may take another turn, were drawn.
+
+    Args:
+        checks: The checks.
+        original: The run of the original that gets furthest (:func:`longest`).
+        fixed: That of the fixed program.
+    """
+    if not checks or any(one.verdict != "holds" for one in checks):
+        return False
+    compared = [one for one in checks if one.name in COMPARISONS]
+    name = "reference" if any(one.name == "reference" for one in compared) else "unchanged"
+    whole = sum(one.name == name for one in compared) == sum(
+        bool(original.steps_of(optimizer.index)) for optimizer in original.optimizers
+    )
+    drawn = {(step.random.python, step.random.numpy) for step in (*original.steps, *fixed.steps)}
+    return bool(compared) and whole and all(one.by_hash for one in compared) and len(drawn) == 1
 
 
 def merge(seeds: Sequence[int], by_seed: Sequence[Sequence[Check]]) -> list[Check]:
@@ -798,7 +822,7 @@ class _Case:
         else:
             detail = f"gradients of {who} equal at {of}{where}"
         detail += f" ({_agreement(course)}){rest}"
-        return Check(name, "holds", detail, who)
+        return Check(name, "holds", detail, who, not course.measured and course.stopped is None)
 
     def kept(self) -> list[Check]:
         """Whether every parameter that had a gradient still gets one."""

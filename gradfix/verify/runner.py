@@ -820,10 +820,9 @@ def _verify(
                 ]
                 attempts = {number: replace(trials[number], manner=manner) for number in waiting}
                 jobs = [attempt.before(attempt.seeds[0]) for attempt in attempts.values()]
-                if manner == "as it is" and len(jobs) == 1 < runner.workers and trials[0].needs_reference:
+                if manner == "as it is" and len(jobs) == 1 < runner.workers:
                     # Most likely it can be run, and the other processors have nothing else to do.
-                    seed = trials[0].seeds[0]
-                    jobs += [trials[0].reference(seed), trials[0].after(seed)]
+                    jobs += trials[0].first_seed
                 runner.run(jobs)
                 for number, attempt in attempts.items():
                     attempt = attempt.planned(runner)
@@ -831,10 +830,12 @@ def _verify(
                         trials[number] = attempt
                     elif attempt.too_large(runner):
                         slow.add(number)
+            # One seed of each: where hashes prove everything, it is enough.
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
-            jobs = [job for trial in runnable for _, job in trial.versions(runner)]
-            # Those without data take longest: begun last, one of them would be waited for alone.
-            runner.run(sorted(jobs, key=lambda job: not job.fake))
+            runner.run(job for trial in runnable for job in trial.opening(runner))
+            trials = [trial.settled(runner) for trial in trials]
+            runnable = [trial for trial in trials if not trial.obstacle(runner)]
+            runner.run(job for trial in runnable for _, job in trial.versions(runner))
             found = [replace(trial.evidence(runner), sandbox=str(runner.level)) for trial in trials]
             texts = [(trial.rewrite.before, trial.rewrite.after) for trial in trials]
             # What a fix has made of a file is the original of the next one.
@@ -911,6 +912,8 @@ class _Trial:
     limits: Limits
     manner: Manner = "as it is"
     plan: str = ""
+    hashed: bool = False
+    """Whether hashes prove everything, so that no numbers are asked for."""
 
     def before(self, seed: int, **how: bool) -> Job:
         return self.job(self.rewrite.before, seed, **how)
@@ -964,6 +967,33 @@ class _Trial:
         """A graph that was freed or whose tensors moved can be kept; one that never was cannot."""
         return self.rewrite.claim.raises in ("E1", "E2")
 
+    @property
+    def first_seed(self) -> list[Job]:
+        """The runs on the first seed, but for the original."""
+        seed = self.seeds[0]
+        reference = [self.reference(seed)] if self.needs_reference else []
+        return [*reference, self.after(seed), *self.witnesses()]
+
+    def opening(self, runner: Runner) -> list[Job]:
+        """The runs by which :meth:`settled` decides, or all if there is nothing to decide."""
+        if self.manner != "as it is" or self.too_large(runner):
+            return [job for _, job in self.versions(runner)]
+        return self.first_seed
+
+    def settled(self, runner: Runner) -> _Trial:
+        """The same without the other seeds, where the first one leaves no question to numbers.
+
+        How a gradient is computed does not depend on the seed. Where hashes prove all of them equal, other
+        seeds and weights that are held still would only show it again. Not so with stand-ins, of which some
+        differ from seed to seed.
+        """
+        if self.manner != "as it is" or self.obstacle(runner) or self.too_large(runner):
+            return self
+        alone = replace(self, seeds=self.seeds[:1], hashed=True)
+        original = self.reference if self.needs_reference else self.before
+        original_run, fixed_run = runner.run([original(self.seeds[0]), self.after(self.seeds[0])])
+        return alone if claims.settled(alone.checks(runner), original_run, fixed_run) else self
+
     def versions(self, runner: Runner) -> list[tuple[str, Job]]:
         """Everything that is run, and what each run is called."""
         if self.too_large(runner):
@@ -979,7 +1009,7 @@ class _Trial:
         if self.needs_reference:
             versions += [("reference", self.reference(seed)) for seed in self.seeds]
         versions += zip(("before, without data", "after, without data"), self.witnesses())
-        if self.rewrite.claim.feeds:
+        if self.rewrite.claim.feeds and not self.hashed:
             versions += zip(("reference, weights held still", "after, weights held still"), self.still())
         return versions
 
@@ -1059,7 +1089,7 @@ class _Trial:
             before, after = runner.run([self.before(seed, fake=fake), self.after(seed, fake=fake)])
             reference = runner.run([self.reference(seed, fake=fake)])[0] if self.needs_reference else None
             still: Still | None = None
-            if claim.feeds and seed == self.seeds[0] and not fake:
+            if claim.feeds and seed == self.seeds[0] and not fake and not self.hashed:
                 still = Still(*runner.run(self.still()))
             by_seed.append(claims.check(claim, effect, before, after, reference, still))
         return self.steady(runner, claims.merge(seeds, by_seed), fake)
@@ -1118,6 +1148,8 @@ class _Trial:
             return "not run", f"nothing could be compared: {missing}"
         if large:
             return "proved", f"{len(held)} checks hold by hashes, {TOO_LARGE}"
+        if self.hashed:
+            return "proved", f"{len(held)} checks hold, and hashes prove that all gradients are equal"
         return "proved", f"{len(held)} checks hold on {len(self.seeds)} seeds"
 
     def repeatable(self, runner: Runner) -> bool:

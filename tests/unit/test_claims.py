@@ -18,6 +18,7 @@ from gradfix.claims import (
     contradiction,
     merge,
     same_course,
+    settled,
     summary,
     surroundings,
 )
@@ -125,6 +126,26 @@ def hashed(made: Step, *hashes: str | None) -> Step:
     pairs = zip(made.parameters, hashes, strict=True)
     states = tuple(replace(state, gradient_hash=one, value_hash="weight") for state, one in pairs)
     return replace(made, parameters=states)
+
+
+def test_hashes_settle_what_they_prove_as_a_whole() -> None:
+    def asked(*pairs: tuple[Step, Step], optimizers: int = 1) -> bool:
+        before, after = (
+            recording(backward(0), *(pair[side] for pair in pairs), optimizers=optimizers) for side in (0, 1)
+        )
+        return settled(check(Claim(), Effect.PRESERVES, before, after), before, after)
+
+    same = hashed(step(1.0, 2.0), "x", "y")
+    by_numbers = hashed(step(1.0, 2.0), "x", "z")
+    assert asked((same, same), (same, same))
+    assert not asked((same, by_numbers))
+    assert not asked((same, same), (same, hashed(step(1.0, 3.0), "x", "z")))
+    drawn = replace(same, random=Draws("", "others", None))
+    assert not asked((same, same), (drawn, drawn))
+    other = hashed(step(1.0, of=1), "z")
+    assert asked((same, same), (other, other), optimizers=2)
+    assert not asked((same, same), (other, hashed(step(1.0, of=1), "q")), optimizers=2)
+    assert not settled([], recording(), recording())
 
 
 def without_data(made: Step, *hashes: str | None) -> Step:

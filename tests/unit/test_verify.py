@@ -1008,6 +1008,35 @@ def test_evidence_as_json(verdicts: dict[str, Evidence]) -> None:
     assert "gradfix-" not in json.dumps(data)
 
 
+def test_one_seed_is_enough_where_hashes_prove_everything(tmp_path: Path) -> None:
+    claim = Claim("E1", line(GAN, "lossG.backward"), "all", GAN_FEEDS)
+    after = edited(GAN, DETACHED)
+    evidence = runner.verify_rewrite(tmp_path / "gan.py", GAN, after, claim, Effect.REPAIRS)
+    assert (evidence.outcome, evidence.seeds) == ("proved", (0,)), evidence.lines()
+    assert evidence.reason.endswith("checks hold, and hashes prove that all gradients are equal")
+    assert not any(run.version.endswith("weights held still") for run in evidence.runs)
+    assert {check.name for check in evidence.checks if check.by_hash} == {"unchanged", "reference"}
+
+
+@pytest.mark.parametrize(
+    ("before", "fake"),
+    [
+        pytest.param(
+            edited(GAN, ("optimD.zero_grad()", "import random; random.random(); optimD.zero_grad()")),
+            "bce(D(fake.detach()), zero)",
+            id="it draws, and may take another turn",
+        ),
+        pytest.param(GAN, "bce(D(fake.detach()), zero) / 3 * 3", id="gradients are computed otherwise"),
+    ],
+)
+def test_else_there_are_three(tmp_path: Path, before: str, fake: str) -> None:
+    claim = Claim("E1", line(before, "lossG.backward"), "all")
+    after = edited(before, ("bce(D(fake), zero)", fake))
+    evidence = runner.verify_rewrite(tmp_path / "gan.py", before, after, claim, Effect.REPAIRS)
+    assert evidence.outcome == "proved", evidence.lines()
+    assert evidence.seeds == (0, 1, 2)
+
+
 def test_one_rewrite(tmp_path: Path) -> None:
     claim = Claim("E1", line(GAN, "lossG.backward"), "all")
     after = edited(GAN, DETACHED)
