@@ -181,12 +181,10 @@ class _Trial:
     def judged(self, seed: int, **how: bool) -> Recording:
         return self._run(self._after, seed, **how)
 
-    def prepare(self, repairs: Sequence[Repair]) -> None:
-        """Make the runs that are needed in any case, side by side."""
-        first = self.seeds[0]
-        jobs = [self._job(self._after, seed) for seed in self.seeds]
-        jobs += [self._job((self._before[0], repair.text), first) for repair in repairs]
-        self._runner.run(jobs)
+    def prepare(self, repairs: Sequence[Repair], seeds: Sequence[int]) -> None:
+        """Make the runs of the judged version and of these repairs side by side."""
+        versions = [self._after, *((self._before[0], repair.text) for repair in repairs)]
+        self._runner.run(self._job(version, seed) for seed in seeds for version in versions)
 
     def judgement(self, verdicts: tuple[Verdict, ...], chosen: Interpreter, seconds: float) -> Judgement:
         before = self.original(self.seeds[0])
@@ -209,10 +207,12 @@ def _verdicts(trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repa
     obstacle = trial.settle(mistakes)
     if obstacle is not None:
         return [Verdict("not run", f"the original: {obstacle}") for _ in mistakes]
-    trial.prepare(repairs)
-    stopped = next((why for seed in trial.seeds if (why := _stops(trial.judged(seed)))), None)
+    first = trial.seeds[:1]
+    # Most of what is refuted is refuted by the first seed.
+    trial.prepare(repairs, first)
+    stopped = _stopped(trial, first)
     if stopped is not None:
-        return [Verdict(*stopped) for _ in mistakes]
+        return [stopped for _ in mistakes]
     models = [repair for repair in repairs if _stops(trial.repaired(repair, trial.seeds[0])) is None]
     accepted: dict[int, str] = {}
     refusals: list[_Apart] = []
@@ -228,6 +228,9 @@ def _verdicts(trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repa
     for number, mistake in enumerate(mistakes):
         if number not in accepted and mistake.carried and (summed := _through_time(trial)):
             accepted[number] = summed
+    stopped = _stopped(trial, trial.seeds) if accepted else None
+    if stopped is not None:
+        return [stopped for _ in mistakes]
     return [
         _verdict(number, mistake, accepted, refusals, any(number in m.fixed for m in models))
         for number, mistake in enumerate(mistakes)
@@ -249,6 +252,11 @@ def _verdict(
     if doubt is not None:
         return Verdict("not run", doubt.why)
     return Verdict("refuted", refusals[0].why if refusals else "the original has another training step")
+
+
+def _stopped(trial: _Trial, seeds: Sequence[int]) -> Verdict | None:
+    """The verdict on a version that stops on one of these seeds."""
+    return next((Verdict(*why) for seed in seeds if (why := _stops(trial.judged(seed)))), None)
 
 
 def _stops(run: Recording) -> tuple[Judged, str] | None:
@@ -284,9 +292,12 @@ class _Found:
 def _same(trial: _Trial, repair: Repair) -> _Found:
     """Whether the judged version consumes what the original with ``repair`` consumes."""
     first = trial.seeds[0]
-    apart = _first(
-        _in_earnest(trial.repaired(repair, seed), trial.judged(seed), seed) for seed in trial.seeds
-    )
+    apart = _in_earnest(trial.repaired(repair, first), trial.judged(first), first)
+    if apart is None:
+        trial.prepare([repair], trial.seeds)
+        apart = _first(
+            _in_earnest(trial.repaired(repair, seed), trial.judged(seed), seed) for seed in trial.seeds[1:]
+        )
     if _retains(trial.judged(first)) and not (
         _retains(trial.repaired(repair, first)) or _retains(trial.original(first))
     ):
