@@ -14,8 +14,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd import frameworks, imports, operators, unbound
+from gradfix.autograd.counting import NUMBER, Pass, Term
 from gradfix.autograd.engine import backward, flag, forget_state, option, poison, step, zero_grad
-from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Tri
+from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Storage, Tri
 from gradfix.autograd.operators import OUT, Operator
 from gradfix.autograd.templates import templated
 from gradfix.autograd.values import (
@@ -122,7 +123,9 @@ class Operand:
         else:
             self.node = value.node
             self.requires = value.requires
-            self.storage = None  # type: ignore[assignment]
+            if value.node is None and value.storage is None:
+                value.storage = Storage()
+            self.storage = value.storage  # type: ignore[assignment]
 
 
 def is_tensor(value: Value) -> bool:
@@ -300,8 +303,12 @@ def apply(
             if kind is Tensor:
                 slot.append(Operand(value, expression))  # type: ignore[arg-type]
             elif kind is not Const:
-                slot += operands_of(value, expression)
-                vague = vague or (isinstance(value, Opaque) and value.node is None)
+                if kind is Opaque and value.node is None:  # type: ignore[attr-defined]
+                    vague = True
+                    slot.append(Operand(value, expression))  # type: ignore[arg-type]
+                else:
+                    slot += operands_of(value, expression)
+                    vague = vague or (isinstance(value, Opaque) and value.node is None)
         slots.append(slot)
         if given and not isinstance(given[0][0], Const):
             present |= 1 << bit
@@ -311,6 +318,8 @@ def apply(
             each_changed(run, first, site)
             return first
         if not isinstance(first, Tensor):
+            if isinstance(first, Opaque):
+                perhaps_changed(first)
             return first if first is not None else Opaque("result")
         return _changed_in_place(run, first, node, requires, saves_result, table.name, site)
     if node is None and vague and run.grad_enabled is not False and table.result != "detached":
@@ -325,8 +334,11 @@ def apply(
 
     def make(differentiable: bool) -> Value:
         tensor = Tensor(node if differentiable else None, requires if differentiable else False, storage)
-        if table.result == "view" and isinstance(first, Tensor):
-            tensor.base = first.base or first
+        if isinstance(first, Tensor):
+            if table.result == "view":
+                tensor.base = first.base or first
+            elif table.result == "either":
+                tensor.storage.may_be(first.storage)
         if saves_result and differentiable and node is not None and not node.saved_result:
             node.saved_result = True
             node.saved.append((tensor.storage, tensor.storage.version, None))
@@ -352,6 +364,16 @@ def _changed_in_place(
         if saves_result:
             node.saved.append((tensor.storage, tensor.storage.version, None))
     return tensor
+
+
+SHARING = frozenset({"detach", "view", "reshape", "flatten", "squeeze", "unsqueeze", "to", "float", "cuda"})
+"""Methods of something unknown whose result may be its memory, if it is a tensor."""
+
+
+def perhaps_changed(value: Opaque) -> None:
+    """Something unknown was changed in place: if it is a tensor, graphs that have saved it notice."""
+    if value.storage is not None:
+        value.storage.maybe += 1
 
 
 def simple(run: Run, name: str, args: list[Argument], site: ast.AST) -> Value:
@@ -422,7 +444,41 @@ def _counted(op: ast.operator, left: Value, right: Value) -> Index | None:
     if not isinstance(result, Const):
         return None
     steady = [v.counts if isinstance(v, Index) else isinstance(v, Const) for v in (left, right)]
-    return Index(result.value, all(steady) and isinstance(op, (ast.Add, ast.Sub)))
+    passed, term = of_pass(op.__class__, left, right)
+    return Index(result.value, all(steady) and isinstance(op, (ast.Add, ast.Sub)), passed, term)
+
+
+def of_pass(op: type[ast.AST], left: Value, right: Value) -> tuple[Pass | None, Term]:
+    """How ``left op right`` is computed from the number of one pass, if it is: else of no pass."""
+    passes = {v.passed for v in (left, right) if isinstance(v, Index)}
+    terms = [v.term if isinstance(v, Index) else ("const", getattr(v, "value", None)) for v in (left, right)]
+    return (passes.pop() if len(passes) == 1 else None), (op, *terms)
+
+
+def counted(op: ast.operator, old: Const | Index, step: Const) -> Value:
+    """What ``count op= step`` makes of a variable from before the loop: each time it is another pass."""
+    if isinstance(old, Const):
+        first = fold(op, old.value, step.value) if type(old.value) is int else NONE
+        if not isinstance(first, Const) or not isinstance(op, (ast.Add, ast.Sub)):
+            return Opaque("counter")
+        term: Term = (op.__class__, ("const", first.value), (ast.Mult, NUMBER, ("const", step.value)))
+        return Index(first.value, True, Pass(), term)
+    value = _counted(op, old, step)
+    if value is not None and old.passed is not None and value.counts:
+        return Index(value.number, True, Pass(old.passed), old.term)
+    return value if value is not None else Opaque("counter")
+
+
+def numbered(origin: int) -> Callable[[int], Index]:
+    """What gives the number of each pass of a loop that counts from ``origin``."""
+    latest: list[Pass] = []
+    term = (ast.Add, NUMBER, ("const", origin)) if origin else NUMBER
+
+    def number(k: int) -> Index:
+        latest.append(Pass(latest[-1] if latest else None))
+        return Index(origin + k, True, latest[-1], term)
+
+    return number
 
 
 def inplace_binary(run: Run, old: Tensor, operand: Value, node: ast.AugAssign) -> Tensor:
@@ -610,7 +666,7 @@ class Iteration(Value):
         """As :func:`iterate`."""
         if self.kind == "range":
             origin = self.start or 0
-            return None, lambda k: Index(origin + k)
+            return None, numbered(origin)
         inner = [iterate(run, p, site) for p in self.parts]
         if self.kind == "enumerate":
             items, element = inner[0]
@@ -619,10 +675,10 @@ class Iteration(Value):
                 return [
                     Sequence("tuple", [Const(start + k), item_]) for k, item_ in enumerate(items)
                 ], lambda k: NONE
-            first = self.start
-            return None, lambda k: Sequence(
-                "tuple", [Index(k + first) if first is not None else Opaque("index"), element(k)]
-            )
+            if self.start is None:
+                return None, lambda k: Sequence("tuple", [Opaque("index"), element(k)])
+            number = numbered(self.start)
+            return None, lambda k: Sequence("tuple", [number(k), element(k)])
         if self.kind == "zip":
             known = [items for items, _ in inner if items is not None]
             if known:
@@ -769,6 +825,8 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         if not (node is None and holder is value):
             _changed_in_place(run, holder, node, requires, saves, "item assignment", target)
         return
+    if isinstance(holder, Opaque):
+        perhaps_changed(holder)
     if isinstance(target.slice, ast.Slice):
         if isinstance(holder, Sequence):
             holder.open = True
@@ -1666,7 +1724,9 @@ def _opaque_method(
         if not args:
             return Opaque("step")
     if name == "detach":
-        return Tensor()
+        if base.storage is None:
+            base.storage = Storage()
+        return Tensor(None, False, base.storage)
     if name in SAME and not discarded:
         return base
     if name in ("train", "eval", "apply", "cuda", "to", "float", "half", "double"):
@@ -1704,6 +1764,9 @@ def _opaque_method(
         if table is not None and table.result == "inplace":
             return base
         return unknown(run, args, keywords, node, name, base.node)
+    if base.storage is not None and name[-1:] == "_":
+        # Torch's own name for what is done in place.
+        perhaps_changed(base)
     network = base if base.leaf is not None else base.parent
     if network is not None and network.leaf is not None and args and not discarded:
         # A method of an unknown network: what comes out was computed with some of its parameters.
@@ -1720,7 +1783,12 @@ def _opaque_method(
     base.attributes[name] = function
     if function.owner is None and base.owner is not None:
         function.owner = base.owner
-    return call_opaque(run, function, args, keywords, node, discarded)
+    result = call_opaque(run, function, args, keywords, node, discarded)
+    if result.__class__ is Opaque and name in SHARING:
+        if base.storage is None:
+            base.storage = Storage()
+        result.storage = base.storage
+    return result
 
 
 def _told(name: str, args: list[Argument], keywords: Keywords) -> bool:

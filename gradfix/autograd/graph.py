@@ -28,12 +28,14 @@ Kind = Literal["E1", "E2", "E3", "E4"]
 class Storage:
     """The memory of a tensor, shared by its views, and the version counter that autograd checks."""
 
-    __slots__ = ("history", "maybe", "version")
+    __slots__ = ("history", "kin", "maybe", "version")
 
     def __init__(self) -> None:
         self.version = 0
         self.maybe = 0
         self.history: list[Event] = []
+        self.kin: tuple[Storage, ...] = ()
+        """What may be the same memory: a reshape copies or gives a view, as the layout has it."""
 
     def move(self, event: Event, certain: Tri = True) -> None:
         """Record an in-place change; an uncertain one moves only the ``maybe`` counter."""
@@ -42,6 +44,14 @@ class Storage:
             self.history.append(event)
         else:
             self.maybe += 1
+        for other in self.kin:
+            other.maybe += 1
+
+    def may_be(self, other: Storage) -> None:
+        """Note that this may be the memory of ``other``."""
+        for one in (other, *other.kin):
+            one.kin += (self,)
+        self.kin += (other, *(one for one in other.kin if one is not self))
 
 
 class Leaf:

@@ -10,6 +10,7 @@ way each time the same question is asked of the same values. Statements return h
 from __future__ import annotations
 
 import ast
+import itertools
 import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -103,8 +104,6 @@ EXACT_TOTAL = 36
 """... as long as no more than this many passes come of the nest of loops."""
 PARTS = 600
 """Loops over so many layers of a network are run layer by layer."""
-INNER_PASSES = 3
-"""A recurrent step is first stale in the third pass (autograd_facts: RNN)."""
 OUTER_PASSES = 2
 DEPTH = 40
 """How deep calls are followed."""
@@ -143,6 +142,10 @@ class Run:
         self.current_call: ModuleCall | None = None
         self.grad_enabled: Tri = True
         self.symbolic = 0
+        self.pinned = 0
+        """How often a condition was decided by which passes a pass can still be."""
+        self.unturned: dict[ast.expr, bool | None] = {}
+        """Conditions that came out the same so far, and will not in a later pass; None: did not."""
         self.counters: list[tuple[Frame, dict[str, Value]]] = []
         """The loops of unknown length that are running, with the variables from before each."""
         self.inside = False
@@ -268,9 +271,24 @@ class Run:
         known = truth(value)
         if known is not None:
             return known
+        passed = value.passed if isinstance(value, (Index, Condition)) else None
+        if passed is not None:
+            held = passed.holds(value.term)  # type: ignore[attr-defined]
+            if held is not None:
+                self.pinned += 1
+                return held
         if site is None and now(value):
             # The loop is left in this pass: there is no later one.
             return True
+        answer = self._choose(test, frame, default, site)
+        if passed is not None and site is not None:
+            # Of what only prints, every hundredth time say, nothing is to be concluded.
+            if self.relevance.touches(site) or self.relevance.shapes(site):
+                passed.learn(value.term, answer)  # type: ignore[attr-defined]
+        return answer
+
+    def _choose(self, test: ast.expr, frame: Frame, default: bool, site: ast.AST | None) -> bool:
+        """Whether a condition holds that its value leaves open."""
         key, negated = self.key(test, frame)
         if key is not None and key in self.decisions:
             if site is not None and (self.path or self.inside) and site not in self.undecided:
@@ -411,14 +429,38 @@ class Run:
             return 2
         if self.relevance.nests(node, self.unrolled):
             return 1 if self.relevance.quiet_around(node) else OUTER_PASSES
-        return INNER_PASSES if all(k == 0 for _, k in self.path) else 2
+        return 2
 
     def numbers(self, node: ast.For | ast.While | ast.AsyncFor) -> Iterator[int]:
         """The numbers of the passes to run; what a pass shows of inner loops may ask for more of them."""
-        number = 0
-        while number < self.passes(node):
+        number, asked = 0, (self.pinned, len(self.unturned))
+        while number < self.passes(node) + self.one_more(node, asked):
             yield number
             number += 1
+
+    def one_more(self, node: ast.AST, asked: tuple[int, int]) -> bool:
+        """Whether the passes so far ask for another one.
+
+        They do if a graph is handed on from pass to pass, for a recurrent step is first stale in the third
+        (autograd_facts: RNN), and if a condition on their numbers has kept something from being run.
+
+        Args:
+            node: The loop, which is running.
+            asked: What was known of such conditions before it.
+        """
+        pinned, unturned = asked
+        if self.pinned > pinned or self.carried.get((node, self.path)):
+            return True
+        return any(
+            outcome is not None for outcome in itertools.islice(self.unturned.values(), unturned, None)
+        )
+
+    def turned(self, test: ast.expr, holds: bool, turns: bool) -> None:
+        """Note how a condition on the number of a pass came out, and whether it may turn in a later one."""
+        if self.unturned.get(test, holds) is not holds:
+            self.unturned[test] = None
+        elif turns:
+            self.unturned.setdefault(test, holds)
 
     def counts(self, target: ast.expr, frame: Frame) -> bool:
         """Whether a variable counts the passes of a loop of unknown length: it was there before the loop."""
@@ -622,13 +664,20 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
     if isinstance(old, Sequence) and old.kind == "list" and isinstance(node.op, ast.Add):
         calls.extend(run, old, operand)
         return None
-    if isinstance(old, Const) and isinstance(operand, Const) and run.counts(target, frame):
+    if isinstance(old, (Const, Index)) and isinstance(operand, Const) and run.counts(target, frame):
         counted: Value = Opaque("counter")
-        if isinstance(target, ast.Name) and type(old.value) is int:
-            counted = calls.binary(run, node.op, Index(old.value), operand, target, node.value, node)
+        if isinstance(target, ast.Name):
+            counted = calls.counted(node.op, old, operand)
         assign(run, target, counted, frame, None)
         return None
     result = calls.binary(run, node.op, old, operand, node.target, node.value, node)
+    if old.__class__ is Opaque and old.storage is not None:
+        # Of a number this makes another one, a tensor is changed in place.
+        calls.perhaps_changed(old)
+        if result.__class__ is Opaque:
+            result.storage = old.storage
+        elif isinstance(result, Tensor):
+            result.storage.may_be(old.storage)
     assign(run, target, result, frame, None)
     return None
 
@@ -747,9 +796,9 @@ def _names_a_part(item: Value) -> bool:
 
 def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
     def items() -> Iterator[None]:
-        number = 0
+        number, asked = 0, (run.pinned, len(run.unturned))
         while True:
-            limit = run.passes(node)
+            limit = run.passes(node) + run.one_more(node, asked)
             value = run.evaluate(node.test, frame)
             known = truth(value)
             if known is False or (number and now(value) is False):
@@ -1120,6 +1169,19 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
     if len(rights) == 1:
         op, right = node.ops[0], rights[0]
         held = _held(op, left, right)
+        if held is not None:
+            passed, term = calls.of_pass(op.__class__, left, right)
+            known = passed.holds(term) if passed is not None else None
+            if known is not None:
+                run.pinned += 1
+            elif passed is not None and (
+                _number(left, right) is not left or _number(right, left) is not right
+            ):
+                known = held
+                passed.learn(term, held)
+            if passed is not None and known is not None:
+                run.turned(node, known, passed.turns(term, known))
+                return Const(known)
         left, right = _number(left, right), _number(right, left)
         if isinstance(left, Const) and isinstance(right, Const):
             try:
@@ -1149,7 +1211,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
             if holds is not None:
                 return Const(holds is isinstance(op, ast.In))
         if held is not None:
-            return Condition(held)
+            return Condition(held, passed, term)
     elif all(isinstance(v, Const) for v in (left, *rights)):
         values = [v.value for v in (left, *rights) if isinstance(v, Const)]
         try:

@@ -28,7 +28,7 @@ class Template:
     be changed in place.
     """
 
-    __slots__ = ("nodes", "result", "storages")
+    __slots__ = ("kin", "nodes", "result", "storages")
 
     def __init__(self, recorded: list[Node], operands: list[Value], result: Value) -> None:
         """Raises KeyError if the graph draws on anything but the operands, or the result cannot be told."""
@@ -37,7 +37,7 @@ class Template:
         for number, value in enumerate(operands):
             if isinstance(value, (Tensor, Opaque)) and value.node is not None:
                 places[value.node] = -1 - number
-            if isinstance(value, Tensor):
+            if isinstance(value, (Tensor, Opaque)) and value.storage is not None:
                 memory[value.storage] = -1 - number
         self.storages: list[tuple[int, int, list[Event]]] = []
         self.nodes: list[_Record] = []
@@ -55,6 +55,13 @@ class Template:
             saved = [(s if leaf is not None else place(s), v, leaf) for s, v, leaf in node.saved]
             self.nodes.append((node.op, node.site, node.saves, node.opaque, node.leaves, edges, saved))
         self.result = _told(result, operands, places, place)
+        self.kin = [
+            (number, memory[other])
+            for storage, number in memory.items()
+            for other in storage.kin
+            if number >= 0 and memory.get(other, number) < number
+        ]
+        """Pairs of what may be the same memory."""
 
     def lay(self, run: Run, operands: list[Value]) -> Value:
         """Record the same graph again, here and now, on other operands."""
@@ -72,8 +79,13 @@ class Template:
             if place >= 0:
                 return storages[place]
             tensor = operands[-1 - place]
-            assert isinstance(tensor, Tensor)
+            assert isinstance(tensor, (Tensor, Opaque))
+            if tensor.storage is None:
+                tensor.storage = Storage()
             return tensor.storage
+
+        for number, other in self.kin:
+            storages[number].may_be(storage_at(other))
 
         for node, (_, _, saves, opaque, leaves, edges, saved) in zip(made, self.nodes):
             node.saves, node.opaque, node.leaves = saves, opaque, leaves

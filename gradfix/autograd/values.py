@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from gradfix.autograd.counting import NUMBER, Pass, Term
 from gradfix.autograd.graph import Leaf, Node, OptimizerState, Storage, Tri
 
 
@@ -57,6 +58,7 @@ class Opaque(Value):
         "owner",
         "parent",
         "requires",
+        "storage",
     )
 
     def __init__(self, label: str = "", node: Node | None = None, parent: Opaque | None = None) -> None:
@@ -74,6 +76,8 @@ class Opaque(Value):
         """A network that was handed to what made it: it may be that network, or hold parts of it."""
         self.made = False
         """The result of a call, as against what somebody else holds too: an argument, say."""
+        self.storage: Storage | None = None
+        """Its memory, once a graph has saved it."""
 
     def block(self, asked: ast.AST | None = None) -> Leaf:
         """Its parameters as one block; asking for it says that this is a network.
@@ -116,23 +120,31 @@ class Index(Opaque):
     later pass would make of it is left open: see :func:`gradfix.autograd.interpreter.now`.
     """
 
-    __slots__ = ("counts", "number")
+    __slots__ = ("counts", "number", "passed", "term")
 
-    def __init__(self, number: float, counts: bool = True) -> None:
+    def __init__(
+        self, number: float, counts: bool = True, passed: Pass | None = None, term: Term = NUMBER
+    ) -> None:
         super().__init__("index")
         self.number = number
         self.counts = counts
         """Whether it goes up with every pass, as against what is computed from it in another way."""
+        self.passed = passed
+        """The pass whose number it is computed from, if it is one alone."""
+        self.term = term
+        """How it is computed from that."""
 
 
 class Condition(Opaque):
     """A comparison of such numbers: ``holds`` in this very pass, and perhaps not in another."""
 
-    __slots__ = ("holds",)
+    __slots__ = ("holds", "passed", "term")
 
-    def __init__(self, holds: bool) -> None:
+    def __init__(self, holds: bool, passed: Pass | None = None, term: Term = NUMBER) -> None:
         super().__init__("condition")
         self.holds = holds
+        self.passed = passed
+        self.term = term
 
 
 class Tensor(Value):

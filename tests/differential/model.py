@@ -28,12 +28,12 @@ def predict(source: str, *, exact: bool = True) -> Prediction:
     entry = program.entries[0]
     prediction = _of_run(entry.runs[0])
     why = "; ".join(program.messages)
-    if len(entry.runs) == 1:
+    if len(entry.runs) == 1 and (exact or not entry.pending):
         return replace(prediction, open=why)
     if exact:
         return replace(prediction, open=why or "undecided conditions")
     sure = {_error(e) for e in entry.certain(_first_error, lambda e: e.site, raises=True)}
-    possible = {error for run in entry.runs for error in _first_error(run)}
+    possible = {error for run in entry.every() for error in _first_error(run)}
     error = prediction.error if prediction.error in sure else min(sure, default=None, key=str)
     return replace(prediction, error=error, open=why, possible=frozenset(possible))
 

@@ -1,0 +1,99 @@
+"""The numbers of the passes of a loop whose length is unknown.
+
+A few passes are run, and each of them stands for any later one. What a script computes from the number of
+a pass (``(i + 1) % 5 == 0``) may therefore come out either way. But two answers in one pass have to fit the
+same number: ``i % 2 == 0`` and ``i % 2 == 1`` hold in different passes, and a pass after the first is not
+the first. So a pass knows the numbers that it may still have, and loses some with every answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+HORIZON = 1 << 10
+"""Numbers are told apart as far as this."""
+EVERY = (1 << HORIZON) - 1
+
+Term = tuple[Any, ...]
+"""What is computed from the number of a pass: :data:`NUMBER`, ``("const", value)``, or the class of an
+operator with its operands."""
+NUMBER: Term = ("number",)
+
+
+class Pass:
+    """A pass that is run."""
+
+    __slots__ = ("may_be",)
+
+    def __init__(self, after: Pass | None = None) -> None:
+        self.may_be = EVERY if after is None else after.later()
+        """A bit for each number that it may have."""
+
+    def later(self) -> int:
+        """The numbers that a pass after this one may have."""
+        lowest = self.may_be & -self.may_be
+        # Beyond the horizon nothing is known any more.
+        return EVERY & ~(2 * lowest - 1) or EVERY
+
+    def holds(self, term: Term) -> bool | None:
+        """Whether a condition holds in this pass, if its number leaves no choice.
+
+        None also where the numbers that are told apart say nothing: it may turn at a larger one.
+        """
+        numbers = where(term)
+        if numbers is None or numbers in (0, EVERY):
+            return None
+        if not numbers & self.may_be:
+            return False
+        return None if self.may_be & ~numbers else True
+
+    def turns(self, term: Term, answer: bool) -> bool:
+        """Whether a condition that has this answer has the other one in some later pass."""
+        numbers = where(term)
+        return numbers is not None and bool(self.later() & (~numbers if answer else numbers))
+
+    def learn(self, term: Term, answer: bool) -> None:
+        """Keep the numbers for which a condition has this answer."""
+        numbers = where(term)
+        if numbers is not None:
+            self.may_be = self.may_be & (numbers if answer else ~numbers) or self.may_be
+
+
+@lru_cache(maxsize=1024)
+def where(term: Term) -> int | None:
+    """The numbers of passes, as bits, for which a term is true; None if it cannot be computed for all."""
+    try:
+        values = _values(term)
+        return int("".join("1" if value else "0" for value in reversed(values)), 2)
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+
+
+def _values(term: Term) -> list[Any]:
+    if term is NUMBER or term == NUMBER:
+        return list(range(HORIZON))
+    if term[0] == "const":
+        return [term[1]] * HORIZON
+    return list(map(OPERATORS[term[0]], _values(term[1]), _values(term[2])))
+
+
+OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
