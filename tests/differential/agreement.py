@@ -79,17 +79,17 @@ UNKNOWN_SHARE = 5
 """One program in so many has loops of unknown length."""
 
 
-def program(seed: object, number: int, off: frozenset[str] = frozenset()) -> tuple[str, bool]:
+def program(seed: object, number: int) -> tuple[str, bool]:
     """The program of a number, and whether the model can follow its loops pass for pass."""
     exact = number % UNKNOWN_SHARE != UNKNOWN_SHARE - 1
-    return generate(Choices(Seeded(f"{seed}.{number}")), Features(not exact, off)), exact
+    return generate(Choices(Seeded(f"{seed}.{number}")), Features(not exact)), exact
 
 
-def compare_many(seed: object, numbers: range, off: frozenset[str] = frozenset()) -> Tally:
+def compare_many(seed: object, numbers: range) -> Tally:
     """Compare on the programs of these numbers."""
     tally = Tally()
     for number in numbers:
-        source, exact = program(seed, number, off)
+        source, exact = program(seed, number)
         tally.add(f"{seed}.{number}", source, judge(source, exact=exact), exact)
     return tally
 

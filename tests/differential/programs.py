@@ -20,12 +20,10 @@ from distribution import Lines, indented, outlined, renamed, split_functions, sp
 
 @dataclass(frozen=True)
 class Features:
-    """What programs may contain; parts are switched off to go around what the model does not know."""
+    """What programs may contain."""
 
     unknown_length: bool = False
     """Loops over data whose length the model cannot know."""
-    off: frozenset[str] = frozenset()
-    """Expressions of the vocabulary and names of statements (see ``Generator.allows``) to leave out."""
 
 
 @dataclass
@@ -122,14 +120,9 @@ class Generator:
         self.holder = ""
         """What holds some of the variables, as attributes or items."""
 
-    def allows(self, feature: str) -> bool:
-        """Whether a part is switched on."""
-        return feature not in self.features.off
-
     def word(self, options: list[str]) -> str:
         """One of the vocabulary's expressions."""
-        text = self.c.one(options)
-        return text if self.allows(text) else options[0]
+        return self.c.one(options)
 
     def fresh(self, stem: str) -> str:
         """A name that was not used yet."""
@@ -316,7 +309,7 @@ class Generator:
             (0.4, self.both_losses),
         ]
         chosen = self.c.weighted([o for o in options if o[0] > 0])
-        return chosen(scope) if self.allows(chosen.__name__) else []
+        return chosen(scope)
 
     def forward(self, scope: Scope) -> Lines:
         """``x = ...``."""
@@ -360,7 +353,7 @@ class Generator:
         if how == "keep":
             return [f"keep = {self.condition(scope)}", f"{loss.name}.backward(retain_graph=keep)"]
         if how == "inputs":
-            if not scope.modules or not self.allows("inputs"):
+            if not scope.modules:
                 return [f"{loss.name}.backward()"]
             ref = self.c.one(scope.modules).ref
             more = self.c.one(["", ", retain_graph=True"])
@@ -395,11 +388,7 @@ class Generator:
         if scope.opts:
             options += [(8, "opt"), (1, "keep"), (0.7, "all")]
         if scope.modules:
-            options += [(2, "net"), (0.5, "none")]
-            if not self.features.unknown_length or self.allows(
-                "gradients cleared in a loop over unknown data"
-            ):
-                options += [(0.4, "zeros")]
+            options += [(2, "net"), (0.5, "none"), (0.4, "zeros")]
         if scope.nets_of("matrix", "vector"):
             options += [(0.4, "parameter")]
         if not options:
@@ -432,7 +421,7 @@ class Generator:
     def inplace(self, scope: Scope) -> Lines:
         """A tensor changed in place."""
         found = [v for v in scope.of("T") if not v.leaf or self.c.chance(15)]
-        if not found or (self.features.unknown_length and not self.allows("unknown data in place")):
+        if not found:
             return []
         name = self.pick(found).name
         operand = self.expression(scope, 1)
@@ -484,8 +473,6 @@ class Generator:
         if var.kind == "L":
             return [f"{var.name} = {var.name}.detach()"]
         how = self.c.weighted(words.DETACHED)
-        if not self.allows(how):
-            how = words.DETACHED[0][1]
         if how == "{0}.detach()":
             var.grad = True
         if how.endswith("requires_grad_()"):
@@ -542,8 +529,6 @@ class Generator:
         """``if`` on a loop's counter."""
         test = self.condition(scope)
         kind = self.c.weighted([(10.0, "if"), (5, "else"), (1, "elif"), (0.7, "continue"), (0.3, "break")])
-        if self.features.unknown_length and not self.allows("leaving a loop over unknown data"):
-            kind = "if"
         if kind in ("continue", "break") and scope.looping and scope.depth == 1:
             return [f"if {test}:", f"    {kind}"]
         lines = [f"if {test}:", *indented(self.block(scope, 1 + self.c.below(3)))]
