@@ -144,6 +144,8 @@ class Run:
         self.symbolic = 0
         self.pinned = 0
         """How often a condition was decided by which passes a pass can still be."""
+        self.turn: tuple[ast.expr, bool, bool] | None = None
+        """The condition on the number of a pass that was computed last, see :meth:`turned`."""
         self.unturned: dict[ast.expr, bool | None] = {}
         """Conditions that came out the same so far, and will not in a later pass; None: did not."""
         self.counters: list[tuple[Frame, dict[str, Value]]] = []
@@ -268,6 +270,10 @@ class Run:
                     return stop
             return not stop
         value = self.evaluate(test, frame)
+        if self.turn is not None:
+            turn, self.turn = self.turn, None
+            if site is not None and turn[0] is test and self._matters(site):
+                self.turned(*turn)
         known = truth(value)
         if known is not None:
             return known
@@ -275,17 +281,21 @@ class Run:
         if passed is not None:
             held = passed.holds(value.term)  # type: ignore[attr-defined]
             if held is not None:
-                self.pinned += 1
+                if not held and site is not None and self._matters(site):
+                    self.pinned += 1
                 return held
         if site is None and now(value):
             # The loop is left in this pass: there is no later one.
             return True
         answer = self._choose(test, frame, default, site)
-        if passed is not None and site is not None:
+        if passed is not None and site is not None and self._matters(site):
             # Of what only prints, every hundredth time say, nothing is to be concluded.
-            if self.relevance.touches(site) or self.relevance.shapes(site):
-                passed.learn(value.term, answer)  # type: ignore[attr-defined]
+            passed.learn(value.term, answer)  # type: ignore[attr-defined]
         return answer
+
+    def _matters(self, site: ast.AST) -> bool:
+        """Whether a condition decides about gradients or graphs."""
+        return self.relevance.touches(site) or self.relevance.shapes(site)
 
     def _choose(self, test: ast.expr, frame: Frame, default: bool, site: ast.AST | None) -> bool:
         """Whether a condition holds that its value leaves open."""
@@ -433,27 +443,11 @@ class Run:
 
     def numbers(self, node: ast.For | ast.While | ast.AsyncFor) -> Iterator[int]:
         """The numbers of the passes to run; what a pass shows of inner loops may ask for more of them."""
-        number, asked = 0, (self.pinned, len(self.unturned))
-        while number < self.passes(node) + self.one_more(node, asked):
+        number, shown = 0, _Shown(self, node)
+        while number < self.passes(node) + shown.asks_for_more():
+            shown.begin()
             yield number
             number += 1
-
-    def one_more(self, node: ast.AST, asked: tuple[int, int]) -> bool:
-        """Whether the passes so far ask for another one.
-
-        They do if a graph is handed on from pass to pass, for a recurrent step is first stale in the third
-        (autograd_facts: RNN), and if a condition on their numbers has kept something from being run.
-
-        Args:
-            node: The loop, which is running.
-            asked: What was known of such conditions before it.
-        """
-        pinned, unturned = asked
-        if self.pinned > pinned or self.carried.get((node, self.path)):
-            return True
-        return any(
-            outcome is not None for outcome in itertools.islice(self.unturned.values(), unturned, None)
-        )
 
     def turned(self, test: ast.expr, holds: bool, turns: bool) -> None:
         """Note how a condition on the number of a pass came out, and whether it may turn in a later one."""
@@ -526,6 +520,42 @@ class Run:
         for name, value in frame.variables.items():
             if value.__class__ in COUNTING and before.get(name) is not value:
                 frame.variables[name] = Opaque("counter")
+
+
+class _Shown:
+    """What the passes of a running loop have shown, as far as it asks for another pass."""
+
+    __slots__ = ("first", "last", "nodes", "pinned", "run", "trains", "unturned")
+
+    def __init__(self, run: Run, loop: ast.AST) -> None:
+        self.run = run
+        self.trains = run.relevance.differentiates(loop)
+        self.pinned = run.pinned
+        self.unturned = len(run.unturned)
+        self.first = run.serial
+        self.begin()
+
+    def begin(self) -> None:
+        """A pass begins."""
+        self.last = self.run.serial
+        self.nodes = len(self.run.nodes)
+
+    def asks_for_more(self) -> bool:
+        """Whether there is something that only a further pass would show.
+
+        A condition on the number of the pass has kept something from being run. Or a graph is handed on from
+        pass to pass: a recurrent step is first stale in the third (autograd_facts: RNN).
+        """
+        if self.run.pinned > self.pinned:
+            return True
+        if len(self.run.unturned) > self.unturned:
+            news = itertools.islice(self.run.unturned.values(), self.unturned, None)
+            if any(outcome is not None for outcome in news):
+                return True
+        if self.last == self.first or not self.trains:
+            return False
+        made = itertools.islice(self.run.nodes, self.nodes, None)
+        return any(self.first < edge.node.serial <= self.last for node in made for edge in node.edges)
 
 
 COUNTING = (Index, Condition)
@@ -796,9 +826,10 @@ def _names_a_part(item: Value) -> bool:
 
 def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
     def items() -> Iterator[None]:
-        number, asked = 0, (run.pinned, len(run.unturned))
+        number, shown = 0, _Shown(run, node)
         while True:
-            limit = run.passes(node) + run.one_more(node, asked)
+            limit = run.passes(node) + shown.asks_for_more()
+            shown.begin()
             value = run.evaluate(node.test, frame)
             known = truth(value)
             if known is False or (number and now(value) is False):
@@ -1172,15 +1203,12 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
         if held is not None:
             passed, term = calls.of_pass(op.__class__, left, right)
             known = passed.holds(term) if passed is not None else None
-            if known is not None:
-                run.pinned += 1
-            elif passed is not None and (
-                _number(left, right) is not left or _number(right, left) is not right
-            ):
+            numbered = _number(left, right) is not left or _number(right, left) is not right
+            if known is None and passed is not None and numbered:
                 known = held
                 passed.learn(term, held)
             if passed is not None and known is not None:
-                run.turned(node, known, passed.turns(term, known))
+                run.turn = node, known, passed.turns(term, known)
                 return Const(known)
         left, right = _number(left, right), _number(right, left)
         if isinstance(left, Const) and isinstance(right, Const):
