@@ -275,7 +275,8 @@ class Content:
             if name == "item":
                 return lambda: self._part(".item")
             if name in ("reshape", "view", "transpose", "permute"):
-                return lambda *sizes: self._arranged(name, sizes)
+                # numpy passes an order on.
+                return lambda *sizes, **order: self._arranged(name, sizes)
             if name == "shape":
                 book.shaped = self._place
                 return self._settled(asked_dimensions(sys._getframe(1))).shape
@@ -590,6 +591,7 @@ def absent(run: context.Run, path: Any, *, tensors: bool = False) -> Content:
     """The content of the data file at ``path``, which is not there."""
     name = os.path.basename(os.fspath(path))
     run.used("content of " + name, "values made up as they are used")
+    run.shortened |= run.small
     convert_contents()
     return part(name, tensors=tensors)
 
@@ -774,9 +776,21 @@ def sizes(message: str) -> tuple[str, str, Any] | None:
             if change is not None:
                 return change
     found = re.search(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ with size (\d+)", message)
+    if found and int(found[2]) == SAMPLES and (change := longer(int(found[1]))) is not None:
+        return change
     if found:
         return resized(int(found[2]), max(int(found[1]) + 1, 2 * int(found[2])))
     return None
+
+
+def longer(index: int) -> tuple[str, str, Any] | None:
+    """As many samples as another array has for one that has too few for ``index``; labels before others."""
+    places = [place for place, dims in book.dims.items() if dims[:1] == [SAMPLES] and not one_sample(place)]
+    places.sort(key=lambda place: bool(LABEL.search(last(place))))
+    if not places:
+        return None
+    others = [dims[0] for dims in book.dims.values() if dims and dims[0] > index]
+    return places[-1], "dims", [max(others, default=index + 1), *book.dims[places[-1]][1:]]
 
 
 def leading(place: str) -> list[int]:
@@ -867,6 +881,7 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
             return one_more(wanted - len(got), own)
     for pattern in (
         r"array is (\d)-dimensional, but (\d) were indexed",
+        r"axis (?P<axis>\d) is out of bounds for array of dimension (?P<have>\d)",
         r"expected (?P<wanted>\d)D tensor,? (?:but )?got (?P<have>\d)D",
         r"must have (?P<wanted>\d) dimensions, got (?P<have>\d)",
         r"not enough values to unpack \(expected (?P<wanted>\d), got (?P<have>\d)\)",
@@ -875,7 +890,8 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
         found = re.search(pattern, message)
         if found:
             groups = found.groupdict()
-            have, wanted = int(groups.get("have") or found[1]), int(groups.get("wanted") or found[2])
+            have = int(groups.get("have") or found[1])
+            wanted = int(groups["axis"]) + 1 if "axis" in groups else int(groups.get("wanted") or found[2])
             latest = list(reversed(list(book.dims.items())))
             fitting = [one for one in latest if len(one[1]) + one_sample(one[0]) == have]
             fitting += [one for one in latest if len(one[1]) - 1 == have]
