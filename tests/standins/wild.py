@@ -213,7 +213,8 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
             args = parser.parse_args()
             assert args.kept_folder is None and args.kind == "plain"
             def names(folder):
-                return [os.path.join(folder, one) for one in os.listdir(folder) if ".png" in one]
+                inner = os.path.join(folder, "all")
+                return [os.path.join(inner, one) for one in os.listdir(inner) if ".png" in one]
             both = [names(args.first_folder), names(args.second_folder)]
             assert all(both) and Image.open(both[0][0]).size == (256, 256)
             models = [torch.nn.Linear(len(both), 2)]
@@ -224,7 +225,7 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
             """,
             LOOP,
         ),
-        ("argument first_folder", "argument second_folder", "argument kind", "folder given/first_folder"),
+        ("argument first_folder", "argument second_folder", "argument kind", "folder given/first_folder/all"),
     ),
     "what a script insists on": (
         program(
@@ -364,6 +365,192 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
             LOOP,
         ),
         ("content of digits.mat", "constant 55000 beside a shortened data set"),
+    ),
+    "lines of fields": (
+        program(
+            """
+            import os
+            def read(name, split="|"):
+                with open(name) as file:
+                    return [line.strip().split(split) for line in file]
+            pairs = [(path, said) for path, number, said in read("lists/train.txt")]
+            assert pairs[0][0].endswith(".wav") and len({path for path, _ in pairs}) == len(pairs)
+            assert os.path.getsize(pairs[0][0]) == 44 + 2 * 22050
+            with open("lists/labels.txt") as file:
+                rows = [line.split("|") for line in file]
+            labels = [int(row[2]) for row in rows]
+            models = [torch.nn.Linear(2, 2)]
+            def loss():
+                answers = models[0](torch.ones(4, 2))
+                return torch.nn.functional.cross_entropy(answers, torch.tensor(labels[:4]))
+            """,
+            LOOP,
+        ),
+        ("file lists/train.txt", "file lists/labels.txt", "file *.wav"),
+    ),
+    "work divided by accelerators": (
+        program(
+            """
+            count = torch.cuda.device_count()
+            each = 8 // count
+            models = [torch.nn.Linear(2, 2)]
+            def loss():
+                return models[0](torch.ones(each, 2)).mean()
+            """,
+            LOOP,
+        ),
+        ("one accelerator",),
+    ),
+    "pictures of the size that a network is made for": (
+        program(
+            """
+            import torchvision.transforms as transforms
+            from torchvision.datasets import ImageFolder
+            data = ImageFolder("pictures", transforms.Compose(
+                [transforms.Resize(256), transforms.CenterCrop(224), transforms.ToTensor()]))
+            loader = torch.utils.data.DataLoader(data, batch_size=32)
+            models = [torch.nn.AvgPool2d(32), torch.nn.Linear(147, 2)]
+            def loss():
+                pictures, labels = next(iter(loader))
+                assert pictures.shape == (4, 3, 224, 224)
+                return torch.nn.functional.cross_entropy(models[1](models[0](pictures).flatten(1)), labels)
+            """,
+            LOOP,
+        ),
+        ("ImageFolder pictures", "constant batch_size"),
+    ),
+    "fewer samples": (
+        program(
+            """
+            from torchvision import datasets, transforms
+            data = datasets.MNIST("data", transform=transforms.ToTensor())
+            rest = datasets.MNIST("data", train=False)
+            assert (len(data), len(rest), len(data.targets), data.data.shape[0]) == (600, 100, 600, 600)
+            pictures = torch.stack([picture for picture, _ in data])
+            kept, held_out = pictures[:-10000], pictures[-10000:]
+            assert (len(kept), len(held_out)) == (500, 100)
+            first, second = torch.utils.data.random_split(data, [50000, 10000])
+            assert (len(first), len(second)) == (500, 100)
+            assert torch.equal(data[59000][0], data[59000 % 600][0])
+            assert [10000][0] == 10000 and len(datasets.CIFAR100("data")) == 50000
+            models = [torch.nn.Linear(784, 2)]
+            def loss():
+                return models[0](kept[:4].flatten(1)).mean()
+            """,
+            LOOP,
+        ),
+        ("torchvision.datasets.MNIST", "constant 10000 beside a shortened data set"),
+    ),
+    "smaller sides": (
+        program(
+            """
+            import argparse, json
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--input-size", default="1280,720")
+            parser.add_argument("--name", default="12,34")
+            args = parser.parse_args()
+            crop_size = (321, 48)
+            def attack(model, perturb_steps=20):
+                return perturb_steps
+            assert (args.input_size, args.name, crop_size) == ("64,64", "12,34", (64, 48))
+            steps = 10
+            assert attack(None) == attack(None, perturb_steps=steps) == 2
+            held = json.loads('{"batch_size": 32, "encoder_hidden_dim": 512, "other": 512}')
+            assert held == {"batch_size": 4, "encoder_hidden_dim": 96, "other": 512}
+            pairs = torch.utils.data.DataLoader(list(range(64)), batch_size=2 * held["batch_size"])
+            assert len(next(iter(pairs))) == 8
+            models = [torch.nn.Linear(2, 2)]
+            def loss():
+                return models[0](torch.ones(4, 2)).mean()
+            """,
+            LOOP,
+        ),
+        ("argument input_size", "constant crop_size", "constant perturb_steps", "setting batch_size"),
+    ),
+    "settings of yacs": (
+        program(
+            """
+            from yacs.config import CfgNode as CN
+            _C = CN()
+            _C.NET = CN()
+            _C.NET.WIDE = 5
+            _C.NET.SIDES = (1, 2)
+            _C.BATCH_SIZE = 32
+            with open("held.yaml", "w") as file:
+                file.write("NET:\\n  WIDE: 6\\n  SIDES: [3, 4]\\n")
+            given = _C.clone()
+            given.merge_from_file("held.yaml")
+            given.merge_from_list(["NET.WIDE", "7"])
+            given.freeze()
+            assert (given.NET.WIDE, given.NET.SIDES, _C.NET.WIDE, given.BATCH_SIZE) == (7, (3, 4), 5, 4)
+            for wrong in (lambda: setattr(given, "MORE", 1), lambda: _C.merge_from_other_cfg({"MORE": 1})):
+                try:
+                    wrong()
+                except (AttributeError, KeyError):
+                    continue
+                raise AssertionError
+            models = [torch.nn.Linear(given.NET.WIDE, 2)]
+            def loss():
+                return models[0](torch.ones(4, 7)).mean()
+            """,
+            LOOP,
+        ),
+        ("yacs", "constant BATCH_SIZE"),
+    ),
+    "settings of other libraries": (
+        program(
+            """
+            import box, dill, dotmap, ml_collections, pickle, regex
+            from ml_collections import config_dict
+            given = ml_collections.ConfigDict({"net": {"wide": 5}})
+            given.update({"net": {"deep": 2}})
+            given.net.rate = 0.5
+            assert given.to_dict() == {"net": {"wide": 5, "deep": 2, "rate": 0.5}}
+            assert type(config_dict.ConfigDict({}).lock()) is ml_collections.ConfigDict
+            other = dotmap.DotMap({"a": 1})
+            other.b.c = 2
+            assert other.toDict() == {"a": 1, "b": {"c": 2}} and box.Box({"a": {"b": 1}}).a.b == 1
+            assert dill.loads(pickle.dumps([1])) == [1]
+            assert regex.findall(r"[\\p{L}]+|\\p{N}", "ab 1") == ["ab", "1"]
+            models = [torch.nn.Linear(given.net.wide, given.net.deep)]
+            def loss():
+                return models[0](torch.ones(4, 5)).mean() * given.net.rate
+            """,
+            LOOP,
+        ),
+        ("ml_collections", "dotmap", "box", "dill", "regex"),
+    ),
+    "accelerate": (
+        program(
+            """
+            from accelerate import Accelerator
+            from accelerate.logging import get_logger
+            from accelerate.utils import set_seed
+            set_seed(3)
+            helper = Accelerator(**{"gradient_" + "accumulation_steps": 2})
+            get_logger("it").info("begins", main_process_only=True)
+            model = torch.nn.Linear(2, 2)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+            model, optimizer, schedule = helper.prepare(model, optimizer, schedule)
+            seen = []
+            for turn in range(6):
+                before = model.weight.detach().clone()
+                with helper.accumulate(model):
+                    helper.backward(model(torch.ones(4, 2)).mean())
+                    if turn == 0:
+                        assert torch.allclose(model.bias.grad, torch.full((2,), 0.25))
+                    if helper.sync_gradients:
+                        helper.clip_grad_norm_(model.parameters(), 9.0)
+                    optimizer.step()
+                    schedule.step()
+                    optimizer.zero_grad()
+                seen.append(torch.equal(before, model.weight))
+            assert seen == [True, False] * 3 and helper.unwrap_model(model) is model
+            """,
+            "",
+        ),
+        ("accelerate",),
     ),
 }
 """By name: a script, and what a run must say that it replaced."""

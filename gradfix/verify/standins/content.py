@@ -26,6 +26,8 @@ import torch
 
 from . import context, media
 
+FIELDS = 9
+"""Fields in a line of a text, at most."""
 SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
 PRIMES = tuple(one for one in range(37, 200) if all(one % other for other in range(2, 15)))
@@ -60,12 +62,16 @@ class Book:
         """The sizes of what was made, by place; the latest last."""
         self.kinds: dict[str, str] = {}
         self.styles: dict[str, str] = {}
+        self.separators: dict[str, str] = {}
+        """By absent file of text: what its lines are taken apart by, if anything says so."""
         self.touched = ""
         """The place that was looked at last."""
         self.shaped = ""
         """The place whose ``shape`` was asked for last."""
         self.pictures = 0
         """Channels of the last picture that was made."""
+        self.brought = False
+        """Whether pictures are brought to smaller sizes than the script asks for."""
         self.classes = 0
         """Of the folders of pictures that were made."""
         self.collated: list[str] = []
@@ -705,9 +711,18 @@ WRONG_RIGHT = (
 """Messages that name a size that was met, and the one that was wanted."""
 
 
+SMALL_PICTURES = re.compile(
+    r"cannot be multiplied|[Oo]utput size is too small|Kernel size can't be greater than actual input size|"
+    r"is invalid for input of size|more than 1 value per channel"
+)
+"""Messages of a network that is made for pictures of one size."""
+
+
 def advise(error: BaseException) -> str | None:
     """A plan by which the run might get further than this error, ``None`` if nothing suggests one."""
     message = str(error)
+    if book.brought and SMALL_PICTURES.search(message):
+        return planned_with("pictures", "brought", "to the sizes of the script")
     if book.pictures and (change := pictures(message)) is not None:
         return planned_with(*change)
     if not book.touched and not book.styles:
@@ -847,6 +862,13 @@ def one_more(count: int = 1, size: int | None = None) -> tuple[str, str, Any] | 
 
 def columns(message: str) -> tuple[str, str, Any] | None:
     """Another number of values in a row."""
+    short = re.search(r"not enough values to unpack \(expected (\d+), got 1\)", message)
+    if short or message == "list index out of range":
+        for name, style in reversed(list(book.styles.items())):
+            had = int(style.split(":")[1]) if ":" in style else 1
+            wanted = int(short[1]) if short else had + 1
+            if book.separators.get(name) and 1 < wanted < FIELDS and wanted != had:
+                return name, "style", f"fields:{wanted}:{book.separators[name]}"
     found = re.search(r"too many values to unpack \(expected (\d+)", message)
     if found:
         if book.collated:
@@ -861,6 +883,8 @@ def columns(message: str) -> tuple[str, str, Any] | None:
     styles = [(name, style) for name, style in reversed(list(book.styles.items()))]
     if word and styles:
         for name, style in styles:
+            if style.startswith("fields:") and word[1].split(" ")[0] in media.WORDS:
+                return name, "style", style.replace("fields:", "numbers:", 1)
             if style == "common words" and word[1].split(" ")[0] in (*media.WORDS, "."):
                 return name, "style", "names and numbers"
             if style == "names and numbers" and ".png" in word[1]:

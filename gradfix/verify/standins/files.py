@@ -355,6 +355,8 @@ def insists(run: context.Run) -> bool:
     frame = asking.f_back
     if "genericpath" not in asking.f_code.co_filename:
         return False
+    if asking.f_code.co_name == "getsize":
+        return frame is not None and run.owns(frame) and not absent.prepared(run)
     while frame is not None and run.owns(frame):
         line = frame.f_lineno
         answers = False

@@ -199,6 +199,10 @@ def importing(run: context.Run) -> types.FrameType | None:
 
 ALIASES = {
     "attrs": "attr",
+    "cloudpickle": "dill",
+    "pickle5": "dill",
+    "box": "dotmap",
+    "attrdict": "dotmap",
     "gymnasium": "gym",
     "gym3": "gym",
     "roboschool": "gym",

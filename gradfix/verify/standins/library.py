@@ -431,6 +431,8 @@ def copies(run: context.Run, numpy: Any) -> None:
     context.replace(numpy, "array", array)
 
 
+NO_DEVICES = re.compile(r"rank should be in the interval \[0, -1\]|num_replicas|world_size must be|nprocs")
+"""Messages where a number of accelerators is 0, by which a script divides its work."""
 DISORDER = "view size is not compatible with input tensor's size and stride"
 ONE_ELEMENT = re.compile(
     r"^setting an array element with a sequence\.$|^only 0-dimensional arrays can be conv"
@@ -469,6 +471,9 @@ def advise(error: BaseException) -> str | None:
     """The plan of a run that what older versions did might get further than this error."""
     if "numpy" in sys.modules and ONE_ELEMENT.match(str(error)):
         return content.planned_with("numpy", "one element", True)
+    if isinstance(error, ZeroDivisionError) or NO_DEVICES.search(str(error)):
+        if any("device_count(" in text for text in texts(context.run())):
+            return content.planned_with("torch", "devices", 1)
     if str(error) == "too many indices for array: array is 0-dimensional, but 1 were indexed":
         return content.planned_with("torch", "numbers", True)
     if isinstance(error, RuntimeError) and str(error).startswith(DISORDER):

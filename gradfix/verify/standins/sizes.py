@@ -132,7 +132,9 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "dmodel dimmodel modeldim modelsize embsize embdim embeddim embeddingdim embeddingsize emsize nembd "
         "nembed nemb rnnsize lstmsize dff dimfeedforward ffndim ffdim intermediatesize innerdim dinner "
         "channel channels nchannels numchannels reschannel nreschannel nfilters numfilters nfeat nfeats "
-        "numfeatures basechannels ngf ndf nef units numunits fcdim mlpdim",
+        "numfeatures basechannels ngf ndf nef units numunits fcdim mlpdim "
+        "rnndim lstmdim attentiondim prenetdim filterchannels interchannels "
+        "upsampleinitialchannel ginchannels skipchannels residualchannels",
     ),
     ("widening", "widenfactor widenfact widen wideningfactor widthfactor"),
     (
@@ -149,7 +151,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
 )
 KINDS = {name: kind for kind, names in _NAMES for name in names.split()}
 ENDINGS = re.compile(
-    r"(batchsize|numworkers|buffersize|memorysize|replaysize|numenvs|evalepisodes|evaliters)$"
+    r"(batchsize|numworkers|buffersize|memorysize|replaysize|numenvs|evalepisodes|evaliters|embeddingdim|"
+    r"embeddingsize|hiddendim|hiddensize|hiddenunits|embdim|rnndim|rnnsize|lstmdim|lstmsize|attentiondim|prenetdim)$"
 )
 """Of names that say more than that: ``teacher_eval_episodes``."""
 
@@ -202,8 +205,9 @@ def reduced(run: context.Run, what: str, name: str, value: Any) -> Any:
 
 def smaller_pictures(run: context.Run, size: Any) -> Any:
     """A size that pictures are brought to, a side or two; there is mostly no name for it."""
-    if not run.small:
+    if not run.small or content.book.planned("pictures", "brought"):
         return size
+    content.book.brought = True
     limit = (MEDIUM if run.medium else SMALL)["picture"]
     if isinstance(size, (list, tuple)):
         return type(size)(at_most(run, "pictures of " + str(side), limit, side) for side in size)
@@ -463,6 +467,10 @@ def install(run: context.Run) -> None:
 
     real = data.DataLoader.__init__
 
+    def batches(size: Any) -> Any:
+        # Twice what a name says, as for pairs, was computed from a size that is reduced already.
+        return size if size == 2 * BATCH else at_most(run, "batches of a loader", BATCH, size)
+
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > 5:
             args = (*args[:5], 0, *args[6:])
@@ -473,9 +481,9 @@ def install(run: context.Run) -> None:
                 kwargs.pop(name, None)
         if run.small:
             if len(args) > 1:
-                args = (args[0], at_most(run, "batches of a loader", BATCH, args[1]), *args[2:])
+                args = (args[0], batches(args[1]), *args[2:])
             elif "batch_size" in kwargs:
-                kwargs["batch_size"] = at_most(run, "batches of a loader", BATCH, kwargs["batch_size"])
+                kwargs["batch_size"] = batches(kwargs["batch_size"])
         real(self, *args, **kwargs)
 
     context.replace(data.DataLoader, "__init__", init)
@@ -538,6 +546,13 @@ def settings(run: context.Run) -> None:
         return reduced_settings(run, found) if context.caller_of_standins(run) is not None else found
 
     context.replace(json, "load", load)
+    real_loads = json.loads
+
+    def loads(text: Any, *args: Any, **kwargs: Any) -> Any:
+        found = real_loads(text, *args, **kwargs)
+        return reduced_settings(run, found) if context.caller_of_standins(run) is not None else found
+
+    context.replace(json, "loads", loads)
 
 
 def short_loops(run: context.Run) -> None:
