@@ -216,7 +216,7 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
                 inner = os.path.join(folder, "all")
                 return [os.path.join(inner, one) for one in os.listdir(inner) if ".png" in one]
             both = [names(args.first_folder), names(args.second_folder)]
-            assert all(both) and Image.open(both[0][0]).size == (256, 256)
+            assert all(both) and Image.open(both[0][0]).size == (128, 128)
             models = [torch.nn.Linear(len(both), 2)]
             def loss():
                 if args.kept_folder:
@@ -336,7 +336,7 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
             assert len(pictures) == len(masks) == 32
             assert Image.open(pictures[0]).mode == "RGB"
             labels = torch.as_tensor(np.array(Image.open(masks[0]))).long()
-            assert labels.shape == (256, 256) and sorted(labels.unique().tolist()) == [0, 1]
+            assert labels.shape == (128, 128) and sorted(labels.unique().tolist()) == [0, 1]
             assert np.array(Image.open("data/labels/one.png")).max() == 1
             models = [torch.nn.Conv2d(3, 2, 1)]
             def loss():
@@ -412,8 +412,9 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
             models = [torch.nn.AvgPool2d(32), torch.nn.Linear(147, 2)]
             def loss():
                 pictures, labels = next(iter(loader))
+                answers = models[1](models[0](pictures).flatten(1))
                 assert pictures.shape == (4, 3, 224, 224)
-                return torch.nn.functional.cross_entropy(models[1](models[0](pictures).flatten(1)), labels)
+                return torch.nn.functional.cross_entropy(answers, labels)
             """,
             LOOP,
         ),

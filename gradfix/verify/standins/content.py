@@ -758,7 +758,7 @@ def pictures(message: str) -> tuple[str, str, Any] | None:
 
 def fitting_side(wrong: int, right: int) -> int | None:
     """The side of pictures with which a size would be right that is their side now, or all their values."""
-    side = book.planned("pictures", "side") or media.SIDE
+    side = media.side(context.run())
     if wrong == side and 8 <= right < side:
         return right
     for channels in (1, 3):

@@ -411,8 +411,10 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
         file.write(data)
     style = content.book.style(os.path.basename(path))
     what = "made-up samples in the format of the real ones" if known is not None else "text of " + style
-    classes = " of classes" if kind in media.PICTURES and media.of_labels(shown(run, path)) else ""
-    run.used("file " + alike(shown(run, path)), media.KINDS.get(kind, what) + classes)
+    if kind in media.PICTURES:
+        what = f"a picture of {media.side(run)} x {media.side(run)}"
+        what += " of classes" if media.of_labels(shown(run, path)) else ""
+    run.used("file " + alike(shown(run, path)), media.KINDS.get(kind, what))
     return place
 
 

@@ -19,9 +19,10 @@ FILES = 32
 FOLDERS = 24
 """Folders in one that holds folders."""
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm")
-KINDS = dict.fromkeys(PICTURES, "a picture of 256 x 256")
-KINDS[".bin"] = "whole numbers below 60, two bytes each"
-KINDS[".wav"] = "one second of sound at 22,050 Hz"
+KINDS = {
+    ".bin": "whole numbers below 60, two bytes each",
+    ".wav": "one second of sound at 22,050 Hz",
+}
 
 WORDS = (
     "the of and to in is was he for it with as his on be at by had not are but from or have an they which "
@@ -46,7 +47,15 @@ def raw(values: torch.Tensor) -> bytes:
 
 
 SIDE = 256
-"""Height and width of pictures in files, where nothing tells another."""
+"""Height and width of pictures in files, where nothing tells another; half of it in the manner *small*."""
+
+
+def side(run: context.Run) -> int:
+    """Height and width of the pictures in the files of a run."""
+    from . import content
+
+    planned = content.book.planned("pictures", "side")
+    return int(planned or (SIDE // 2 if run.small and not run.medium else SIDE))
 
 
 LABELS = re.compile(
@@ -72,7 +81,7 @@ def picture_file(run: context.Run, name: str, labels: bool = False) -> bytes:
     channels = 1 if labels else content.book.planned("pictures", "channels") or 3
     if not labels or not content.book.pictures:
         content.book.pictures = channels
-    size = content.book.planned("pictures", "side") or SIDE
+    size = side(run)
     data = pixels(run, name, size, size, channels)
     values = content.book.planned("pictures", "values") or (content.CLASSES if labels else None)
     data = data if values is None else (data.long() * values // 256).to(torch.uint8)
