@@ -553,5 +553,24 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("accelerate",),
     ),
+    "networks of torchvision": (
+        program(
+            """
+            from torchvision import models as networks
+            def weights(network):
+                return sum(one.numel() for one in network.parameters())
+            assert weights(networks.densenet121()) == 7978856
+            held = networks.mobilenet_v2(pretrained=True)
+            assert weights(held) == 3504872
+            assert "features.1.conv.0.0.weight" in held.state_dict()
+            held.classifier[1] = torch.nn.Linear(held.last_channel, 2)
+            models = [held]
+            def loss():
+                return models[0](torch.ones(2, 3, 64, 64)).mean()
+            """,
+            LOOP,
+        ),
+        ("torchvision", "weights of mobilenet_v2"),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""
