@@ -433,6 +433,8 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
             first, second = torch.utils.data.random_split(data, [50000, 10000])
             assert (len(first), len(second)) == (500, 100)
             assert torch.equal(data[59000][0], data[59000 % 600][0])
+            assert torch.zeros(2, 4000).view(-1, 2000).shape == (4, 2000)
+            assert torch.zeros(2, 5000)[:, :4000].shape == (2, 4000)
             assert [10000][0] == 10000 and len(datasets.CIFAR100("data")) == 50000
             models = [torch.nn.Linear(784, 2)]
             def loss():

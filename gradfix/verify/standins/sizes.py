@@ -163,8 +163,8 @@ ARGUMENT = "_gradfix_reduced_argument"
 PART = "_gradfix_reduced_part"
 """The same for literals that say where a data set is to be divided."""
 COUNTING = frozenset(
-    "range xrange arange permutation randperm random_split Subset reshape view islice sample choice randint "
-    "SubsetRandomSampler RandomSampler".split()
+    "range xrange arange permutation randperm random_split Subset islice sample choice SubsetRandomSampler "
+    "RandomSampler".split()
 )
 """Functions that get the number of samples of a data set, or of a part of one."""
 PARTS = 1000
@@ -337,8 +337,11 @@ class Reduce(ast.NodeTransformer):
         if hasattr(torch.nn, getattr(function, "attr", getattr(function, "id", ""))):
             self.layers.update(node.keywords)
         self.generic_visit(node)
-        if getattr(function, "attr", getattr(function, "id", "")) in COUNTING:
+        name = getattr(function, "attr", getattr(function, "id", ""))
+        if name in COUNTING:
             node.args = [self.part(one) for one in node.args]
+        elif name in ("reshape", "view"):
+            self.shape(node)
         while isinstance(function, ast.Attribute):
             function = function.value
         if isinstance(function, ast.Name):
@@ -362,11 +365,21 @@ class Reduce(ast.NodeTransformer):
             return asked(PART, [], node)
         return node
 
-    def visit_Slice(self, node: ast.Slice) -> ast.AST:
-        """``pictures[:50000]`` of a data set that may have been shortened."""
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """``pictures[:50000]`` of a data set that may have been shortened: samples come first."""
         self.generic_visit(node)
-        node.lower, node.upper = self.part(node.lower), self.part(node.upper)
+        first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+        if isinstance(first, ast.Slice):
+            first.lower, first.upper = self.part(first.lower), self.part(first.upper)
         return node
+
+    def shape(self, node: ast.Call) -> None:
+        """``pictures.reshape(60000, 784)``, ``numpy.reshape(pictures, (60000, 784))``: samples come first."""
+        for place, one in enumerate(node.args):
+            if isinstance(one, (ast.Tuple, ast.List)) and one.elts:
+                one.elts[0] = self.part(one.elts[0])
+            elif place == 0:
+                node.args[0] = self.part(one)
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
         """``def train(batch_size=64)``."""
