@@ -12,6 +12,7 @@ be had, unless the caller allows it. What a run leaves behind is read as somethi
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import json
@@ -375,7 +376,34 @@ def project_root(path: Path) -> Path:
         for folder in path.absolute().parents:
             if any((folder / marker).exists() for marker in markers):
                 return folder
-    return path.absolute().parent
+    return _holds_what_is_imported(path.absolute()) or path.absolute().parent
+
+
+ABOVE = 3
+"""Folders above a script's own that are looked at for what it imports."""
+
+
+def _holds_what_is_imported(path: Path) -> Path | None:
+    """The nearest folder above a script's own that has a module in a folder that the script imports.
+
+    ``from data.pictures import Pictures`` in ``scripts/train.py`` says that the project is where
+    ``data/pictures.py`` is. Only for imports of a part of a package: a ``utils.py`` is everywhere.
+    """
+    try:
+        nodes = list(ast.walk(ast.parse(path.read_bytes())))
+    except (OSError, SyntaxError, ValueError):
+        return None
+    names = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    names += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    parts = [Path(*name.split(".")[:2]) for name in names if "." in name]
+    beside = path.parent
+    wanted = [part for part in parts if not (beside / part.parts[0]).exists()]
+    for folder in list(beside.parents)[:ABOVE]:
+        if folder in (Path.home(), Path(folder.anchor)):
+            return None
+        if any((folder / part).with_suffix(".py").is_file() or (folder / part).is_dir() for part in wanted):
+            return folder
+    return None
 
 
 # -- running ----------------------------------------------------------------------------------

@@ -243,7 +243,7 @@ LIBRARIES: dict[str, tuple[str, tuple[str, ...]]] = {
             from skimage import color, io, transform
             picture = imageio.imread("photos/a.png")
             grey = color.rgb2gray(transform.resize(io.imread("photos/a.png"), (8, 6)))
-            assert picture.shape == (256, 256, 3) and grey.shape == (8, 6)
+            assert picture.shape == (128, 128, 3) and grey.shape == (8, 6)
             assert 0 <= grey.min() <= grey.max() <= 1
             models = [torch.nn.Linear(6, 1)]
             def loss():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from tests.standins.further import FURTHER
 from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.programs import program
 from tests.standins.test_standins import digests, installed
+from tests.standins.wild import WILD
 
 LIMITS = Limits(steps=3, backwards=10, seconds=20.0)
 
@@ -30,9 +33,9 @@ def job(folder: Path, source: str, **options: object) -> Job:
     return Job(folder / "script.py", source, limits=LIMITS, **{"manner": "small", **options})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER])
+@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER, *WILD])
 def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner, tmp_path: Path) -> None:
-    source, replaced = {**LIBRARIES, **FURTHER}[name]
+    source, replaced = {**LIBRARIES, **FURTHER, **WILD}[name]
     (found,) = running.run([planned(running, job(tmp_path, source))])
     assert len([step for step in found.steps if step.consumes]) >= 2, (found.uncaught, found.output)
     told = [one.split(": ")[0] for one in found.standins]
@@ -111,3 +114,73 @@ def test_settings_are_not_made_up(name: str, running: Runner, tmp_path: Path) ->
     """)
     (found,) = running.run([job(tmp_path, source)])
     assert found.steps == () and f"needs the file {name}" in (runner.obstacle(found) or "")
+
+
+ONES = """
+    def batch():
+        return torch.ones(2, 2)
+"""
+
+
+def test_what_would_be_compiled_has_no_values(running: Runner, tmp_path: Path) -> None:
+    """A module of the project with a source to compile is passed around; another missing one is an error."""
+    (tmp_path / "paths").mkdir()
+    (tmp_path / "paths" / "__init__.py").write_text("from .core import find\n")
+    (tmp_path / "paths" / "core.pyx").write_text("")
+    source = program("import paths\npaths.find([1, 2])\n" + textwrap.dedent(ONES))
+    (found,) = running.run([job(tmp_path, source)])
+    assert len(found.steps) == 3, found.uncaught
+    assert "compiled code paths.core: objects without values" in found.standins
+    needing = program("import paths\nif paths.find([1, 2]):\n    pass\n" + textwrap.dedent(ONES))
+    (stopped,) = running.run([job(tmp_path, needing)])
+    assert stopped.steps == () and "its values are needed" in (runner.obstacle(stopped) or "")
+    (tmp_path / "paths" / "core.pyx").unlink()
+    (missing,) = running.run([job(tmp_path, source + "# again\n")])
+    assert missing.steps == () and "paths.core" in (runner.obstacle(missing) or "")
+
+
+def test_the_project_is_where_what_a_script_imports_is(tmp_path: Path) -> None:
+    """Where no file says where a project begins, its imports of packages do; a single module does not."""
+    (tmp_path / "work" / "reading").mkdir(parents=True)
+    (tmp_path / "work" / "scripts").mkdir()
+    script = tmp_path / "work" / "scripts" / "train.py"
+    script.write_text("from reading.pictures import Pictures\n")
+    assert runner.project_root(script) == script.parent
+    (tmp_path / "work" / "reading" / "pictures.py").write_text("class Pictures: ...\n")
+    assert runner.project_root(script) == tmp_path / "work"
+    script.write_text("from reading import pictures\n")
+    assert runner.project_root(script) == script.parent
+
+
+def test_settings_are_those_that_fit_the_script(running: Runner, tmp_path: Path) -> None:
+    """An absent file of settings is the project's one that has what the script asks for, never another."""
+    (tmp_path / "configs").mkdir()
+    held = {"wide": 5, "deep": 2, "rate": 0.1}
+    (tmp_path / "configs" / "plain.json").write_text(json.dumps(held, indent=1))
+    (tmp_path / "configs" / "other.json").write_text(json.dumps({"colour": 1}, indent=1))
+    source = program("""
+        import json
+        held = json.load(open("settings.json"))
+        wide, deep, rate = held["wide"], held["deep"], held["rate"]
+        def batch():
+            return torch.ones(2, wide)
+    """)
+    (found,) = running.run([job(tmp_path, source)])
+    assert len(found.steps) == 3, found.uncaught
+    assert "settings settings.json: the project's configs/plain.json" in found.standins
+    (tmp_path / "configs" / "plain.json").write_text(json.dumps({"wide": 5}, indent=1))
+    (stopped,) = running.run([job(tmp_path, source + "# again\n")])
+    assert stopped.steps == () and "settings.json" in (runner.obstacle(stopped) or "")
+
+
+def test_older_yaml_is_read(running: Runner, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("mean: !!python/tuple [0.5, 0.25]\n")
+    source = program("""
+        import yaml
+        held = yaml.load(open("config.yaml"))
+        def batch():
+            assert held["mean"] == (0.5, 0.25)
+            return torch.ones(2, 2)
+    """)
+    (found,) = running.run([job(tmp_path, source)])
+    assert len(found.steps) == 3, found.uncaught

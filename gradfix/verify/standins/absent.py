@@ -114,8 +114,11 @@ def text_file(run: context.Run, path: str) -> io.StringIO:
 def text_of(run: context.Run, name: str) -> str:
     """The lines of a text that is made up."""
     style = content.book.style(name)
+    content.book.separators[re.sub(r"\d+", "*", name)] = separator_of(run)
     if style == "common words":
         return media.text(run, name)
+    if ":" in style:
+        return rows_of(run, name, *style.split(":", 2))
     kind = re.sub(r"\d+", "*", name)
     columns = content.book.sizes(kind, 2)[1]
     separator = content.book.planned(kind, "separator") or " "
@@ -124,6 +127,33 @@ def text_of(run: context.Run, name: str) -> str:
     for number, row in enumerate(values.tolist()):
         first = format(number, "03d") + ".png" if style == "names and numbers" else str(number)
         rows.append(separator.join([first, *(str(one) for one in row[1:])]))
+    return "\n".join(rows) + "\n"
+
+
+SEPARATOR = re.compile(
+    r"""(?:split\(\s*(?:sep\s*=\s*)?|\b(?:split|sep|delimiter|separator)\w*\s*=\s*)"""
+    r"""(['"])(\\t|[|,;:#@]{1,3}|[|,;] )\1"""
+)
+
+
+def separator_of(run: context.Run) -> str:
+    """What the code that opens a file takes its lines apart by, as far as its text says."""
+    frame = run.caller()
+    found = SEPARATOR.search(run.text(frame.f_code.co_filename)) if frame is not None else None
+    return "" if found is None else found[2].replace("\\t", "\t")
+
+
+def rows_of(run: context.Run, name: str, kind: str, count: str, separator: str) -> str:
+    """Lines of ``count`` fields: the name of a file, numbers, and words, or one more number."""
+    ending = files.spoken_of(run) or ""
+    words = media.text(run, name).splitlines()
+    classes = torch.randint(
+        0, content.CLASSES, (len(words), int(count)), generator=run.generator("rows", name)
+    )
+    rows = []
+    for number, (said, row) in enumerate(zip(words, classes.tolist())):
+        last = said.rstrip(" .") if kind == "fields" else str(row[-1])
+        rows.append(separator.join([format(number, "03d") + ending, *map(str, row[1:-1]), last]))
     return "\n".join(rows) + "\n"
 
 

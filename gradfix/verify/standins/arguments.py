@@ -15,7 +15,7 @@ import re
 import sys
 from typing import Any
 
-from . import absent, context, sizes
+from . import absent, content, context, sizes
 
 PATH = re.compile(
     r"dir|path|root|folder|file|ckpt|checkpoint|data|save|out|log|list|csv|corpus|src|tgt", re.I
@@ -142,6 +142,27 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
     return given
 
 
+KEPT = re.compile(r"resum|checkpoint|ckpt|pretrain|load|restore|snapshot|weight", re.I)
+"""Places of what an earlier run has left: scripts do without."""
+HELD = re.compile(r"dict|vocab|emb|glove|image|img|audio|wav|annot|json|train|dev|val|test", re.I)
+"""Further names of places, for options that turned out to need one."""
+MISSED = re.compile(r"NoneType|filename must be a str or bytes object")
+"""In the message of what was given nothing where it needed something."""
+
+
+def advise(error: BaseException) -> str | None:
+    """A plan by which places for files are given that are nothing by default, if one of them was needed."""
+    if not isinstance(error, (TypeError, AttributeError)) or not MISSED.search(str(error)):
+        return None
+    return content.planned_with("arguments", "places", True)
+
+
+def place_for(run: context.Run, name: str, unasked: bool) -> bool:
+    """Whether an option without a value is to name a place for files: by the plan, if nobody asks for it."""
+    wanted = unasked and (PATH.search(name) or HELD.search(name)) and not KEPT.search(name)
+    return bool(wanted and content.book.planned("arguments", "places"))
+
+
 def takes_one(action: argparse.Action) -> bool:
     """Whether an option takes one value."""
     return isinstance(action, argparse._StoreAction) and action.nargs is None
@@ -151,12 +172,76 @@ def needed(run: context.Run, action: argparse.Action) -> bool:
     """Whether an option that has no value is used as if it always had one."""
     if action.type in (None, str) and action.default is None and DATA.match(action.dest):
         return True
-    return action.dest in used_without_question(run.tree(run.entry))
+    used, asked = uses_of_settings(run.tree(run.entry))
+    if action.dest in used | insisted_on(run.tree(run.entry)):
+        return True
+    asked |= asked_for(run.tree(run.entry))
+    if action.default is None and action.choices and action.dest not in asked:
+        return True
+    return action.default is None and place_for(run, action.dest, action.dest not in asked)
 
 
 @functools.cache
-def used_without_question(tree: ast.Module) -> frozenset[str]:
-    """The attributes of settings that a script computes with, and never asks whether they are there.
+def insisted_on(tree: ast.AST) -> frozenset[str]:
+    """The names, or attributes of settings, without which a script gives up: ``if not args.data: raise``."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and context.gives_up(node.body):
+            tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+            found.update(name for test in tests if (name := missing_if(test)) is not None)
+        elif isinstance(node, ast.Assert):
+            parts = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+            found.update(name for one in parts if (name := there_if(one)) is not None)
+    return frozenset(found)
+
+
+@functools.cache
+def asked_for(tree: ast.AST) -> frozenset[str]:
+    """The names that a condition asks for, or whose type is asked for."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.If, ast.IfExp, ast.While)):
+            parts = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+            names = [missing_if(one) or there_if(one) for one in parts]
+            names += [
+                ast.unparse(one.args[0])
+                for one in ast.walk(node.test)
+                if isinstance(one, ast.Call) and ast.unparse(one.func) == "isinstance" and one.args
+            ]
+            found.update(name for name in names if name is not None)
+    return frozenset(found)
+
+
+def named(node: ast.expr) -> str | None:
+    """The name of a variable, or of an attribute of settings."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+
+
+def missing_if(test: ast.expr) -> str | None:
+    """What is not there if a condition holds: ``not it``, ``it is None``, ``it == ""``, ``len(it) == 0``."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return named(test.operand)
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.Eq)):
+        other = test.comparators[0]
+        if isinstance(other, ast.Constant) and other.value in (None, "", 0):
+            counted = isinstance(test.left, ast.Call) and ast.unparse(test.left.func) == "len"
+            if isinstance(test.left, ast.Call):
+                return named(test.left.args[0]) if counted and test.left.args else None
+            return named(test.left) if other.value != 0 else None
+    return None
+
+
+def there_if(test: ast.expr) -> str | None:
+    """What is there if a condition holds: ``it``, ``it is not None``."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
+        other = test.comparators[0]
+        return named(test.left) if isinstance(other, ast.Constant) and other.value in (None, "") else None
+    return named(test)
+
+
+@functools.cache
+def uses_of_settings(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
+    """The attributes of settings that a script computes with and never asks for, and those that it asks for.
 
     To compute with one is to add or join it, to open it, or to compare it with a text; to ask is to use
     it as a condition or to compare it with ``None``.
@@ -194,7 +279,7 @@ def used_without_question(tree: ast.Module) -> frozenset[str]:
                 uses = node.args
         asked.update(test.attr for test in tests if isinstance(test, ast.Attribute))
         used.update(use.attr for use in uses if isinstance(use, ast.Attribute))
-    return frozenset(used - asked)
+    return frozenset(used - asked), frozenset(asked)
 
 
 def value_of(run: context.Run, action: argparse.Action) -> Any:
@@ -244,8 +329,11 @@ def compared_with(run: context.Run, name: str) -> str | None:
     return None
 
 
-def settings(run: context.Run) -> str | None:
-    """A file of settings in the project: it has what the script asks for, and is near the script."""
+def settings(run: context.Run, least: int = 0) -> str | None:
+    """A file of settings in the project: it has what the script asks for, and is near the script.
+
+    ``least`` is the number of names that it must have of those that the script asks for.
+    """
     found: list[tuple[int, int, int, str]] = []
     asked = names_asked(run.tree(run.entry))
     for distance, folder in enumerate(run.folders()):
@@ -258,7 +346,7 @@ def settings(run: context.Run) -> str | None:
                     found.append((-len(asked & keys(path)), distance, usual, path))
             if len(found) > 200:
                 break
-    return min(found)[-1] if found else None
+    return min(found)[-1] if found and -min(found)[0] >= least else None
 
 
 LARGE = 1 << 16

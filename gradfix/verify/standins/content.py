@@ -26,6 +26,8 @@ import torch
 
 from . import context, media
 
+FIELDS = 9
+"""Fields in a line of a text, at most."""
 SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
 PRIMES = tuple(one for one in range(37, 200) if all(one % other for other in range(2, 15)))
@@ -60,12 +62,16 @@ class Book:
         """The sizes of what was made, by place; the latest last."""
         self.kinds: dict[str, str] = {}
         self.styles: dict[str, str] = {}
+        self.separators: dict[str, str] = {}
+        """By absent file of text: what its lines are taken apart by, if anything says so."""
         self.touched = ""
         """The place that was looked at last."""
         self.shaped = ""
         """The place whose ``shape`` was asked for last."""
         self.pictures = 0
         """Channels of the last picture that was made."""
+        self.brought = False
+        """Whether pictures are brought to smaller sizes than the script asks for."""
         self.classes = 0
         """Of the folders of pictures that were made."""
         self.collated: list[str] = []
@@ -275,7 +281,8 @@ class Content:
             if name == "item":
                 return lambda: self._part(".item")
             if name in ("reshape", "view", "transpose", "permute"):
-                return lambda *sizes: self._arranged(name, sizes)
+                # numpy passes an order on.
+                return lambda *sizes, **order: self._arranged(name, sizes)
             if name == "shape":
                 book.shaped = self._place
                 return self._settled(asked_dimensions(sys._getframe(1))).shape
@@ -590,6 +597,7 @@ def absent(run: context.Run, path: Any, *, tensors: bool = False) -> Content:
     """The content of the data file at ``path``, which is not there."""
     name = os.path.basename(os.fspath(path))
     run.used("content of " + name, "values made up as they are used")
+    run.shortened |= run.small
     convert_contents()
     return part(name, tensors=tensors)
 
@@ -703,9 +711,18 @@ WRONG_RIGHT = (
 """Messages that name a size that was met, and the one that was wanted."""
 
 
+SMALL_PICTURES = re.compile(
+    r"cannot be multiplied|[Oo]utput size is too small|Kernel size can't be greater than actual input size|"
+    r"is invalid for input of size|more than 1 value per channel"
+)
+"""Messages of a network that is made for pictures of one size."""
+
+
 def advise(error: BaseException) -> str | None:
     """A plan by which the run might get further than this error, ``None`` if nothing suggests one."""
     message = str(error)
+    if book.brought and SMALL_PICTURES.search(message):
+        return planned_with("pictures", "brought", "to the sizes of the script")
     if book.pictures and (change := pictures(message)) is not None:
         return planned_with(*change)
     if not book.touched and not book.styles:
@@ -741,7 +758,7 @@ def pictures(message: str) -> tuple[str, str, Any] | None:
 
 def fitting_side(wrong: int, right: int) -> int | None:
     """The side of pictures with which a size would be right that is their side now, or all their values."""
-    side = book.planned("pictures", "side") or media.SIDE
+    side = media.side(context.run())
     if wrong == side and 8 <= right < side:
         return right
     for channels in (1, 3):
@@ -774,9 +791,21 @@ def sizes(message: str) -> tuple[str, str, Any] | None:
             if change is not None:
                 return change
     found = re.search(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ with size (\d+)", message)
+    if found and int(found[2]) == SAMPLES and (change := longer(int(found[1]))) is not None:
+        return change
     if found:
         return resized(int(found[2]), max(int(found[1]) + 1, 2 * int(found[2])))
     return None
+
+
+def longer(index: int) -> tuple[str, str, Any] | None:
+    """As many samples as another array has for one that has too few for ``index``; labels before others."""
+    places = [place for place, dims in book.dims.items() if dims[:1] == [SAMPLES] and not one_sample(place)]
+    places.sort(key=lambda place: bool(LABEL.search(last(place))))
+    if not places:
+        return None
+    others = [dims[0] for dims in book.dims.values() if dims and dims[0] > index]
+    return places[-1], "dims", [max(others, default=index + 1), *book.dims[places[-1]][1:]]
 
 
 def leading(place: str) -> list[int]:
@@ -833,6 +862,13 @@ def one_more(count: int = 1, size: int | None = None) -> tuple[str, str, Any] | 
 
 def columns(message: str) -> tuple[str, str, Any] | None:
     """Another number of values in a row."""
+    short = re.search(r"not enough values to unpack \(expected (\d+), got 1\)", message)
+    if short or message == "list index out of range":
+        for name, style in reversed(list(book.styles.items())):
+            had = int(style.split(":")[1]) if ":" in style else 1
+            wanted = int(short[1]) if short else had + 1
+            if book.separators.get(name) and 1 < wanted < FIELDS and wanted != had:
+                return name, "style", f"fields:{wanted}:{book.separators[name]}"
     found = re.search(r"too many values to unpack \(expected (\d+)", message)
     if found:
         if book.collated:
@@ -847,6 +883,8 @@ def columns(message: str) -> tuple[str, str, Any] | None:
     styles = [(name, style) for name, style in reversed(list(book.styles.items()))]
     if word and styles:
         for name, style in styles:
+            if style.startswith("fields:") and word[1].split(" ")[0] in media.WORDS:
+                return name, "style", style.replace("fields:", "numbers:", 1)
             if style == "common words" and word[1].split(" ")[0] in (*media.WORDS, "."):
                 return name, "style", "names and numbers"
             if style == "names and numbers" and ".png" in word[1]:
@@ -867,6 +905,7 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
             return one_more(wanted - len(got), own)
     for pattern in (
         r"array is (\d)-dimensional, but (\d) were indexed",
+        r"axis (?P<axis>\d) is out of bounds for array of dimension (?P<have>\d)",
         r"expected (?P<wanted>\d)D tensor,? (?:but )?got (?P<have>\d)D",
         r"must have (?P<wanted>\d) dimensions, got (?P<have>\d)",
         r"not enough values to unpack \(expected (?P<wanted>\d), got (?P<have>\d)\)",
@@ -875,7 +914,8 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
         found = re.search(pattern, message)
         if found:
             groups = found.groupdict()
-            have, wanted = int(groups.get("have") or found[1]), int(groups.get("wanted") or found[2])
+            have = int(groups.get("have") or found[1])
+            wanted = int(groups["axis"]) + 1 if "axis" in groups else int(groups.get("wanted") or found[2])
             latest = list(reversed(list(book.dims.items())))
             fitting = [one for one in latest if len(one[1]) + one_sample(one[0]) == have]
             fitting += [one for one in latest if len(one[1]) - 1 == have]

@@ -41,6 +41,8 @@ class Run:
         self.devices = 1
         """Processes of a distributed training: as many as there are accelerators for a script that demands
         several."""
+        self.shortened = False
+        """Whether a data set has been made up with fewer samples than the real one has."""
         self.archives = False
         """Whether the script has unpacked an archive that is not there."""
         self._told: set[str] = set()

@@ -14,6 +14,7 @@ import difflib
 import gzip
 import io
 import os
+import pathlib
 import re
 import shutil
 import sys
@@ -168,18 +169,29 @@ def opening(run: context.Run, overlay: Overlay) -> None:
 
 
 def namesake(run: context.Run, overlay: Overlay, path: str) -> str | None:
-    """The file of settings beside an absent one whose name is almost the same."""
+    """The file of settings beside an absent one whose name is almost the same, or that the script fits."""
     folder, name = os.path.split(path)
     ending = os.path.splitext(name)[1]
     beside = overlay.reading(folder or ".")
-    if ending not in (".yaml", ".yml", ".json", ".toml", ".ini") or not os.path.isdir(beside):
+    if ending not in (".yaml", ".yml", ".json", ".toml", ".ini"):
         return None
-    names = [one for one in sorted(os.listdir(beside)) if one.endswith(ending)]
+    from . import arguments
+
+    inside = os.listdir(beside) if os.path.isdir(beside) else []
+    names = [one for one in sorted(inside) if one.endswith(ending)]
     close = difflib.get_close_matches(name, names, 1, 0.8)
-    if not close or absent.prepared(run):
+    if absent.prepared(run):
         return None
-    run.used("settings " + name, "the project's " + close[0])
-    return os.path.join(beside, close[0])
+    found = os.path.join(beside, close[0]) if close else arguments.settings(run, NAMES_ALIKE)
+    if found is None or os.path.splitext(found)[1] not in SETTINGS_ALIKE.get(ending, (ending,)):
+        return None
+    run.used("settings " + name, "the project's " + (close[0] if close else shown(run, found)))
+    return found
+
+
+NAMES_ALIKE = 3
+"""Names that the script asks for and a file of settings must have, if its own name says nothing."""
+SETTINGS_ALIKE = {".yaml": (".yaml", ".yml"), ".yml": (".yaml", ".yml")}
 
 
 def room_for(run: context.Run, overlay: Overlay, path: str) -> str:
@@ -234,6 +246,24 @@ def looking(run: context.Run, overlay: Overlay) -> None:
             return _real(place)
 
         context.replace(os, name, listed)
+
+    def searched(name: str) -> None:
+        real = getattr(pathlib.Path, name)
+
+        def search(self: Any, pattern: str = "*", *args: Any, **kwargs: Any) -> Any:
+            # It asks whether the folder is there, and is content if it is not.
+            place = overlay.reading(str(self))
+            if not overlay.exists(place) and asked_by_user(run):
+                kind = os.path.splitext(str(pattern))[1].lower()
+                make_folder(
+                    run, overlay, str(self), kind if kind in (*media.PICTURES, *TEXT, ".wav") else None
+                )
+            return real(self, pattern, *args, **kwargs)
+
+        context.replace(pathlib.Path, name, search)
+
+    searched("glob")
+    searched("rglob")
 
 
 def changing(run: context.Run, overlay: Overlay) -> None:
@@ -325,6 +355,8 @@ def insists(run: context.Run) -> bool:
     frame = asking.f_back
     if "genericpath" not in asking.f_code.co_filename:
         return False
+    if asking.f_code.co_name == "getsize":
+        return frame is not None and run.owns(frame) and not absent.prepared(run)
     while frame is not None and run.owns(frame):
         line = frame.f_lineno
         answers = False
@@ -369,7 +401,7 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
     elif kind == ".bin":
         data = media.small_numbers(run, os.path.basename(path))
     elif kind in media.PICTURES:
-        data = media.picture_file(run, os.path.basename(path))
+        data = media.picture_file(run, os.path.basename(path), media.of_labels(shown(run, path)))
     elif kind == ".wav":
         data = media.sound_file(run, os.path.basename(path))
     else:
@@ -379,6 +411,9 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
         file.write(data)
     style = content.book.style(os.path.basename(path))
     what = "made-up samples in the format of the real ones" if known is not None else "text of " + style
+    if kind in media.PICTURES:
+        what = f"a picture of {media.side(run)} x {media.side(run)}"
+        what += " of classes" if media.of_labels(shown(run, path)) else ""
     run.used("file " + alike(shown(run, path)), media.KINDS.get(kind, what))
     return place
 
@@ -399,7 +434,7 @@ def make_folder(run: context.Run, overlay: Overlay, path: str, kind: str | None 
     folders = [place]
     if wants_folders(run):
         folders = [os.path.join(place, "class_" + format(index, "02d")) for index in range(media.FOLDERS)]
-    contents = [media.file_of(run, kind, str(index)) for index in range(4)]
+    contents = [media.file_of(run, kind, str(index), shown(run, path)) for index in range(4)]
     count = media.FILES
     if "celeba" in path.lower():
         # Its readers keep the last two thousand pictures for tests, and look for its table.

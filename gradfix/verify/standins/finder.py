@@ -68,7 +68,10 @@ class Finder(importlib.abc.MetaPathFinder):
 
     def beside(self, fullname: str, parent: types.ModuleType) -> importlib.machinery.ModuleSpec | None:
         """A submodule that an installed package no longer has (``scipy.misc`` and the like)."""
-        name = getattr(parent, "__file__", None) or ""
+        name = getattr(parent, "__file__", None) or next(iter(getattr(parent, "__path__", ())), "")
+        if self.run.recorder.in_project(name) and is_built(os.path.dirname(name), fullname):
+            self.run.used("compiled code " + fullname, "objects without values")
+            return package(fullname, Inert(False))
         if self.run.recorder.in_project(name) or not hasattr(parent, "__path__"):
             return None
         self.run.used(fullname, "objects without values")
@@ -163,6 +166,20 @@ def catches_imports(kind: ast.expr | None) -> bool:
     return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(kind))
 
 
+COMPILED = (".pyx", ".pxd", ".c", ".cc", ".cpp", ".cu")
+
+
+def is_built(folder: str, fullname: str) -> bool:
+    """Whether a module of a package is compiled first, from a source of its name or by a setup."""
+    name = fullname.rpartition(".")[2]
+    for one in (folder, os.path.dirname(folder)):
+        if any(os.path.isfile(os.path.join(one, name + ending)) for ending in COMPILED):
+            return True
+        if "ext_modules" in context.read(os.path.join(one, "setup.py")):
+            return True
+    return False
+
+
 def holds_code(spec: importlib.machinery.ModuleSpec) -> bool:
     """Whether a folder without ``__init__.py`` holds modules."""
     return any(
@@ -181,6 +198,11 @@ def importing(run: context.Run) -> types.FrameType | None:
 
 
 ALIASES = {
+    "attrs": "attr",
+    "cloudpickle": "dill",
+    "pickle5": "dill",
+    "box": "dotmap",
+    "attrdict": "dotmap",
     "gymnasium": "gym",
     "gym3": "gym",
     "roboschool": "gym",

@@ -104,6 +104,11 @@ def change_dataset(module: Any, name: str, kind: samples.Kind) -> None:
 def change_yaml(module: Any) -> None:
     """``yaml.load(file)`` as it was before a loader had to be named: the safe one."""
     real, real_safe, run = module.load, module.safe_load, context.run()
+    if hasattr(module.SafeLoader, "add_constructor"):
+        # What ``yaml.load`` of older versions read as well.
+        module.SafeLoader.add_constructor(
+            "tag:yaml.org,2002:python/tuple", lambda loader, node: tuple(loader.construct_sequence(node))
+        )
 
     def load(stream: Any, Loader: Any = module.SafeLoader) -> Any:
         found = real(stream, Loader)
@@ -128,8 +133,31 @@ def change_extensions(module: Any) -> None:
     context.replace(module, "load_inline", load)
 
 
+def change_transforms(module: Any) -> None:
+    """Pictures are brought to smaller sizes, where sizes are reduced."""
+    for name in ("Resize", "CenterCrop", "RandomCrop", "RandomResizedCrop"):
+        owner = getattr(module, name, None)
+        if inspect.isclass(owner) and "__init__" in vars(owner):
+            context.replace(owner, "__init__", smaller(owner.__init__))
+
+
+def smaller(real: Callable[..., None]) -> Callable[..., None]:
+    """The making of a transformation with a size, which may be reduced."""
+    signature = inspect.signature(real)
+
+    def init(*args: Any, **kwargs: Any) -> None:
+        given = signature.bind(*args, **kwargs)
+        if "size" in given.arguments:
+            given.arguments["size"] = sizes.smaller_pictures(context.run(), given.arguments["size"])
+        real(*given.args, **given.kwargs)
+
+    return init
+
+
 CHANGES: dict[str, Callable[[Any], None]] = {
     "torchvision.datasets": change_datasets,
+    "torchvision.transforms.transforms": change_transforms,
+    "torchvision.transforms.v2._geometry": change_transforms,
     "yaml": change_yaml,
     "torch.utils.cpp_extension": change_extensions,
     "torch.distributed.tensor.parallel": parallel.change_tensor_parallel,

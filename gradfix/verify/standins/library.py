@@ -48,6 +48,10 @@ def install(run: context.Run) -> None:
     masks(run)
     singles(run)
     schedulers(run)
+    betas(run)
+    whole_numbers(run)
+    numbers(run)
+    contiguous(run)
     plotting(run)
     if "numpy" in sys.modules:
         arrays(run, sys.modules["numpy"])
@@ -301,6 +305,85 @@ def schedulers(run: context.Run) -> None:
                 context.replace(owner, "__init__", without(owner.__init__, "verbose"))
 
 
+def betas(run: context.Run) -> None:
+    """``Adam(..., betas=(0, 0.9))``, whose numbers have to be of one type today."""
+    for owner in (torch.optim.Adam, torch.optim.AdamW):
+        real = owner.__init__
+
+        def init(self: Any, *args: Any, _real: Any = real, **kwargs: Any) -> None:
+            given = args[2] if len(args) > 2 else kwargs.get("betas")
+            if isinstance(given, (tuple, list)) and any(type(one) is int for one in given):
+                run.used("a whole number among betas", "the same as a floating-point number")
+                both = tuple(float(one) if type(one) is int else one for one in given)
+                args, kwargs = (
+                    ((*args[:2], both, *args[3:]), kwargs)
+                    if len(args) > 2
+                    else (args, {**kwargs, "betas": both})
+                )
+            _real(self, *args, **kwargs)
+
+        context.replace(owner, "__init__", init)
+
+
+FLOATS = re.compile(
+    r"Found dtype Long but expected Float|result type Float can't be cast to the desired output type Long|"
+    r"expected scalar type Float but found Long|"
+    r"Only Tensors of floating point (and complex )?dtype can require gradients|"
+    r"(mean|std)\(\): could not infer output dtype.*Long",
+    re.S,
+)
+"""Messages of torch where numbers are whole that could be those of ``torch.full``."""
+
+
+def whole_numbers(run: context.Run) -> None:
+    """``torch.full(size, 1)``, which once gave floating-point numbers; only if the run failed for it."""
+    if not content.book.planned("torch", "full"):
+        return
+    real = torch.full
+
+    def full(size: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(fill_value) is int and kwargs.get("dtype") is None and kwargs.get("out") is None:
+            run.used("torch.full of a whole number", "floating-point numbers")
+            kwargs["dtype"] = torch.get_default_dtype()
+        return real(size, fill_value, *args, **kwargs)
+
+    context.replace(torch, "full", full)
+
+
+def numbers(run: context.Run) -> None:
+    """``loss.data.numpy()[0]``: a loss was once an array of one element; only if the run failed for it."""
+    if not content.book.planned("torch", "numbers"):
+        return
+    real = torch.Tensor.numpy
+
+    def as_array(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        found = real(self, *args, **kwargs)
+        if self.dim() == 0:
+            run.used("an array without dimensions", "one of one element")
+            return found.reshape(1)
+        return found
+
+    context.replace(torch.Tensor, "numpy", as_array)
+
+
+def contiguous(run: context.Run) -> None:
+    """``correct[:k].view(-1)``: results once lay in memory in their own order. Only if a view failed."""
+    if not content.book.planned("torch", "contiguous"):
+        return
+    real = torch.Tensor.view
+
+    def view(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return real(self, *args, **kwargs)
+        except RuntimeError as error:
+            if not str(error).startswith(DISORDER):
+                raise
+            run.used("a view of values that lie in another order", "a view of a copy")
+            return real(self.contiguous(), *args, **kwargs)
+
+    context.replace(torch.Tensor, "view", view)
+
+
 def without(real: Any, dropped: str) -> Any:
     """A function that takes one more keyword and does nothing with it."""
 
@@ -348,6 +431,9 @@ def copies(run: context.Run, numpy: Any) -> None:
     context.replace(numpy, "array", array)
 
 
+NO_DEVICES = re.compile(r"rank should be in the interval \[0, -1\]|num_replicas|world_size must be|nprocs")
+"""Messages where a number of accelerators is 0, by which a script divides its work."""
+DISORDER = "view size is not compatible with input tensor's size and stride"
 ONE_ELEMENT = re.compile(
     r"^setting an array element with a sequence\.$|^only 0-dimensional arrays can be conv"
 )
@@ -382,9 +468,19 @@ class OneElement(ast.NodeTransformer):
 
 
 def advise(error: BaseException) -> str | None:
-    """The plan of a run that :class:`OneElement` might get further than this error."""
-    wanted = "numpy" in sys.modules and ONE_ELEMENT.match(str(error))
-    return content.planned_with("numpy", "one element", True) if wanted else None
+    """The plan of a run that what older versions did might get further than this error."""
+    if "numpy" in sys.modules and ONE_ELEMENT.match(str(error)):
+        return content.planned_with("numpy", "one element", True)
+    if isinstance(error, ZeroDivisionError) or NO_DEVICES.search(str(error)):
+        if any("device_count(" in text for text in texts(context.run())):
+            return content.planned_with("torch", "devices", 1)
+    if str(error) == "too many indices for array: array is 0-dimensional, but 1 were indexed":
+        return content.planned_with("torch", "numbers", True)
+    if isinstance(error, RuntimeError) and str(error).startswith(DISORDER):
+        return content.planned_with("torch", "contiguous", True)
+    if FLOATS.search(str(error)) and any("torch.full(" in text for text in texts(context.run())):
+        return content.planned_with("torch", "full", True)
+    return None
 
 
 def called(name: str, given: list[ast.expr], place: ast.AST) -> ast.Call:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import io
+import os
+import re
 import struct
 import wave
 import zlib
@@ -17,9 +19,10 @@ FILES = 32
 FOLDERS = 24
 """Folders in one that holds folders."""
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm")
-KINDS = dict.fromkeys(PICTURES, "a picture of 256 x 256")
-KINDS[".bin"] = "whole numbers below 60, two bytes each"
-KINDS[".wav"] = "one second of sound at 22,050 Hz"
+KINDS = {
+    ".bin": "whole numbers below 60, two bytes each",
+    ".wav": "one second of sound at 22,050 Hz",
+}
 
 WORDS = (
     "the of and to in is was he for it with as his on be at by had not are but from or have an they which "
@@ -44,17 +47,43 @@ def raw(values: torch.Tensor) -> bytes:
 
 
 SIDE = 256
-"""Height and width of pictures in files, where nothing tells another."""
+"""Height and width of pictures in files, where nothing tells another; half of it in the manner *small*."""
 
 
-def picture_file(run: context.Run, name: str) -> bytes:
-    """A PNG file (also under another ending: readers look at the content), grey if the plan says so."""
+def side(run: context.Run) -> int:
+    """Height and width of the pictures in the files of a run."""
     from . import content
 
-    content.book.pictures = channels = content.book.planned("pictures", "channels") or 3
-    size = content.book.planned("pictures", "side") or SIDE
+    planned = content.book.planned("pictures", "side")
+    return int(planned or (SIDE // 2 if run.small and not run.medium else SIDE))
+
+
+LABELS = re.compile(
+    r"(?<![a-z])(labels?|masks?|gts?|gtfine|gtcoarse|ground_?truths?|annots?|annotations?|segmentations?|"
+    r"segmentationclass(aug|raw)?|semantics?|trimaps?|labelids|labeltrainids)(?![a-z])",
+    re.I,
+)
+"""Names of pictures, and of folders of them, whose values are classes."""
+
+
+def of_labels(path: str) -> bool:
+    """Whether a picture's path says that its values are classes, by its name and its nearest folders'."""
+    return any(LABELS.search(one) for one in os.path.normpath(path).split(os.sep)[-3:])
+
+
+def picture_file(run: context.Run, name: str, labels: bool = False) -> bytes:
+    """A PNG file (also under another ending: readers look at the content), grey if the plan says so.
+
+    One of ``labels`` has no colours, and a few values.
+    """
+    from . import content
+
+    channels = 1 if labels else content.book.planned("pictures", "channels") or 3
+    if not labels or not content.book.pictures:
+        content.book.pictures = channels
+    size = side(run)
     data = pixels(run, name, size, size, channels)
-    values = content.book.planned("pictures", "values")
+    values = content.book.planned("pictures", "values") or (content.CLASSES if labels else None)
     data = data if values is None else (data.long() * values // 256).to(torch.uint8)
     rows = raw(torch.nn.functional.pad(data.reshape(size, -1), (1, 0)))
 
@@ -105,12 +134,12 @@ def small_numbers(run: context.Run, name: str, count: int = 1 << 18) -> bytes:
     return raw(values)
 
 
-def file_of(run: context.Run, kind: str, name: str) -> bytes:
-    """The content of a file of a kind."""
+def file_of(run: context.Run, kind: str, name: str, folder: str) -> bytes:
+    """The content of a file of a kind in a folder."""
     if kind == ".wav":
         return sound_file(run, name)
     if kind in PICTURES:
-        return picture_file(run, name)
+        return picture_file(run, name, of_labels(folder))
     from . import absent
 
     return absent.text_of(run, name + kind).encode()

@@ -6,11 +6,15 @@ training run one after the other in that process, when the script waits for them
 
 from __future__ import annotations
 
+import concurrent.futures
 import inspect
 import multiprocessing
+import multiprocessing.context
+import multiprocessing.pool
 import multiprocessing.process
 import os
 import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -138,6 +142,125 @@ def workers(run: context.Run) -> None:
     context.replace(multi, "spawn", spawn)
     for owner in (multi, multiprocessing):
         context.replace(owner, "set_start_method", lambda *args, **kwargs: None)
+    pools(run)
+
+
+class Result:
+    """What a pool was asked for, which is there already."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.value: Any = None
+        self.error: BaseException | None = None
+        try:
+            self.value = work()
+        except Exception as error:
+            self.error = error
+
+    def get(self, timeout: Any = None) -> Any:
+        """The value, or the error that came in its place."""
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+    def wait(self, timeout: Any = None) -> None:
+        """It is there."""
+
+    def ready(self) -> bool:
+        """It is there."""
+        return True
+
+    def successful(self) -> bool:
+        """Whether no error came in its place."""
+        return self.error is None
+
+
+class Pool:
+    """A pool of processes that does its work at once, in the process that asks for it."""
+
+    def __init__(
+        self, processes: Any = None, initializer: Any = None, initargs: Any = (), *args: Any, **kwargs: Any
+    ) -> None:
+        context.run().used("a pool of processes", "its work is done in the script's own process")
+        if initializer is not None:
+            initializer(*initargs)
+
+    def apply(self, func: Any, args: Any = (), kwds: Any = None) -> Any:
+        """Call a function."""
+        return func(*args, **(kwds or {}))
+
+    def map(self, func: Any, iterable: Any, chunksize: Any = None) -> list[Any]:
+        """Call a function for each."""
+        return [func(one) for one in iterable]
+
+    def starmap(self, func: Any, iterable: Any, chunksize: Any = None) -> list[Any]:
+        """Call a function for each, whose parts are its arguments."""
+        return [func(*one) for one in iterable]
+
+    def imap(self, func: Any, iterable: Any, chunksize: Any = 1) -> Iterator[Any]:
+        """Call a function for each when its value is asked for."""
+        return (func(one) for one in iterable)
+
+    imap_unordered = imap
+
+    def _later(self, real: Any, args: Any, kwargs: dict[str, Any]) -> Result:
+        callback, failed = kwargs.pop("callback", None), kwargs.pop("error_callback", None)
+        result = Result(lambda: real(*args, **kwargs))
+        told = callback if result.error is None else failed
+        if told is not None:
+            told(result.value if result.error is None else result.error)
+        return result
+
+    def apply_async(self, *args: Any, **kwargs: Any) -> Result:
+        """Call a function."""
+        return self._later(self.apply, args, kwargs)
+
+    def map_async(self, *args: Any, **kwargs: Any) -> Result:
+        """Call a function for each."""
+        return self._later(self.map, args, kwargs)
+
+    def starmap_async(self, *args: Any, **kwargs: Any) -> Result:
+        """Call a function for each, whose parts are its arguments."""
+        return self._later(self.starmap, args, kwargs)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    join = terminate = close
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+
+class Executor(concurrent.futures.Executor):
+    """The same as ``concurrent.futures`` has it."""
+
+    def __init__(self, *args: Any, initializer: Any = None, initargs: Any = (), **kwargs: Any) -> None:
+        Pool(initializer=initializer, initargs=initargs)
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Call a function."""
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def pools(run: context.Run) -> None:
+    """Pools: a fork of this process would wait for what only its other threads could give."""
+    import torch.multiprocessing as multi
+
+    def make(self: Any, *args: Any, **kwargs: Any) -> Pool:
+        return Pool(*args, **kwargs)
+
+    multiprocessing.context.BaseContext.Pool = make  # type: ignore[method-assign, assignment]
+    for owner in (multiprocessing, multiprocessing.pool, multi):
+        owner.Pool = Pool  # type: ignore[attr-defined]
+    concurrent.futures.ProcessPoolExecutor = Executor  # type: ignore[assignment, misc]
 
 
 def worker_name(process: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -53,6 +53,20 @@ KINDS = {
     "Places365": Kind("RGB", 256, 256, 365, 1803, 365),
     "SEMEION": Kind("L", 16, 16, 10, 1593, 1593),
 }
+
+
+SHARE = 100
+"""How many times as many samples the real data sets have, where sizes are reduced."""
+SAMPLES = 10
+"""Samples of each class that a data set keeps at least, or it stays as long as it is."""
+
+
+def length_of(run: context.Run, count: int, classes: int) -> int:
+    """How many samples a data set has that is made up for a run."""
+    if not run.small or count // SHARE < SAMPLES * classes:
+        return count
+    run.shortened = True
+    return count // SHARE
 
 
 def is_training(arguments: dict[str, Any]) -> bool:
@@ -149,20 +163,26 @@ class Pictures(torch.utils.data.Dataset[Any]):
         self.transform: Callable[[Any], Any] | None = arguments.get("transform")
         self.target_transform: Callable[[Any], Any] | None = arguments.get("target_transform")
         self.transforms = arguments.get("transforms")
-        self.count = kind.train if self.train else kind.test
+        self.whole = kind.train if self.train else kind.test
+        """Samples that the real one has: who knows that asks for these, too."""
+        self.count = length_of(run, self.whole, kind.classes)
         self.classes = [str(i) for i in range(kind.classes)]
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
         self._labels = labels(run, name, self.count, kind.classes)
         self._pictures: torch.Tensor | None = None
         self.target_type = arguments.get("target_type", "attr")
         self._few: dict[int, torch.Tensor] = {}
+        shorter = "" if self.count == self.whole else f" in place of {self.whole}"
         run.used(
             "torchvision.datasets." + name,
-            f"{self.count} made-up pictures, {kind.mode} {kind.height} x {kind.width}",
+            f"{self.count}{shorter} made-up pictures, {kind.mode} {kind.height} x {kind.width}",
         )
 
     def __len__(self) -> int:
         return self.count
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(len(self)))
 
     @property
     def data(self) -> Any:
@@ -178,7 +198,7 @@ class Pictures(torch.utils.data.Dataset[Any]):
     @data.setter
     def data(self, value: Any) -> None:
         self._pictures = torch.as_tensor(value)
-        self.count = len(self._pictures)
+        self.whole = self.count = len(self._pictures)
 
     train_data = test_data = data
 
@@ -217,8 +237,9 @@ class Pictures(torch.utils.data.Dataset[Any]):
     def __getitem__(self, index: Any) -> Any:
         if index < 0:
             index += self.count
-        if not 0 <= index < self.count:
+        if not 0 <= index < self.whole:
             raise IndexError(index)
+        index = index % self.count
         shown, target = self.picture(int(index)), self.target(int(index))
         if self.transforms is not None:
             return self.transforms(shown, target)

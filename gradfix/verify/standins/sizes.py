@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 
-from . import content, context, library
+from . import content, context, library, samples
 
 BATCH = 4
 FILL = 64
@@ -44,6 +44,8 @@ SMALL = {
     "rollout": 64,
     # Batches or episodes.
     "evaluation": 2,
+    # Steps of an attack, or of learning within a step of learning.
+    "inner": 2,
     "sequence": 32,
     # Pixels along a side.
     "picture": 64,
@@ -52,12 +54,14 @@ SMALL = {
     "depth": 2,
     # Features of a layer: a number that heads and groups of all usual numbers divide.
     "width": 96,
+    # Times as wide as usual.
+    "widening": 2,
 }
 """The largest sizes in the manner *small*."""
-LONG = ("warm up", "memory", "rollout", "evaluation")
+LONG = ("warm up", "memory", "rollout", "evaluation", "inner")
 """What only says how long something goes on: it may be reduced where it is given, whatever it is there."""
 LEAST = min(SMALL.values())
-NETWORK = ("sequence", "vocabulary", "depth", "width")
+NETWORK = ("sequence", "vocabulary", "depth", "width", "widening")
 """What the shapes within a network may be made for."""
 MEDIUM = {**{kind: limit for kind, limit in SMALL.items() if kind not in NETWORK}, "picture": 128}
 """The same in the manner *medium*."""
@@ -128,7 +132,16 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "dmodel dimmodel modeldim modelsize embsize embdim embeddim embeddingdim embeddingsize emsize nembd "
         "nembed nemb rnnsize lstmsize dff dimfeedforward ffndim ffdim intermediatesize innerdim dinner "
         "channel channels nchannels numchannels reschannel nreschannel nfilters numfilters nfeat nfeats "
-        "numfeatures basechannels ngf ndf nef units numunits fcdim mlpdim",
+        "numfeatures basechannels ngf ndf nef units numunits fcdim mlpdim "
+        "rnndim lstmdim attentiondim prenetdim filterchannels interchannels "
+        "upsampleinitialchannel ginchannels skipchannels residualchannels",
+    ),
+    ("widening", "widenfactor widenfact widen wideningfactor widthfactor"),
+    (
+        "inner",
+        "perturbsteps attackiters attacksteps attackiterations pgdsteps pgditers numpgdsteps advsteps "
+        "adviters attackiter numattacksteps stepsattack numattackiters innersteps numinnersteps "
+        "innerloopsteps langevinsteps numlangevinsteps mcmcsteps",
     ),
     (
         "evaluation",
@@ -138,7 +151,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
 )
 KINDS = {name: kind for kind, names in _NAMES for name in names.split()}
 ENDINGS = re.compile(
-    r"(batchsize|numworkers|buffersize|memorysize|replaysize|numenvs|evalepisodes|evaliters)$"
+    r"(batchsize|numworkers|buffersize|memorysize|replaysize|numenvs|evalepisodes|evaliters|embeddingdim|"
+    r"embeddingsize|hiddendim|hiddensize|hiddenunits|embdim|rnndim|rnnsize|lstmdim|lstmsize|attentiondim|prenetdim)$"
 )
 """Of names that say more than that: ``teacher_eval_episodes``."""
 
@@ -146,6 +160,15 @@ HOOK = "_gradfix_reduced"
 """What compiled literals are given to, among the names that are built in."""
 ARGUMENT = "_gradfix_reduced_argument"
 """The same for the literals that are arguments without a name."""
+PART = "_gradfix_reduced_part"
+"""The same for literals that say where a data set is to be divided."""
+COUNTING = frozenset(
+    "range xrange arange permutation randperm random_split Subset islice sample choice SubsetRandomSampler "
+    "RandomSampler".split()
+)
+"""Functions that get the number of samples of a data set, or of a part of one."""
+PARTS = 1000
+"""The least number of samples that somebody divides a data set by, where that is shortened."""
 
 
 def plain(name: str) -> str:
@@ -169,9 +192,44 @@ def is_flat(name: str, value: Any) -> bool:
 def reduced(run: context.Run, what: str, name: str, value: Any) -> Any:
     """``value`` or, where ``name`` is that of a known size, at most its limit."""
     limit = limit_of(run, name)
+    if KINDS.get(plain(name)) == "picture" and isinstance(value, (list, tuple)):
+        if not all(type(side) is int for side in value):
+            return value
+        return type(value)(at_most(run, what, limit, side) for side in value)
+    if isinstance(value, str):
+        return smaller_sides(run, what, name, value)
     if limit is None or not isinstance(value, (int, float)) or is_flat(name, value):
         return value
     return at_most(run, what, limit, value)
+
+
+def smaller_pictures(run: context.Run, size: Any) -> Any:
+    """A size that pictures are brought to, a side or two; there is mostly no name for it."""
+    if not run.small or content.book.planned("pictures", "brought"):
+        return size
+    content.book.brought = True
+    limit = (MEDIUM if run.medium else SMALL)["picture"]
+    if isinstance(size, (list, tuple)):
+        return type(size)(at_most(run, "pictures of " + str(side), limit, side) for side in size)
+    return at_most(run, "pictures of " + str(size), limit, size)
+
+
+SIDES = re.compile(r"(\d{2,4})(\s*[,xX*]\s*)(\d{2,4})")
+"""Width and height in one text."""
+
+
+def smaller_sides(run: context.Run, what: str, name: str, value: str) -> str:
+    """The text with smaller sides of a picture, if it is made of them: ``--input-size 1280,720``."""
+    found = SIDES.fullmatch(value.strip())
+    if not found or not re.search(r"size|crop|resol|shape|dims?$", name, re.I):
+        return value
+    limit = (MEDIUM if run.medium else SMALL)["picture"]
+    sides = [str(min(int(side), limit)) for side in found.group(1, 3)]
+    if sides == list(found.group(1, 3)):
+        return value
+    smaller = sides[0] + found[2] + sides[1]
+    run.used(what, smaller + " in place of " + value)
+    return smaller
 
 
 def at_most(run: context.Run, what: str, limit: int | None, value: Any) -> Any:
@@ -233,6 +291,10 @@ class Reduce(ast.NodeTransformer):
             return value
         if isinstance(value, ast.Constant) and is_flat(name, value.value):
             return value
+        if isinstance(value, (ast.Tuple, ast.List)) and KINDS.get(plain(name)) == "picture":
+            limit = limit_of(self.run, name)
+            value.elts = [self.hooked("constant " + name, limit, side) for side in value.elts]
+            return value
         return self.hooked("constant " + name, limit_of(self.run, name), value)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
@@ -275,6 +337,11 @@ class Reduce(ast.NodeTransformer):
         if hasattr(torch.nn, getattr(function, "attr", getattr(function, "id", ""))):
             self.layers.update(node.keywords)
         self.generic_visit(node)
+        name = getattr(function, "attr", getattr(function, "id", ""))
+        if name in COUNTING:
+            node.args = [self.part(one) for one in node.args]
+        elif name in ("reshape", "view"):
+            self.shape(node)
         while isinstance(function, ast.Attribute):
             function = function.value
         if isinstance(function, ast.Name):
@@ -287,6 +354,32 @@ class Reduce(ast.NodeTransformer):
                     said = [ast.parse(name, mode="eval").body, ast.Constant(place)]
                     node.args[place] = asked(ARGUMENT, said, value)
         return node
+
+    def part(self, node: Any) -> Any:
+        """A number of samples, or several in a list."""
+        if isinstance(node, (ast.List, ast.Tuple)):
+            node.elts = [self.part(one) for one in node.elts]
+        value = node.operand if isinstance(node, ast.UnaryOp) else node
+        number = value.value if isinstance(value, ast.Constant) else None
+        if type(number) is int and number >= PARTS and number % samples.SHARE == 0:
+            return asked(PART, [], node)
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """``pictures[:50000]`` of a data set that may have been shortened: samples come first."""
+        self.generic_visit(node)
+        first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+        if isinstance(first, ast.Slice):
+            first.lower, first.upper = self.part(first.lower), self.part(first.upper)
+        return node
+
+    def shape(self, node: ast.Call) -> None:
+        """``pictures.reshape(60000, 784)``, ``numpy.reshape(pictures, (60000, 784))``: samples come first."""
+        for place, one in enumerate(node.args):
+            if isinstance(one, (ast.Tuple, ast.List)) and one.elts:
+                one.elts[0] = self.part(one.elts[0])
+            elif place == 0:
+                node.args[0] = self.part(one)
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
         """``def train(batch_size=64)``."""
@@ -387,6 +480,10 @@ def install(run: context.Run) -> None:
 
     real = data.DataLoader.__init__
 
+    def batches(size: Any) -> Any:
+        # Twice what a name says, as for pairs, was computed from a size that is reduced already.
+        return size if size == 2 * BATCH else at_most(run, "batches of a loader", BATCH, size)
+
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > 5:
             args = (*args[:5], 0, *args[6:])
@@ -397,9 +494,9 @@ def install(run: context.Run) -> None:
                 kwargs.pop(name, None)
         if run.small:
             if len(args) > 1:
-                args = (args[0], at_most(run, "batches of a loader", BATCH, args[1]), *args[2:])
+                args = (args[0], batches(args[1]), *args[2:])
             elif "batch_size" in kwargs:
-                kwargs["batch_size"] = at_most(run, "batches of a loader", BATCH, kwargs["batch_size"])
+                kwargs["batch_size"] = batches(kwargs["batch_size"])
         real(self, *args, **kwargs)
 
     context.replace(data.DataLoader, "__init__", init)
@@ -429,6 +526,14 @@ def own_code(run: context.Run) -> None:
         name = parameter_name(run, function, place)
         return value if name is None else reduced(run, "argument " + name, name, value)
 
+    def reduce_part(value: int) -> int:
+        if not run.shortened:
+            return value
+        fewer = abs(value) // samples.SHARE
+        run.used("constant " + str(abs(value)) + " beside a shortened data set", str(fewer))
+        return fewer if value > 0 else -fewer
+
+    setattr(builtins, PART, reduce_part)
     setattr(builtins, HOOK, reduce)
     setattr(builtins, ARGUMENT, reduce_argument)
     loader = importlib.machinery.SourceFileLoader
@@ -454,6 +559,13 @@ def settings(run: context.Run) -> None:
         return reduced_settings(run, found) if context.caller_of_standins(run) is not None else found
 
     context.replace(json, "load", load)
+    real_loads = json.loads
+
+    def loads(text: Any, *args: Any, **kwargs: Any) -> Any:
+        found = real_loads(text, *args, **kwargs)
+        return reduced_settings(run, found) if context.caller_of_standins(run) is not None else found
+
+    context.replace(json, "loads", loads)
 
 
 def short_loops(run: context.Run) -> None:

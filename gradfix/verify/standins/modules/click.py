@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import text_for
+from ..arguments import asked_for, insisted_on, place_for, text_for
 from ..calls import called, reduced_value
 from ..context import run
 
@@ -22,7 +22,7 @@ class Command:
         self.callback = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        values = {name: _value(name, settings) for name, settings in self.options}
+        values = {name: _value(name, settings, self.function) for name, settings in self.options}
         return called(self.function, **{**values, **kwargs}) if not self.commands else self.commands[0]()
 
     main = __call__
@@ -42,14 +42,24 @@ class Command:
         self.commands.append(command)
 
 
-def _value(name: str, settings: dict[str, Any]) -> Any:
+def _wanted(name: str, settings: dict[str, Any], function: Any) -> bool:
+    """Whether a command cannot go without a value for an option that has none."""
+    if settings.get("required"):
+        return True
+    tree = run().tree(function.__code__.co_filename) if hasattr(function, "__code__") else None
+    if tree is None or settings.get("multiple"):
+        return False
+    return name in insisted_on(tree) or place_for(run(), name, name not in asked_for(tree))
+
+
+def _value(name: str, settings: dict[str, Any], function: Any) -> Any:
     value = settings.get("default")
     kind = settings.get("type")
     if callable(value):
         value = value()
     if value is None and settings.get("is_flag"):
         return False
-    if value is None and settings.get("required"):
+    if value is None and _wanted(name, settings, function):
         choices = getattr(kind, "choices", None)
         value = text_for(run(), name, choices, kind)
         run().used("argument " + name, repr(value))

@@ -25,6 +25,8 @@ class YAMLError(Exception):
 def scalar(text: str) -> Any:
     """One value."""
     text = text.strip()
+    if text.startswith("!!python/tuple"):
+        return tuple(scalar(text[len("!!python/tuple") :]) or ())
     if text[:1] in "[{" and text:
         return flow(text)
     if text[:1] in ("'", '"') and text[-1:] == text[:1]:

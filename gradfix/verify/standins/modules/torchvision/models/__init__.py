@@ -11,6 +11,8 @@ from ....context import run
 from ....inert import Inert
 from . import resnet as _resnet
 from . import vgg as _vgg
+from .densenet import *  # noqa: F403
+from .mobilenetv2 import *  # noqa: F403
 from .resnet import *  # noqa: F403
 from .vgg import *  # noqa: F403
 

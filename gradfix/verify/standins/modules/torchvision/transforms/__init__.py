@@ -7,12 +7,19 @@ from typing import Any
 
 import torch
 
+from ....context import run
 from ....inert import others
+from ....sizes import smaller_pictures
 from . import functional as F
 from .functional import InterpolationMode
 
 __all__ = ["F", "InterpolationMode", "functional"]
 functional = F
+
+
+def smaller(size: Any) -> Any:
+    """The size of pictures, at most that of a run that reduces sizes."""
+    return smaller_pictures(run(), size)
 
 
 class Compose:
@@ -87,7 +94,7 @@ class Resize:
     """To a size, or the shorter side to one."""
 
     def __init__(self, size: Any, interpolation: Any = 2, *args: Any, **kwargs: Any) -> None:
-        self.size, self.interpolation = size, interpolation
+        self.size, self.interpolation = smaller(size), interpolation
 
     def __call__(self, picture: Any) -> Any:
         return F.resize(picture, self.size, self.interpolation)
@@ -100,7 +107,7 @@ class CenterCrop:
     """The middle."""
 
     def __init__(self, size: Any) -> None:
-        self.size = size
+        self.size = smaller(size)
 
     def __call__(self, picture: Any) -> Any:
         return F.center_crop(picture, self.size)
@@ -122,7 +129,7 @@ class RandomCrop:
     def __init__(
         self, size: Any, padding: Any = None, pad_if_needed: bool = False, *args: Any, **kwargs: Any
     ) -> None:
-        self.size, self.padding, self.needed = F.pair(size), padding, pad_if_needed
+        self.size, self.padding, self.needed = F.pair(smaller(size)), padding, pad_if_needed
 
     def __call__(self, picture: Any) -> Any:
         if self.padding:
@@ -147,7 +154,7 @@ class RandomResizedCrop:
     def __init__(
         self, size: Any, scale: Any = (0.08, 1.0), ratio: Any = (3 / 4, 4 / 3), *args: Any, **kwargs: Any
     ):
-        self.size, self.scale = F.pair(size), scale
+        self.size, self.scale = F.pair(smaller(size)), scale
 
     def __call__(self, picture: Any) -> Any:
         height, width = F.extent(picture)

@@ -1,0 +1,7 @@
+"""yacs: settings of a project."""
+
+from __future__ import annotations
+
+from .config import CfgNode
+
+__all__ = ["CfgNode"]
