@@ -76,17 +76,21 @@ def _before(run: Run, event: Backward) -> Early | None:
     if not (event.certain and event.accumulates and event.failure is None and event.path):
         return None
     reached = set(event.reached)
-    if not all(o.state.groups_known for o in run.optimizers) or any(leaf.unknown_grad for leaf in reached):
+    if not all(o.state.groups_known for o in run.optimizers):
         return None
     before = [step for step in steps(run) if step.path == event.path and step.serial < event.serial]
     step = max(before, key=lambda s: s.serial, default=None)
     if step is None or step.doubtful or reached.isdisjoint(step.optimizer.owned()):
         return None
+    idle = not any(s.consumed for s in step.optimizer.steps)
+    # What somebody has in hand who cannot be seen may be for him; but not where the step trains nothing.
+    if any(leaf.unknown_grad for leaf in (reached & set(step.optimizer.owned()) if idle else reached)):
+        return None
     if sum(s.path == event.path for s in step.optimizer.steps) != 1:
         return None
     if any(step.serial < b.serial < event.serial for b in backwards(run) if b.accumulates):
         return None
-    if not any(s.consumed for s in step.optimizer.steps):
+    if idle:
         return None if _robbed(run, step) else Early(step, event, Effect.REPAIRS)
     reached = {leaf for leaf, sure in event.reached.items() if sure}
     if reached.isdisjoint(step.optimizer.owned()):

@@ -118,6 +118,7 @@ class Node:
     __slots__ = (
         "call",
         "edges",
+        "foreign",
         "freed_by",
         "leaves",
         "maybe_freed",
@@ -150,6 +151,8 @@ class Node:
         self.saved_result = False
         self.opaque = False
         """Computed by a network that cannot be seen: it may keep a state from call to call."""
+        self.foreign = False
+        """Computed by something else that is not known: it may hold on to what it was handed."""
         self.freed_by: Backward | None = None
         self.maybe_freed = False
 
@@ -384,4 +387,5 @@ def run_zero(event: ZeroGrad, leaves: list[Leaf], to_none: bool = True, certain:
                 leaf.unknown_grad = False
                 leaf.grad = None if to_none or leaf.grad is None else {}
             elif leaf.grad:
+                leaf.unknown_grad = True
                 leaf.grad = {b: Contribution(False, c.consumed) for b, c in leaf.grad.items()}

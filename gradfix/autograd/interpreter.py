@@ -155,7 +155,7 @@ class Run:
         self.active: list[ast.AST] = []
         self.entered: set[ast.AST] = set()
         self.nothing: set[ast.AST] = set()
-        """The calls of a method of None: something that cannot be seen must have replaced it."""
+        """Where None is used as if it were something: what cannot be seen must have replaced it."""
         self.undecided: dict[ast.AST, list[Any]] = {}
         self.decisions: dict[Any, bool] = {}
         self.equals: dict[Any, Any] = {}

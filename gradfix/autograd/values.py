@@ -48,12 +48,14 @@ class Opaque(Value):
     __slots__ = (
         "attributes",
         "called_by",
+        "handed",
         "harmless",
         "label",
         "leaf",
         "made",
         "made_from",
         "node",
+        "optimizer",
         "owner",
         "parent",
         "requires",
@@ -74,6 +76,10 @@ class Opaque(Value):
         """A network that was handed to what made it: it may be that network, or hold parts of it."""
         self.made = False
         """The result of a call, as against what somebody else holds too: an argument, say."""
+        self.handed: tuple[ast.AST, Params] | None = None
+        """The call that made it, and the parameters that were handed to it: what steps is their optimizer."""
+        self.optimizer: Optimizer | None = None
+        """What it is, once it has stepped or cleared gradients."""
 
     def block(self, asked: ast.AST | None = None) -> Leaf:
         """Its parameters as one block; asking for it says that this is a network.
