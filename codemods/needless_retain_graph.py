@@ -105,7 +105,8 @@ def _moved(run: Run, event: Backward) -> set[Leaf]:
     end = next((later.serial for later in following), math.inf)
     moved: set[Leaf] = set()
     for step in between(steps(run), event.serial, end):
-        if step.path == event.path and not step.doubtful and not step.optimizer.fused:
+        known = not step.doubtful and not step.optimizer.fused and not step.optimizer.stranger
+        if step.path == event.path and known:
             moved.update(step.consumed)
     return moved
 

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd import frameworks, imports, operators, unbound
 from gradfix.autograd.engine import backward, flag, forget_state, option, poison, step, zero_grad
-from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Tri
+from gradfix.autograd.graph import (
+    Backward,
+    Contribution,
+    Edge,
+    Leaf,
+    ModuleCall,
+    Node,
+    OptimizerState,
+    Tri,
+)
 from gradfix.autograd.operators import OUT, Operator
 from gradfix.autograd.templates import templated
 from gradfix.autograd.values import (
@@ -1193,7 +1202,7 @@ def _poison_owners(run: Run, args: list[Argument], keywords: Keywords, node: ast
     if not run.path:
         return
     given = [v for v, _ in args] + [v for v, _ in keywords.values()]
-    if any(isinstance(v, Optimizer) for v in given):
+    if any(isinstance(v, Optimizer) or (isinstance(v, Opaque) and v.optimizer) for v in given):
         poison(run, given, node)
 
 
@@ -1697,7 +1706,9 @@ def _opaque_method(
         return told
     if base.optimizer is not None or name == "zero_grad" or (name == "step" and not args):
         optimizer = adopted(run, base)
-        if optimizer is not None:
+        if optimizer is None and name == "zero_grad" and base.leaf is None and base.node is None:
+            optimizer = _met(run, base, node)
+        if optimizer is not None and (not optimizer.state.stranger or name in ("step", "zero_grad")):
             return _optimizer_method(run, optimizer, name, args, keywords, node)
     if base.node is None and base.leaf is None and _told(name, args, keywords):
         return Opaque(name)
@@ -1810,10 +1821,26 @@ def _told(name: str, args: list[Argument], keywords: Keywords) -> bool:
     )
 
 
+def _met(run: Run, base: Opaque, node: ast.AST) -> Optimizer | None:
+    """What somebody handed in and is told to clear gradients: if it also steps, it is an optimizer.
+
+    Where others are known, nothing is said of it but that it may clear theirs.
+    """
+    if run.optimizers:
+        return None
+    state = OptimizerState(base.label, node, run.path)
+    owned = Leaf(base.label, None)
+    owned.grad = {e: Contribution(False) for e in run.events if isinstance(e, Backward) and e.accumulates}
+    state.leaves, state.stranger = [owned], True
+    run.strangers.append(state)
+    base.optimizer = Optimizer(state)
+    return base.optimizer
+
+
 def _unknown_zero(run: Run, base: Opaque, node: ast.AST) -> None:
     """``zero_grad`` on something unknown: it may clear any gradient that is in the run."""
-    for optimizer in run.optimizers:
-        zero_grad(run, base, optimizer.state.leaves, node, certain=False)
+    for state in [*(o.state for o in run.optimizers), *run.strangers]:
+        zero_grad(run, base, state.leaves, node, certain=False)
 
 
 def _module_method(

@@ -236,7 +236,7 @@ class Change(Event):
 class OptimizerState:
     """An optimizer: the blocks it owns, and how its step treats versions."""
 
-    __slots__ = ("created", "fused", "groups_known", "label", "leaves", "path", "steps")
+    __slots__ = ("created", "fused", "groups_known", "label", "leaves", "path", "steps", "stranger")
 
     def __init__(self, label: str, created: ast.AST, path: Path) -> None:
         self.label = label
@@ -245,6 +245,8 @@ class OptimizerState:
         self.groups_known = True
         """False: it may own parameters that the model does not see."""
         self.fused = False
+        self.stranger = False
+        """Handed in by somebody else: what it owns is one block, which any backward may reach."""
         self.path = path
         self.steps: list[Step] = []
 

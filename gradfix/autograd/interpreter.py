@@ -15,7 +15,18 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd import calls, imports, unbound
-from gradfix.autograd.graph import Change, Event, Leaf, ModuleCall, Node, Path, Stack, Tri, reach
+from gradfix.autograd.graph import (
+    Change,
+    Event,
+    Leaf,
+    ModuleCall,
+    Node,
+    OptimizerState,
+    Path,
+    Stack,
+    Tri,
+    reach,
+)
 from gradfix.autograd.library import HARMLESS
 from gradfix.autograd.values import (
     FALSE,
@@ -178,6 +189,8 @@ class Run:
         self.thawed: set[Leaf] = set()
         """Parameters that were frozen for a while."""
         self.optimizers: list[Optimizer] = []
+        self.strangers: list[OptimizerState] = []
+        """The optimizers that somebody handed in, where no other is known."""
         self.configured: dict[Module, Value] = {}
         """What the optimizers of Lightning's modules are."""
         self.toggled: Toggled = {}

@@ -160,3 +160,60 @@ def test_what_somebody_may_hold_on_to_is_useless_once_its_weights_have_moved(opt
 
 def test_what_went_into_a_network_that_is_not_seen_may_be_kept(options: Options) -> None:
     assert not found(KEPT.format(owned="net.parameters()", loss="net(head(batch)).mean()"), options)
+
+
+# ---------------------------------------------------------------------- optimizers that are handed in
+
+EPOCH = """
+def epoch(model, criterion, optimizer, batches):
+    {before}
+    for batch, wanted in batches:
+        {first}
+        loss = criterion(model(batch), wanted)
+        {second}
+        {third}
+        {fourth}
+"""
+CLEAR, BACKWARD, STEP, OTHER = "optimizer.zero_grad()", "loss.backward()", "optimizer.step()", "print(loss)"
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ((OTHER, CLEAR, STEP, BACKWARD, OTHER), ("step-before-backward", STEP)),
+        ((OTHER, OTHER, BACKWARD, CLEAR, STEP), ("misplaced-zero-grad", CLEAR)),
+        ((CLEAR, OTHER, BACKWARD, STEP, OTHER), ("misplaced-zero-grad", CLEAR)),
+        ((OTHER, CLEAR, BACKWARD, STEP, OTHER), None),
+        ((OTHER, OTHER, BACKWARD, STEP, CLEAR), None),
+        # The gradients of one pass are for the step of the next.
+        ((OTHER, STEP, CLEAR, BACKWARD, OTHER), None),
+        # Whatever has both methods may be the network; and who clears here, clears these.
+        ((CLEAR, OTHER, BACKWARD, STEP, "model.zero_grad()"), None),
+        ((OTHER, OTHER, BACKWARD, "model.zero_grad()", STEP), None),
+        # It does something, and nobody knows what.
+        ((CLEAR, OTHER, BACKWARD, STEP, "model.finish(optimizer)"), None),
+        ((OTHER, CLEAR, "criterion.differentiate(loss)", STEP, BACKWARD), None),
+    ],
+)
+def test_what_somebody_hands_in_that_clears_and_steps_is_an_optimizer(
+    order: tuple[str, str, str, str, str], expected: tuple[str, str] | None, options: Options
+) -> None:
+    code = EPOCH.format(**dict(zip(("before", "first", "second", "third", "fourth"), order)))
+    assert found(code, options) == ([expected] if expected is not None else [])
+
+
+def test_two_optimizers_that_are_handed_in_have_networks_of_their_own(options: Options) -> None:
+    code = """
+    def epoch(generator, critic, to_generate, to_tell, batches):
+        for real, noise in batches:
+            to_tell.zero_grad()
+            fake = generator(noise)
+            telling = critic(fake.detach()).mean() - critic(real).mean()
+            telling.backward()
+            to_tell.step()
+            to_generate.zero_grad()
+            deceiving = -critic(fake).mean()
+            deceiving.backward()
+            to_generate.step()
+    """
+    assert not found(code, options)
