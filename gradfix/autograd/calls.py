@@ -1704,9 +1704,10 @@ def _opaque_method(
         told = Opaque(name)
         told.harmless = True
         return told
-    if base.optimizer is not None or name == "zero_grad" or (name == "step" and not args):
+    clears_or_steps = name == "zero_grad" or (name == "step" and not args)
+    if base.leaf is None and (base.optimizer is not None or clears_or_steps):
         optimizer = adopted(run, base)
-        if optimizer is None and name == "zero_grad" and base.leaf is None and base.node is None:
+        if optimizer is None and name == "zero_grad" and base.node is None:
             optimizer = _met(run, base, node)
         if optimizer is not None and (not optimizer.state.stranger or name in ("step", "zero_grad")):
             return _optimizer_method(run, optimizer, name, args, keywords, node)

@@ -217,3 +217,20 @@ def test_two_optimizers_that_are_handed_in_have_networks_of_their_own(options: O
             to_generate.step()
     """
     assert not found(code, options)
+
+
+def test_what_turns_out_to_be_a_network_is_none(options: Options) -> None:
+    code = """
+    import torch
+
+    def train(model, batches):
+        model.zero_grad()
+        optimizer = torch.optim.Adam(model.parameters())
+        for batch in batches:
+            {clear}
+            loss = model(batch).mean()
+            loss.backward()
+            optimizer.step()
+    """
+    assert not found(code.format(clear="model.zero_grad()"), options)
+    assert found(code.format(clear="print(batch)"), options) == [("missing-zero-grad", "optimizer.step()")]
