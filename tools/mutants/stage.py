@@ -179,7 +179,7 @@ class Anything(torch.Tensor):
     def optimizer_made(self, args: Any) -> Anything:
         """What is called as one calls what makes optimizers: of the parameters that it is handed, if any."""
         thing = self.made(str(self) + "()")
-        thing.__dict__["handed_"] = [t for t in flat(args) if isinstance(t, nn.Parameter)]
+        thing.__dict__["handed_"] = [t for t in flat(args) if type(t) is nn.Parameter]
         thing.optimizer_()
         return thing
 
