@@ -91,7 +91,7 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
             if not c.consumed
             and b.serial > previous
             and b.path[: len(step.path)] == step.path == z.path
-            and (c.certain or meant(run, b, optimizer))
+            and (c.certain or optimizer.stranger or meant(run, b, optimizer))
         ]
         if lost:
             zero = lost[-1][0]

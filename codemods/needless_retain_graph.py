@@ -11,7 +11,8 @@ Preconditions, each because removing the flag is right only with a proof:
 * the flag is written literally: a variable may be false already;
 * whichever way undecided conditions go, no later `backward` or `autograd.grad` reaches a node that this
   one ran and that saved something: such a node would raise once it is freed;
-* in a loop, every network of the graph is seen: an unknown one may keep a state from call to call;
+* in a loop, every network of the graph is seen: an unknown one may keep a state from call to call, which is
+  of use to it as long as the steps that follow do not move every parameter that went into it;
 * `create_graph=True` is not given: it keeps the graph anyway, and the pair is the idiom of penalties;
 * no function that the model cannot see is handed a tensor of this graph afterwards, and the function that
   holds the call does not return one: somebody else could traverse it.
@@ -53,11 +54,13 @@ def needless(run: Run) -> dict[Hashable, Backward]:
     found: dict[Hashable, Backward] = {}
     refuted: set[Hashable] = set()
     every = list(backwards(run))
+    returned = [(node, True) for node in run.returned]
     for number, event in enumerate(every):
         if event.retain is not True or event.creates or retain_argument(event.site) is None:
             continue
         kept = {node for node in event.visited if node.saves is not False}
-        spent = _spent(run, event)
+        moved = _moved(run, event)
+        useless = bool(moved) and moved.issuperset(event.reached)
         vague = not all(_followed(event).values()) or (
             bool(event.path) and any(node.opaque for node in event.visited)
         )
@@ -67,11 +70,11 @@ def needless(run: Run) -> dict[Hashable, Backward]:
             or not event.visited  # How it gets from there to what it differentiates for cannot be seen.
             or event.failure is not None
             or any(node.maybe_freed for node in event.visited)
-            or (vague and not spent)
+            or (vague and not useless and not _spent(event, moved))
             or any(node in kept for later in every[number + 1 :] for node in later.visited)
             or any(not later.roots for later in every[number + 1 :])
             or bool(kept & run.escaped_after(event.serial))
-            or (not spent and any(node in kept for node in reach([(n, True) for n in run.returned])))
+            or (not useless and not kept.isdisjoint(reach(returned)))
         )
         if needed:
             refuted.add(event.site)
@@ -97,17 +100,25 @@ def _followed(event: Backward) -> dict[Node, bool]:
     return seen
 
 
-def _spent(run: Run, event: Backward) -> bool:
-    """Whether the steps that follow make the whole graph useless: they move all that was reached.
-
-    What nobody sees may hold on to the graph: a network that keeps a state, a caller. A traversal of it after
-    the steps raises "modified by an inplace operation", with the flag as without it. What counts is that no
-    other backward comes before them, and that they move every parameter of the graph.
-    """
+def _moved(run: Run, event: Backward) -> set[Leaf]:
+    """The parameters that the steps after a backward move, before anything else is differentiated."""
     following = between(backwards(run), event.serial)
     end = next((later.serial for later in following), math.inf)
     moved: set[Leaf] = set()
     for step in between(steps(run), event.serial, end):
-        if step.path == event.path and not step.doubtful and not step.optimizer.fused:
+        known = not step.doubtful and not step.optimizer.fused and not step.optimizer.stranger
+        if step.path == event.path and known:
             moved.update(step.consumed)
-    return bool(moved) and moved.issuperset(event.reached)
+    return moved
+
+
+def _spent(event: Backward, moved: set[Leaf]) -> bool:
+    """Whether steps make all of a graph useless that somebody who is not seen may hold on to.
+
+    A network that keeps a state from call to call, a function that stores what it is handed: they hold what
+    they computed and what went into it. A traversal of that after the steps raises "modified by an inplace
+    operation", with the flag as without it, if the steps move every parameter that is in it.
+    """
+    held = reach([(node, True) for node in event.visited if node.opaque or node.foreign])
+    leaves = {leaf for node in held for leaf, _, _ in node.leaves if leaf.requires is not False}
+    return bool(leaves) and leaves <= moved

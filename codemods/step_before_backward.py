@@ -76,17 +76,21 @@ def _before(run: Run, event: Backward) -> Early | None:
     if not (event.certain and event.accumulates and event.failure is None and event.path):
         return None
     reached = set(event.reached)
-    if not all(o.state.groups_known for o in run.optimizers) or any(leaf.unknown_grad for leaf in reached):
+    if not all(o.state.groups_known for o in run.optimizers):
         return None
     before = [step for step in steps(run) if step.path == event.path and step.serial < event.serial]
     step = max(before, key=lambda s: s.serial, default=None)
-    if step is None or step.doubtful or reached.isdisjoint(step.optimizer.owned()):
+    if step is None or step.doubtful or not _may_feed(event, step):
+        return None
+    idle = not any(s.consumed for s in step.optimizer.steps)
+    # What somebody has in hand who cannot be seen may be for him; but not where the step trains nothing.
+    if any(leaf.unknown_grad for leaf in (step.optimizer.owned() if idle else reached)):
         return None
     if sum(s.path == event.path for s in step.optimizer.steps) != 1:
         return None
     if any(step.serial < b.serial < event.serial for b in backwards(run) if b.accumulates):
         return None
-    if not any(s.consumed for s in step.optimizer.steps):
+    if idle:
         return None if _robbed(run, step) else Early(step, event, Effect.REPAIRS)
     reached = {leaf for leaf, sure in event.reached.items() if sure}
     if reached.isdisjoint(step.optimizer.owned()):
@@ -114,20 +118,25 @@ def _robbed(run: Run, step: Step) -> bool:
 
 def _lost(run: Run, early: Early) -> bool:
     """Whether all that a backward computed for the optimizer, or may have, is certainly cleared."""
-    event = early.backward
+    event, optimizer = early.backward, early.step.optimizer
     dropped = {leaf for z in zeros(run) for leaf, held in z.dropped.items() if event in held}
-    mine = set(early.step.optimizer.owned())
-    return {leaf for leaf in event.reached if leaf in mine} <= dropped
+    mine = set(optimizer.owned())
+    return (mine if optimizer.stranger else mine & set(event.reached)) <= dropped
+
+
+def _may_feed(event: Backward, step: Step) -> bool:
+    """Whether a backward may leave gradients in what a step moves."""
+    return step.optimizer.stranger or not set(event.reached).isdisjoint(step.optimizer.owned())
 
 
 def _followed(run: Run, early: Early) -> bool:
     """Whether another pass of the innermost loop follows, for the same optimizer."""
-    event, mine = early.backward, set(early.step.optimizer.owned())
+    event = early.backward
     return any(
         other.site is event.site
         and other.serial > event.serial
         and other.path[:-1] == event.path[:-1]
-        and not mine.isdisjoint(other.reached)
+        and _may_feed(other, early.step)
         for other in backwards(run)
     )
 

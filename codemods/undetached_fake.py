@@ -196,7 +196,7 @@ def _consuming(run: Run, backward: Backward, mine: OptimizerState, foreign: set[
             if backward not in consumed or not consumed[backward][0]:
                 continue
             for other, (sure, _) in consumed.items():
-                adversarial = sure and other is not backward and other.path == backward.path
+                adversarial = sure and other is not backward and _in_pass(backward, other)
                 through = any(leaf_ in own for leaf_ in other.reached)
                 in_turn = own_step.serial < other.serial
                 if adversarial and through and in_turn and owner(run, other) is step.optimizer:

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any
 from gradfix.autograd import frameworks, imports, operators, unbound
 from gradfix.autograd.counting import NUMBER, Pass, Term
 from gradfix.autograd.engine import backward, flag, forget_state, option, poison, step, zero_grad
-from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Storage, Tri
+from gradfix.autograd.graph import (
+    Backward,
+    Contribution,
+    Edge,
+    Leaf,
+    ModuleCall,
+    Node,
+    OptimizerState,
+    Storage,
+    Tri,
+)
 from gradfix.autograd.operators import OUT, Operator
 from gradfix.autograd.templates import templated
 from gradfix.autograd.values import (
@@ -394,6 +404,8 @@ def binary(
     site: ast.AST,
 ) -> Value:
     """``left op right``."""
+    if left is NONE or right is NONE:
+        used_nothing(run, site)
     if isinstance(left, Const):
         if isinstance(right, Const):
             return fold(op, left.value, right.value)
@@ -520,6 +532,8 @@ def unknown(
             node = run.node(label, site)
             node.saves = None
         node.edges.append(Edge(base, certain and carrying == 1, None))
+    if node is not None:
+        node.foreign = True
     result.node = node
     result.requires = requires if carrying == 1 and certain and base is None else None
     if base is not None and carrying == 1 and certain:
@@ -721,6 +735,8 @@ def part(run: Run, value: Opaque, name: str, site: ast.AST | None) -> Value:
 
 def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.AST | None = None) -> Value:
     """``value[index]`` for an index that is not a slice."""
+    if value is NONE:
+        used_nothing(run, site or expression)
     if isinstance(value, Sequence):
         if isinstance(index, Const) and isinstance(index.value, int):
             if -len(value.items) <= index.value < len(value.items):
@@ -784,6 +800,8 @@ def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value
     """``value[a:b:c]``."""
     bounds = node.slice
     assert isinstance(bounds, ast.Slice)
+    if value is NONE:
+        used_nothing(run, node)
     parts: list[int | None] = []
     for bound in (bounds.lower, bounds.upper, bounds.step):
         if bound is None:
@@ -972,6 +990,15 @@ class Property(Value):
         self.function = function
 
 
+class Attributes(Value):
+    """``holder.__dict__``, or ``vars(holder)``."""
+
+    __slots__ = ("holder",)
+
+    def __init__(self, holder: Module | Instance) -> None:
+        self.holder = holder
+
+
 class Static(Value):
     """A ``@staticmethod`` or ``@classmethod``."""
 
@@ -988,6 +1015,8 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
         if isinstance(held, Opaque) and held.owner is None and isinstance(value, Module):
             held.owner = value
         return held
+    if name == "__dict__":
+        return Attributes(value)
     if value.cls is not None:
         found = value.cls.lookup(name)
         if isinstance(found, Function):
@@ -1124,9 +1153,12 @@ def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = Fa
         return Super(bound, owner) if bound is not None else Opaque("super")
     value = run.evaluate(function, frame)
     args, keywords = arguments(run, node, frame)
-    if len(args) == 2 and isinstance(value, External) and value.name == "builtins.super":
-        after, of = args[0][0], args[1][0]
-        return Super(of, after) if isinstance(after, Class) else Opaque("super")
+    if isinstance(value, External) and value.name in ("builtins.super", "builtins.locals"):
+        if value.name == "builtins.locals":
+            return Mapping(dict(frame.variables), frame.function is None)
+        if len(args) == 2:
+            after, of = args[0][0], args[1][0]
+            return Super(of, after) if isinstance(after, Class) else Opaque("super")
     return call(run, value, args, keywords, node, discarded)
 
 
@@ -1191,11 +1223,34 @@ def call_opaque(
         if owner.rest is None:
             owner.rest = Leaf(f"the rest of {owner.label}", None)
         return _call_opaque_module(run, value, owner.rest, args, keywords, node)
-    if discarded or suspicious(value.label):
+    handed = None if discarded or run.path else _handed(args)
+    if discarded or suspicious(value.label, handed is not None):
         poison(run, [v for v, _ in args] + [v for v, _ in keywords.values()], node)
     else:
         _poison_owners(run, args, keywords, node)
-    return unknown(run, args, keywords, node, value.label or "call")
+    result = unknown(run, args, keywords, node, value.label or "call")
+    if handed is not None and isinstance(result, Opaque):
+        result.handed = node, handed
+    return result
+
+
+def _handed(args: list[Argument]) -> Params | None:
+    """The parameters that an unknown function is given first: it may make an optimizer of them."""
+    first = args[0][0] if args else NONE
+    if not isinstance(first, (Params, Each, Sequence)):
+        return None
+    leaves, complete = leaves_of(first)
+    return Params(leaves, complete) if leaves and not tensors_in(first) else None
+
+
+def adopted(run: Run, value: Value) -> Optimizer | None:
+    """The optimizer that something is which an unknown function has made of parameters, and which steps."""
+    if not isinstance(value, Opaque):
+        return None
+    if value.optimizer is None and value.handed is not None:
+        made, params = value.handed
+        value.optimizer = library.make_optimizer(run, value.label, [(params, _nowhere(made))], {}, made)
+    return value.optimizer
 
 
 def _poison_owners(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> None:
@@ -1206,7 +1261,7 @@ def _poison_owners(run: Run, args: list[Argument], keywords: Keywords, node: ast
     if not run.path:
         return
     given = [v for v, _ in args] + [v for v, _ in keywords.values()]
-    if any(isinstance(v, Optimizer) for v in given):
+    if any(isinstance(v, Optimizer) or (isinstance(v, Opaque) and v.optimizer) for v in given):
         poison(run, given, node)
 
 
@@ -1219,10 +1274,13 @@ LOGGING = frozenset(
 SUSPICIOUS = ("backward", "step", "optim", "update", "train", "fit", "grad", "freeze", "scal")
 
 
-def suspicious(name: str) -> bool:
-    """Whether an unknown function's name says that it may run or steer the training itself."""
+def suspicious(name: str, makes: bool = False) -> bool:
+    """Whether an unknown function's name says that it may run or steer the training itself.
+
+    What ``makes`` something of parameters, and is named for an optimizer, makes one.
+    """
     name = name.lower()
-    return any(word in name for word in SUSPICIOUS)
+    return any(word in name and not (makes and word == "optim") for word in SUSPICIOUS)
 
 
 def _call_opaque_module(
@@ -1555,6 +1613,8 @@ def call_method(
         return _sequence_method(run, base, name, args)
     if isinstance(base, Mapping):
         return _mapping_method(run, base, name, args, keywords)
+    if isinstance(base, Attributes):
+        return _attributes_method(run, base.holder, name, args, keywords)
     if isinstance(base, Scaler):
         return _scaler_method(run, base, name, args, keywords, node)
     if isinstance(base, Super):
@@ -1570,11 +1630,20 @@ def call_method(
     if isinstance(base, Const) and isinstance(base.value, str):
         return _text_method(base.value, name, args)
     if base is NONE:
-        first = run.scenario.first
-        if first is not None and node not in first.nothing:
-            raise Stopped  # AttributeError: only this way round leaves it at None
-        run.nothing.add(node)
+        used_nothing(run, node)
     return call_opaque(run, Opaque(name), args, keywords, node, discarded)
+
+
+def used_nothing(run: Run, node: ast.AST) -> None:
+    """None is used as if it were something: subscripted, unpacked, computed with, asked for a method.
+
+    Where only this way round leaves it at None, Python raises. In the main run something that cannot be seen
+    must have replaced it.
+    """
+    first = run.scenario.first
+    if first is not None and node not in first.nothing:
+        raise Stopped
+    run.nothing.add(node)
 
 
 def _made(result: Value, by: Opaque, args: list[Argument]) -> Value:
@@ -1694,6 +1763,13 @@ def _opaque_method(
         told = Opaque(name)
         told.harmless = True
         return told
+    clears_or_steps = name == "zero_grad" or (name == "step" and not args)
+    if base.leaf is None and (base.optimizer is not None or clears_or_steps):
+        optimizer = adopted(run, base)
+        if optimizer is None and name == "zero_grad" and base.node is None:
+            optimizer = _met(run, base, node)
+        if optimizer is not None and (not optimizer.state.stranger or name in ("step", "zero_grad")):
+            return _optimizer_method(run, optimizer, name, args, keywords, node)
     if base.node is None and base.leaf is None and _told(name, args, keywords):
         return Opaque(name)
     if name in ("backward", "manual_backward"):
@@ -1815,10 +1891,26 @@ def _told(name: str, args: list[Argument], keywords: Keywords) -> bool:
     )
 
 
+def _met(run: Run, base: Opaque, node: ast.AST) -> Optimizer | None:
+    """What somebody handed in and is told to clear gradients: if it also steps, it is an optimizer.
+
+    Where others are known, nothing is said of it but that it may clear theirs.
+    """
+    if run.optimizers:
+        return None
+    state = OptimizerState(base.label, node, run.path)
+    owned = Leaf(base.label, None)
+    owned.grad = {e: Contribution(False) for e in run.events if isinstance(e, Backward) and e.accumulates}
+    state.leaves, state.stranger = [owned], True
+    run.strangers.append(state)
+    base.optimizer = Optimizer(state)
+    return base.optimizer
+
+
 def _unknown_zero(run: Run, base: Opaque, node: ast.AST) -> None:
     """``zero_grad`` on something unknown: it may clear any gradient that is in the run."""
-    for optimizer in run.optimizers:
-        zero_grad(run, base, optimizer.state.leaves, node, certain=False)
+    for state in [*(o.state for o in run.optimizers), *run.strangers]:
+        zero_grad(run, base, state.leaves, node, certain=False)
 
 
 def _module_method(
@@ -2062,6 +2154,34 @@ def _mapping_method(run: Run, base: Mapping, name: str, args: list[Argument], ke
     return Opaque(name)
 
 
+def _attributes_method(
+    run: Run, holder: Module | Instance, name: str, args: list[Argument], keywords: Keywords
+) -> Value:
+    """A method of ``holder.__dict__``: ``update(locals())`` sets attributes past ``nn.Module``'s own eyes."""
+    if name == "update":
+        run.mutations += 1
+        for value, _ in args:
+            if isinstance(value, Mapping):
+                _set_past(holder, {k: v for k, v in value.items.items() if isinstance(k, str)})
+            if isinstance(holder, Module) and not (isinstance(value, Mapping) and not value.open):
+                holder.rest = holder.rest or Leaf(f"the rest of {holder.label}", None)
+        _set_past(holder, {k: v for k, (v, _) in keywords.items() if k != "**"})
+    elif name == "get" and args and isinstance(args[0][0], Const):
+        held = holder.attributes.get(args[0][0].value)
+        if held is not None:
+            return held
+    return Opaque(name)
+
+
+def _set_past(holder: Module | Instance, given: dict[str, Value]) -> None:
+    """Set attributes through ``__dict__``: of a network, none of them becomes a part."""
+    for name, value in given.items():
+        if isinstance(holder, Instance) or isinstance(value, (Const, Function, Class, External)):
+            holder.attributes[name] = value
+        elif value is not holder:
+            holder.attributes[name] = Opaque(name)
+
+
 def _scaler_method(
     run: Run, base: Scaler, name: str, args: list[Argument], keywords: Keywords, node: ast.AST
 ) -> Value:
@@ -2070,9 +2190,11 @@ def _scaler_method(
         if isinstance(value, (Tensor, Opaque)):
             return simple(run, "mul", [(value, expression), (Tensor(), expression)], node)
         return value
-    if name == "step" and args and isinstance(args[0][0], Optimizer):
-        step(run, args[0][0], node)
-        return NONE
+    if name == "step" and args:
+        optimizer = adopted(run, args[0][0]) or args[0][0]
+        if isinstance(optimizer, Optimizer):
+            step(run, optimizer, node)
+            return NONE
     return Opaque(name)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradfix.autograd.graph import (
     Backward,
+    Contribution,
     Edge,
     Failure,
     Leaf,
@@ -93,6 +94,8 @@ def backward(
     if inputs is not None:
         only = _between(run, [n for n, _ in nodes], inputs[0])
     run_backward(event, nodes, only)
+    for leaf in _of_strangers(run):
+        leaf.grad = {**(leaf.grad or {}), event: Contribution(False)}
     if inputs is not None:
         # Only the listed leaves accumulate; what a list of unknown things holds cannot be known.
         from gradfix.autograd.calls import leaves_of
@@ -184,8 +187,17 @@ def zero_grad(
     """Gradients cleared, by whatever writing."""
     event = ZeroGrad(run.home(node), run.path, run.tick(), target)
     run_zero(event, leaves, to_none, certain)
+    if run.strangers and not any(state.steps and state.leaves[0] in leaves for state in run.strangers):
+        # What is cleared here may be what others own, unless it is an optimizer that clears its own.
+        others = [leaf for leaf in _of_strangers(run) if leaf not in leaves]
+        run_zero(ZeroGrad(event.site, event.path, event.serial, target), others, certain=False)
     if certain:
         run.events.append(event)
+
+
+def _of_strangers(run: Run) -> list[Leaf]:
+    """What the optimizers own that somebody handed in."""
+    return [leaf for state in run.strangers for leaf in state.leaves]
 
 
 def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
@@ -193,6 +205,8 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
 
     It could run a backward through a graph, step an optimizer, clear gradients, freeze parameters.
     """
+    for leaf in _of_strangers(run):
+        leaf.unknown_grad = True
     for value in values:
         if isinstance(value, Optimizer):
             for leaf in value.state.owned():

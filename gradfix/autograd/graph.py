@@ -128,6 +128,7 @@ class Node:
     __slots__ = (
         "call",
         "edges",
+        "foreign",
         "freed_by",
         "leaves",
         "maybe_freed",
@@ -160,6 +161,8 @@ class Node:
         self.saved_result = False
         self.opaque = False
         """Computed by a network that cannot be seen: it may keep a state from call to call."""
+        self.foreign = False
+        """Computed by something else that is not known: it may hold on to what it was handed."""
         self.freed_by: Backward | None = None
         self.maybe_freed = False
 
@@ -243,7 +246,7 @@ class Change(Event):
 class OptimizerState:
     """An optimizer: the blocks it owns, and how its step treats versions."""
 
-    __slots__ = ("created", "fused", "groups_known", "label", "leaves", "path", "steps")
+    __slots__ = ("created", "fused", "groups_known", "label", "leaves", "path", "steps", "stranger")
 
     def __init__(self, label: str, created: ast.AST, path: Path) -> None:
         self.label = label
@@ -252,6 +255,8 @@ class OptimizerState:
         self.groups_known = True
         """False: it may own parameters that the model does not see."""
         self.fused = False
+        self.stranger = False
+        """Handed in by somebody else: what it owns is one block, which any backward may reach."""
         self.path = path
         self.steps: list[Step] = []
 
@@ -394,4 +399,5 @@ def run_zero(event: ZeroGrad, leaves: list[Leaf], to_none: bool = True, certain:
                 leaf.unknown_grad = False
                 leaf.grad = None if to_none or leaf.grad is None else {}
             elif leaf.grad:
+                leaf.unknown_grad = True
                 leaf.grad = {b: Contribution(False, c.consumed) for b, c in leaf.grad.items()}

@@ -16,7 +16,18 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd import calls, imports, unbound
-from gradfix.autograd.graph import Change, Event, Leaf, ModuleCall, Node, Path, Stack, Tri, reach
+from gradfix.autograd.graph import (
+    Change,
+    Event,
+    Leaf,
+    ModuleCall,
+    Node,
+    OptimizerState,
+    Path,
+    Stack,
+    Tri,
+    reach,
+)
 from gradfix.autograd.library import HARMLESS
 from gradfix.autograd.values import (
     FALSE,
@@ -160,7 +171,7 @@ class Run:
         self.active: list[ast.AST] = []
         self.entered: set[ast.AST] = set()
         self.nothing: set[ast.AST] = set()
-        """The calls of a method of None: something that cannot be seen must have replaced it."""
+        """Where None is used as if it were something: what cannot be seen must have replaced it."""
         self.undecided: dict[ast.AST, list[Any]] = {}
         self.decisions: dict[Any, bool] = {}
         self.equals: dict[Any, Any] = {}
@@ -183,6 +194,8 @@ class Run:
         self.thawed: set[Leaf] = set()
         """Parameters that were frozen for a while."""
         self.optimizers: list[Optimizer] = []
+        self.strangers: list[OptimizerState] = []
+        """The optimizers that somebody handed in, where no other is known."""
         self.configured: dict[Module, Value] = {}
         """What the optimizers of Lightning's modules are."""
         self.toggled: Toggled = {}

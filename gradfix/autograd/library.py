@@ -10,6 +10,7 @@ from gradfix.autograd import operators
 from gradfix.autograd.calls import (
     MODULE_METHODS,
     Argument,
+    Attributes,
     Iteration,
     Keywords,
     Stopped,
@@ -627,6 +628,8 @@ def _functional_call(run: Run, args: list[Argument], keywords: Keywords, node: a
 
 
 def _builtin(run: Run, name: str, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    if name == "vars" and args and isinstance(args[0][0], (Module, Instance)):
+        return Attributes(args[0][0])
     if name in ("print", "input", "open", "repr", "str", "id", "hash", "format", "type", "callable", "vars"):
         return Opaque(name)
     if name in ("float", "int", "bool", "round", "abs") and args:
@@ -644,8 +647,6 @@ def _builtin(run: Run, name: str, args: list[Argument], keywords: Keywords, node
         return (
             unknown(run, args, keywords, node, name) if any(tensors_in(v) for v, _ in args) else Opaque(name)
         )
-    if name in ("eval", "exec"):
-        return Opaque(name)
     return Opaque(name)
 
 

@@ -187,7 +187,7 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
             met.add(place)
             continue
         stale = any(
-            before and (sure or meant(run, b, step.optimizer))
+            before and (sure or step.optimizer.stranger or meant(run, b, step.optimizer))
             for d in step.consumed.values()
             for b, (sure, before) in d.items()
         )

@@ -53,7 +53,8 @@ class Template:
         for node in recorded:
             edges = [(places[e.node], e.certain, e.operand) for e in node.edges]
             saved = [(s if leaf is not None else place(s), v, leaf) for s, v, leaf in node.saved]
-            self.nodes.append((node.op, node.site, node.saves, node.opaque, node.leaves, edges, saved))
+            nature = node.saves, node.opaque, node.foreign
+            self.nodes.append((node.op, node.site, nature, node.leaves, edges, saved))
         self.result = _told(result, operands, places, place)
         self.kin = [
             (number, memory[other])
@@ -87,8 +88,9 @@ class Template:
         for number, other in self.kin:
             storages[number].may_be(storage_at(other))
 
-        for node, (_, _, saves, opaque, leaves, edges, saved) in zip(made, self.nodes):
-            node.saves, node.opaque, node.leaves = saves, opaque, leaves
+        for node, (_, _, nature, leaves, edges, saved) in zip(made, self.nodes):
+            node.saves, node.opaque, node.foreign = nature
+            node.leaves = leaves
             node.edges = [Edge(node_at(place), certain, operand) for place, certain, operand in edges]
             for storage, version, leaf in saved:
                 if isinstance(storage, Storage):
@@ -102,8 +104,7 @@ class Template:
 _Record = tuple[
     str,
     ast.AST,
-    Tri,
-    bool,
+    tuple[Tri, bool, bool],
     list[tuple[Leaf, bool, ast.expr | None]],
     list[tuple[int, bool, ast.expr | None]],
     list[tuple[Storage | int, int, Leaf | None]],

@@ -49,12 +49,14 @@ class Opaque(Value):
     __slots__ = (
         "attributes",
         "called_by",
+        "handed",
         "harmless",
         "label",
         "leaf",
         "made",
         "made_from",
         "node",
+        "optimizer",
         "owner",
         "parent",
         "requires",
@@ -78,6 +80,10 @@ class Opaque(Value):
         """The result of a call, as against what somebody else holds too: an argument, say."""
         self.storage: Storage | None = None
         """Its memory, once a graph has saved it."""
+        self.handed: tuple[ast.AST, Params] | None = None
+        """The call that made it, and the parameters that were handed to it: what steps is their optimizer."""
+        self.optimizer: Optimizer | None = None
+        """What it is, once it has stepped or cleared gradients."""
 
     def block(self, asked: ast.AST | None = None) -> Leaf:
         """Its parameters as one block; asking for it says that this is a network.

@@ -153,3 +153,68 @@ def test_the_stage_has_no_memory_that_nobody_wrote(tool: ModuleType, tmp_path: P
     one, other = tool.judge.run(jobs, None)
     assert tool.judge.usable(one) is None
     assert tool.judge.compare(one, other).kind == "same"
+
+
+def test_a_mutant_that_has_consumed_other_gradients_is_faulty_wherever_it_stops(
+    tool: ModuleType, tmp_path: Path
+) -> None:
+    without = GAN.replace("        opt_D.zero_grad()\n", "")
+    stop = "\nraise SystemExit(1)\n"
+    jobs = [
+        tool.judge.job(tmp_path / "gan.py", tmp_path, text, "", [])
+        for text in (GAN, GAN + stop, without + stop)
+    ]
+    original, *others = tool.judge.run(jobs, None)
+    assert [tool.judge.compare(original, other).kind for other in others] == ["undecided", "differs"]
+
+
+HELPERS = """\
+from old import Storage
+
+
+def update(optimizer, loss):
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+class Agent:
+    def __init__(self, config):
+        self.network = config.network()
+        self.optimizer = config.optimizer_of(self.network.parameters())
+        self.storage = Storage()
+
+    def learn(self, seen):
+        self.storage.keep(seen)
+        loss = self.network(seen).mean()
+        self.network.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "clears"),
+    [("update", "    optimizer.zero_grad()\n"), ("Agent.learn", "        self.network.zero_grad()\n")],
+)
+def test_optimizers_of_others_step_and_clear_on_the_stage(
+    tool: ModuleType, tmp_path: Path, entry: str, clears: str
+) -> None:
+    """Those that a function is handed, and those that an unknown function makes of parameters."""
+    # A module of the project in the Python of its day.
+    (tmp_path / "old.py").write_text("class Storage:\n    def keep(self, seen):\n        print seen\n")
+    codes = [HELPERS, HELPERS.replace(clears, clears * 2), HELPERS.replace(clears, "")]
+    jobs = [tool.judge.job(tmp_path / "helpers.py", tmp_path, code, entry, []) for code in codes]
+    original, *others = tool.judge.run(jobs, None)
+    assert tool.judge.usable(original) is None
+    assert [tool.judge.compare(original, other).kind for other in others] == ["same", "differs"]
+
+
+def test_what_looks_like_a_module_may_be_a_base_or_a_function(tool: ModuleType, tmp_path: Path) -> None:
+    code = GAN.replace(
+        "class Generator",
+        "import nowhere.kind as kind\nimport nowhere.made as made\n"
+        "class Odd(kind):\n    pass\nmade()\nclass Generator",
+    )
+    (run,) = tool.judge.run([tool.judge.job(tmp_path / "gan.py", tmp_path, code, "", [])], None)
+    assert tool.judge.usable(run) is None

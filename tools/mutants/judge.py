@@ -71,9 +71,10 @@ def compare(original: Recording, mutant: Recording) -> Verdict:
     if error:
         return Verdict("raises", error)
     if mutant.uncaught is not None and original.uncaught is None:
-        return Verdict(
-            "undecided", f"the mutant stops: {mutant.uncaught.type} {mutant.uncaught.message[:80]}"
-        )
+        stop = f"the mutant stops: {mutant.uncaught.type} {mutant.uncaught.message[:80]}"
+        if not claims.same_course(original, mutant):
+            return Verdict("differs", f"other gradients are consumed before {stop}")
+        return Verdict("undecided", stop)
     cut = {"steps", "backwards", "seconds", "killed"} & {original.ending, mutant.ending}
     if len(mutant.steps) != len(original.steps) and not cut:
         return Verdict("differs", f"{len(mutant.steps)} steps instead of {len(original.steps)}")

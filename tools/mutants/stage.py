@@ -84,6 +84,10 @@ class Dimensions(tuple):  # type: ignore[type-arg]
         return SIZE
 
 
+TELL_NETWORK = ("train", "eval", "zero_grad", "state_dict", "load_state_dict")
+"""What only a network is told: it has a weight."""
+
+
 class Anything(torch.Tensor):
     """What is not known: data, an argument, a library. A tensor, and whatever else is asked of it."""
 
@@ -133,7 +137,7 @@ class Anything(torch.Tensor):
         return [*([own] if own is not None else []), *inner]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in ("children_", "_parameter"):
+        if name.startswith("__") or name in ("children_", "_parameter", "_optimizer", "handed_"):
             raise AttributeError(name)
         return self if name == "module" else self.child(name)
 
@@ -143,8 +147,17 @@ class Anything(torch.Tensor):
         if "parameters" in name and not any(t.is_floating_point() for t in flat(args)):
             network = self if owner is None else owner
             return [(name, network.parameter_())] if name.startswith("named") else [network.parameter_()]
+        if owner is not None and name in ("step", "zero_grad") and not args and owner.steps():
+            return getattr(owner.optimizer_(), name)()
+        if owner is not None and name in TELL_NETWORK:
+            owner.parameter_()
+            if name == "zero_grad":
+                for weight in owner.weights_below():
+                    weight.grad = None
         if name in ("train", "eval", "apply", "share_memory", "module", "DataParallel") and owner is not None:
             return args[0] if args and isinstance(args[0], Anything) else owner
+        if OPTIMIZER.search(name):
+            return self.optimizer_made(args)
         if name in ("trange",):
             return Bar(range(*args))
         if args and name in ("tqdm", "track", "prefetch", "ProgressBar"):
@@ -162,6 +175,27 @@ class Anything(torch.Tensor):
         if any(t.requires_grad for t in found) or weights:
             return Keep.apply(*found, *weights).as_subclass(Anything)
         return self.made(name + "()")
+
+    def optimizer_made(self, args: Any) -> Anything:
+        """What is called as one calls what makes optimizers: of the parameters that it is handed, if any."""
+        thing = self.made(str(self) + "()")
+        thing.__dict__["handed_"] = [t for t in flat(args) if type(t) is nn.Parameter]
+        thing.optimizer_()
+        return thing
+
+    def steps(self) -> bool:
+        """Whether this is an optimizer, going by what it was made of or what it is called."""
+        return "handed_" in self.__dict__ or OPTIMIZER.search(self.__dict__.get("label", "")) is not None
+
+    def optimizer_(self) -> Any:
+        """The optimizer that this is: of its parameters, or of the network that it belongs to."""
+        if "_optimizer" not in self.__dict__:
+            at: Any = self
+            while at.__dict__.get("parent_") is not None and not at.weights() and at.steps():
+                at = at.__dict__["parent_"]
+            owned = self.__dict__.get("handed_") or at.weights() or [at.parameter_()]
+            self.__dict__["_optimizer"] = torch.optim.SGD(owned, lr=0.01)
+        return self.__dict__["_optimizer"]
 
     def parameter_(self) -> Any:
         if "_parameter" not in self.__dict__:
@@ -294,6 +328,13 @@ class Missing(types.ModuleType):
         made = Anything.of(0.5, name)
         setattr(self, name, made)
         return made
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What looks like a module may be a class or a function: whose, nobody knows."""
+        return Anything.of(0.5, self.__name__.rsplit(".", 1)[-1])(*args, **kwargs)
+
+    def __mro_entries__(self, bases: Any) -> Any:
+        return (Base,)
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -1121,6 +1162,14 @@ def forgiving(tree: ast.Module, watched: frozenset[int]) -> ast.Module:
     return ast.fix_missing_locations(Forgive().visit(tree))
 
 
+def outline(text: str) -> ast.Module:
+    """A module of the project that is no Python of today: stand-ins for what it defines."""
+    names = dict.fromkeys(re.findall(r"^(?:class|def)\s+(\w+)", text, re.MULTILINE))
+    lines = [f"{name} = stand_in_({name!r})" for name in names]
+    lines += ["def __getattr__(name):", "    if name[:2] == '__': raise AttributeError(name)"]
+    return ast.parse("\n".join([*lines, "    return stand_in_(name)"]))
+
+
 def watch(path: str, watched: frozenset[int]) -> None:
     """Say on standard error which of the watched lines run."""
     left = set(watched)
@@ -1156,7 +1205,8 @@ def enter(space: dict[str, Any], name: str) -> None:
     """Call a function or method of the file with arguments that stand in for anything."""
     import inspect
 
-    def arguments(function: Any, skip: int) -> list[Any]:
+    def arguments(function: Any, skip: int, known: Any = ()) -> list[Any]:
+        """Stand-ins for what a function is to be called with; networks and optimizers are those ``known``."""
         wanted = [
             p.name
             for p in list(inspect.signature(function).parameters.values())[skip:]
@@ -1180,6 +1230,14 @@ def enter(space: dict[str, Any], name: str) -> None:
                 given[name] = torch.optim.SGD([given[n].parameter_() for n in own] or [parameter()])
             elif "scaler" in name.lower():
                 given[name] = torch.cuda.amp.GradScaler(enabled=False)
+        given.update((name, one) for name, one in zip(wanted, known) if lasts(one))
+        stepping = {n: o for n, o in given.items() if isinstance(o, torch.optim.Optimizer)}
+        for name in wanted:
+            if "loss" in name and stepping and not isinstance(owner, nn.Module):
+                # Computed outside, from what an optimizer of the same initial owns if there is one.
+                like = [o for n, o in stepping.items() if letters(n)[:1] == name[:1]]
+                own = [p for o in like or stepping.values() for g in o.param_groups for p in g["params"]]
+                given[name] = Keep.apply(*own).as_subclass(Anything)
         return list(given.values())
 
     if "." not in name:
@@ -1197,6 +1255,13 @@ def enter(space: dict[str, Any], name: str) -> None:
     repeatedly(getattr(one, method), arguments)
 
 
+def lasts(value: Any) -> bool:
+    """Whether an argument is the same from call to call: a network or an optimizer."""
+    return isinstance(value, torch.optim.Optimizer) or (
+        isinstance(value, Anything) and "_parameter" in value.__dict__
+    )
+
+
 def requires(value: Any) -> bool:
     return isinstance(value, Anything) and value.requires_grad
 
@@ -1206,7 +1271,7 @@ def repeatedly(function: Any, arguments: Any) -> None:
     first = arguments(function, 0)
     for number in range(BATCHES):
         fresh = (
-            arguments(function, 0)
+            arguments(function, 0, first)
             if number and any(requires(one) for one in first)
             else [
                 Anything.of(0.3 + 0.05 * n + 0.11 * number, one.__dict__.get("label", ""))
@@ -1236,7 +1301,10 @@ def perform(path: str, root: str, text: str, entry: str, watched: list[int]) -> 
 
     def source_to_code(self: Any, data: Any, path: Any, **kwargs: Any) -> Any:
         if str(path).startswith(root):
-            data = forgiving(ast.parse(data), frozenset())
+            try:
+                data = forgiving(ast.parse(data), frozenset())
+            except SyntaxError:
+                data = outline(bytes(data).decode(errors="replace"))
         return real_code(self, data, path, **kwargs)
 
     importlib.machinery.SourceFileLoader.source_to_code = source_to_code  # type: ignore[assignment,method-assign]

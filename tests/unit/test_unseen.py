@@ -1,0 +1,236 @@
+"""What code that cannot be seen leaves certain, and what it does not. Nothing is run."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from gradfix import pipeline, source
+from gradfix.pipeline import Options, Wishes
+from gradfix.source import Source
+
+
+@pytest.fixture(scope="module")
+def options() -> Options:
+    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    assert isinstance(prepared, Options)
+    return prepared
+
+
+def found(code: str, options: Options) -> list[tuple[str, str]]:
+    """The findings in a program: the mistake, and the line that is reported."""
+    text = dedent(code)
+    parsed = source.parse("script.py", text.encode(), 1 << 20)
+    assert isinstance(parsed, Source)
+    lines = text.splitlines()
+    return [(f.code, lines[f.span.line - 1].strip()) for f in pipeline.findings(parsed, options)]
+
+
+# ---------------------------------------------------------------------- who clears and steps
+
+LOOP = """
+import torch
+from torch import nn
+from elsewhere import Wrapper, batches, build
+
+net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+{made}
+for batch in batches:
+    loss = net(batch).mean()
+    loss.backward()
+    optimizer.step()
+    {last}
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "optimizer = build(net.parameters(), lr=0.1)",
+        "optimizer = build([{'params': net.parameters()}])",
+        "optimizer = build.optimizer_for(net.parameters())",
+    ],
+)
+def test_what_is_made_of_parameters_and_steps_is_their_optimizer(made: str, options: Options) -> None:
+    assert found(LOOP.format(made=made, last="print(batch)"), options) == [
+        ("missing-zero-grad", "optimizer.step()")
+    ]
+    assert not found(LOOP.format(made=made, last="optimizer.zero_grad()"), options)
+    assert not found(LOOP.format(made=made, last="net.zero_grad()"), options)
+
+
+def test_who_is_not_known_may_clear_gradients(options: Options) -> None:
+    made = "optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\nwrapper = Wrapper()"
+    assert found(LOOP.format(made=made, last="print(wrapper)"), options) == [
+        ("missing-zero-grad", "optimizer.step()")
+    ]
+    assert not found(LOOP.format(made=made, last="wrapper.zero_grad()"), options)
+
+
+EARLY = """
+import torch
+from elsewhere import Actor, Critic, follow
+
+class Agent:
+    def __init__(self, device):
+        self.actor, self.critic = Actor().to(device), Critic().to(device)
+        self.for_actor = torch.optim.Adam(self.actor.parameters())
+        self.for_critic = torch.optim.Adam(self.critic.parameters())
+
+    def learn(self, seen):
+        follow(self.{followed})
+        loss = -self.critic(seen, self.actor(seen)).mean()
+        self.for_actor.zero_grad()
+        self.for_actor.step()
+        loss.backward()
+        {after}
+"""
+
+
+def test_a_step_too_early_is_so_whoever_has_another_network_in_hand(options: Options) -> None:
+    expected = [("step-before-backward", "self.for_actor.step()")]
+    assert found(EARLY.format(followed="critic", after="print(seen)"), options) == expected
+    # Whoever has this very network in hand may look at its gradients.
+    assert not found(EARLY.format(followed="critic", after="follow(self.actor)"), options)
+
+
+# ---------------------------------------------------------------------- attributes through __dict__
+
+ARGUMENTS = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, size, {arguments}):
+        super().__init__()
+        {update}
+        self.layer = nn.Linear(size, 1)
+
+    def forward(self, x):
+        return self.layer(x.view(-1, self.size))
+
+net = Net(3, {given})
+optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.1)
+for batch in torch.randn(4, 5, 3):
+    loss = net(batch).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("update", ["self.__dict__.update(locals())", "vars(self).update(locals())"])
+def test_arguments_kept_by_their_names_are_known(update: str, options: Options) -> None:
+    code = ARGUMENTS.format(arguments="depth=1", update=update, given="depth=2")
+    assert found(code, options) == [("missing-zero-grad", "optimizer.step()")]
+
+
+def test_what_is_kept_that_way_may_hold_anything(options: Options) -> None:
+    code = ARGUMENTS.format(arguments="**kept", update="self.__dict__.update(unknown)", given="depth=2")
+    # Whether that brings parameters which are picked here cannot be known.
+    assert not found(code, options)
+
+
+# ---------------------------------------------------------------------- who may hold on to a graph
+
+KEPT = """
+import torch
+from torch import nn
+from elsewhere import batches, load
+
+net = load("net")
+head = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+optimizer = torch.optim.SGD({owned}, lr=0.1)
+for batch in batches:
+    optimizer.zero_grad()
+    loss = {loss}
+    loss.backward(retain_graph=True)
+    optimizer.step()
+"""
+
+
+def test_what_somebody_may_hold_on_to_is_useless_once_its_weights_have_moved(options: Options) -> None:
+    expected = [("needless-retain-graph", "loss.backward(retain_graph=True)")]
+    owned = "net.parameters()"
+    # The head cannot hold on to anything, so it need not move.
+    assert found(KEPT.format(owned=owned, loss="net(batch).mean() + head(batch).mean()"), options) == expected
+    both = "[*net.parameters(), *head.parameters()]"
+    assert found(KEPT.format(owned=both, loss="net(head(batch)).mean()"), options) == expected
+
+
+def test_what_went_into_a_network_that_is_not_seen_may_be_kept(options: Options) -> None:
+    assert not found(KEPT.format(owned="net.parameters()", loss="net(head(batch)).mean()"), options)
+
+
+# ---------------------------------------------------------------------- optimizers that are handed in
+
+EPOCH = """
+def epoch(model, criterion, optimizer, batches):
+    {before}
+    for batch, wanted in batches:
+        {first}
+        loss = criterion(model(batch), wanted)
+        {second}
+        {third}
+        {fourth}
+"""
+CLEAR, BACKWARD, STEP, OTHER = "optimizer.zero_grad()", "loss.backward()", "optimizer.step()", "print(loss)"
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ((OTHER, CLEAR, STEP, BACKWARD, OTHER), ("step-before-backward", STEP)),
+        ((OTHER, OTHER, BACKWARD, CLEAR, STEP), ("misplaced-zero-grad", CLEAR)),
+        ((CLEAR, OTHER, BACKWARD, STEP, OTHER), ("misplaced-zero-grad", CLEAR)),
+        ((OTHER, CLEAR, BACKWARD, STEP, OTHER), None),
+        ((OTHER, OTHER, BACKWARD, STEP, CLEAR), None),
+        # The gradients of one pass are for the step of the next.
+        ((OTHER, STEP, CLEAR, BACKWARD, OTHER), None),
+        # Whatever has both methods may be the network; and who clears here, clears these.
+        ((CLEAR, OTHER, BACKWARD, STEP, "model.zero_grad()"), None),
+        ((OTHER, OTHER, BACKWARD, "model.zero_grad()", STEP), None),
+        # It does something, and nobody knows what.
+        ((CLEAR, OTHER, BACKWARD, STEP, "model.finish(optimizer)"), None),
+        ((OTHER, CLEAR, "criterion.differentiate(loss)", STEP, BACKWARD), None),
+    ],
+)
+def test_what_somebody_hands_in_that_clears_and_steps_is_an_optimizer(
+    order: tuple[str, str, str, str, str], expected: tuple[str, str] | None, options: Options
+) -> None:
+    code = EPOCH.format(**dict(zip(("before", "first", "second", "third", "fourth"), order)))
+    assert found(code, options) == ([expected] if expected is not None else [])
+
+
+def test_two_optimizers_that_are_handed_in_have_networks_of_their_own(options: Options) -> None:
+    code = """
+    def epoch(generator, critic, to_generate, to_tell, batches):
+        for real, noise in batches:
+            to_tell.zero_grad()
+            fake = generator(noise)
+            telling = critic(fake.detach()).mean() - critic(real).mean()
+            telling.backward()
+            to_tell.step()
+            to_generate.zero_grad()
+            deceiving = -critic(fake).mean()
+            deceiving.backward()
+            to_generate.step()
+    """
+    assert not found(code, options)
+
+
+def test_what_turns_out_to_be_a_network_is_none(options: Options) -> None:
+    code = """
+    import torch
+
+    def train(model, batches):
+        model.zero_grad()
+        optimizer = torch.optim.Adam(model.parameters())
+        for batch in batches:
+            {clear}
+            loss = model(batch).mean()
+            loss.backward()
+            optimizer.step()
+    """
+    assert not found(code.format(clear="model.zero_grad()"), options)
+    assert found(code.format(clear="print(batch)"), options) == [("missing-zero-grad", "optimizer.step()")]
