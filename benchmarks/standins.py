@@ -31,6 +31,7 @@ from gradfix.verify.runner import (
     Interpreter,
     Job,
     Limits,
+    Manner,
     Runner,
     broken_off,
     choose_interpreter,
@@ -92,8 +93,8 @@ def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
     """Run one script in the manners that verification tries."""
     started = time.monotonic()
     source = path.read_text(encoding="utf-8-sig", errors="replace")
-    recording: Recording | None = None
-    manner = ""
+    furthest: tuple[Recording, Manner] | None = None
+    manner: Manner = "as it is"
     why: str | None = ""
     reasons = []
     for manner in MANNERS:
@@ -103,12 +104,16 @@ def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
         except CannotRun as error:
             return Measured(str(path), 0, 0, manner, time.monotonic() - started, str(error), [])
         why = obstacle(recording)
-        if why is None and not (manner == "as it is" and broken_off(recording)):
+        if why is None and not broken_off(recording):
             break
+        if why is None and manner != "as it is" and furthest is None:
+            furthest = recording, manner
         reasons.append(why or "")
         if manner != "as it is" and recording.ending in ("seconds", "killed"):
             break
-    assert recording is not None
+    if furthest is not None and (why or broken_off(recording)):
+        # It came to a gradient in no manner without breaking off: the first that came to one is taken.
+        (recording, manner), why = furthest, None
     steps = sum(step.consumes for step in recording.steps)
     if why:
         # Those that follow only differ in sizes; what stopped the run with small ones says more.

@@ -470,8 +470,9 @@ def of_pass(op: type[ast.AST], left: Value, right: Value) -> tuple[Pass | None, 
 def counted(op: ast.operator, old: Const | Index, step: Const) -> Value:
     """What ``count op= step`` makes of a variable from before the loop: each time it is another pass."""
     if isinstance(old, Const):
-        first = fold(op, old.value, step.value) if type(old.value) is int else NONE
-        if not isinstance(first, Const) or not isinstance(op, (ast.Add, ast.Sub)):
+        whole = type(old.value) is int and isinstance(op, (ast.Add, ast.Sub))
+        first = fold(op, old.value, step.value) if whole else None
+        if not isinstance(first, Const):
             return Opaque("counter")
         term: Term = (op.__class__, ("const", first.value), (ast.Mult, NUMBER, ("const", step.value)))
         return Index(first.value, True, Pass(), term)

@@ -844,7 +844,11 @@ def _verify(
                 waiting = [
                     number
                     for number, trial in enumerate(trials)
-                    if manner == "as it is" or (number not in slow and trial.obstacle(runner, exact=False))
+                    if manner == "as it is"
+                    or (
+                        number not in slow
+                        and (trial.obstacle(runner, exact=False) or trial.unfinished(runner))
+                    )
                 ]
                 attempts = {number: replace(trials[number], manner=manner) for number in waiting}
                 jobs = [attempt.before(attempt.seeds[0]) for attempt in attempts.values()]
@@ -1066,6 +1070,11 @@ class _Trial:
             return False
         mine, others = runner.run([self.before(self.seeds[0]), other.before(other.seeds[0])])
         return not broken_off(mine) or obstacle(others) is not None
+
+    def unfinished(self, runner: Runner) -> bool:
+        """Whether the original breaks off in this manner, and may get further in another."""
+        (recording,) = runner.run([self.before(self.seeds[0])])
+        return broken_off(recording)
 
     def relative(self, text: str) -> str:
         """``text`` with paths of the project relative to its root."""

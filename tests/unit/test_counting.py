@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from gradfix.autograd.calls import counted
 from gradfix.autograd.counting import EVERY, HORIZON, NUMBER, Pass, Term, where
+from gradfix.autograd.values import Const, Index, Opaque
 
 
 def remainder(by: int, left: int, shift: int = 0) -> Term:
@@ -51,6 +53,24 @@ def test_what_cannot_be_computed_says_nothing() -> None:
     one.learn(broken, True)
     assert one.may_be == EVERY
     assert one.holds((ast.Add, NUMBER, ("const", "a"))) is None
+
+
+def test_only_whole_numbers_count() -> None:
+    add = ast.Add()
+    assert isinstance(counted(add, Const(0), Const(1)), Index)
+    for value, step in (("a", "b"), (0.5, 1), (None, 1), (0, "b")):
+        assert counted(add, Const(value), Const(step)).__class__ is Opaque
+    assert counted(ast.Mult(), Const(1), Const(2)).__class__ is Opaque
+
+
+def test_a_counter_goes_on() -> None:
+    first = counted(ast.Sub(), Const(9), Const(2))
+    assert isinstance(first, Index) and first.passed is not None
+    second = counted(ast.Sub(), first, Const(2))
+    assert isinstance(second, Index) and second.passed is not None
+    assert (first.number, second.number, second.term) == (7, 5, first.term)
+    first.passed.learn((ast.Eq, first.term, ("const", 7)), True)
+    assert Pass(first.passed).holds((ast.Eq, first.term, ("const", 7))) is False
 
 
 def test_impossible_answers_leave_what_was_known() -> None:
