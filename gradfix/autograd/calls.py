@@ -1861,6 +1861,9 @@ def _opaque_method(
     if function.owner is None and base.owner is not None:
         function.owner = base.owner
     result = call_opaque(run, function, args, keywords, node, discarded)
+    if result.__class__ is Opaque and name == "configure_optimizers":
+        # What Lightning calls it, and many without Lightning: the optimizer of this network, if it steps.
+        result.handed = node, Params([base.block(node)])
     if result.__class__ is Opaque and name in SHARING:
         if base.storage is None:
             base.storage = Storage()

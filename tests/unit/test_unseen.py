@@ -234,3 +234,34 @@ def test_what_turns_out_to_be_a_network_is_none(options: Options) -> None:
     """
     assert not found(code.format(clear="model.zero_grad()"), options)
     assert found(code.format(clear="print(batch)"), options) == [("missing-zero-grad", "optimizer.step()")]
+
+
+# ---------------------------------------------------------------------- a network that makes its optimizer
+
+TRAINER = """
+class Trainer:
+    def __init__(self, config, model, loader):
+        self.config, self.model, self.loader = config, model, loader
+
+    def run(self):
+        model = self.model
+        self.optimizer = model.{made}(self.config)
+        for x, y in self.loader:
+            logits, loss = model(x, y)
+            {before}
+            loss.backward()
+            {between}
+            self.optimizer.step()
+"""
+
+
+def test_what_a_network_configures_is_its_optimizer(options: Options) -> None:
+    def asked(before: str = "pass", between: str = "pass", made: str = "configure_optimizers") -> object:
+        return found(TRAINER.format(before=before, between=between, made=made), options)
+
+    assert asked() == [("missing-zero-grad", "self.optimizer.step()")]
+    assert asked(between="model.zero_grad()") == [("misplaced-zero-grad", "model.zero_grad()")]
+    assert not asked(before="model.zero_grad()")
+    assert not asked(before="self.optimizer.zero_grad(set_to_none=True)")
+    # What another method makes may be anything that steps.
+    assert not asked(made="prepare")
