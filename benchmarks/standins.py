@@ -65,7 +65,7 @@ def main() -> None:
     interpreter = choose_interpreter(Path.cwd() / "script.py", options.python)
     if not isinstance(interpreter, Interpreter):
         sys.exit(interpreter)
-    limits = Limits(steps=4, backwards=20, seconds=options.seconds)
+    limits = Limits(steps=4, seconds=options.seconds)
     found = []
     with Runner(interpreter.executable, workers=1, total=1e9) as runner:
         for path in dict.fromkeys(script for given in options.scripts for script in scripts(given)):
