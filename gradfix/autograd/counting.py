@@ -81,7 +81,7 @@ def _values(term: Term) -> list[Any]:
     return list(map(OPERATORS[term[0]], _values(term[1]), _values(term[2])))
 
 
-OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -90,6 +90,8 @@ OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_,
+}
+ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -97,3 +99,4 @@ OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {**ARITHMETIC, **ORDER}

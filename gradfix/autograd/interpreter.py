@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd import calls, imports, unbound
+from gradfix.autograd.counting import ORDER
 from gradfix.autograd.graph import (
     Change,
     Event,
@@ -1156,20 +1157,12 @@ def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Value:
 
 
 COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
+    **ORDER,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
-
-
-ORDER = frozenset({ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE})
 
 
 def _binary(run: Run, node: ast.BinOp, frame: Frame) -> Value:

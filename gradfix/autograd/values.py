@@ -8,11 +8,9 @@ value learns its role from how it is used: what hands its ``parameters()`` to an
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable
 from typing import Any
 
-from gradfix.autograd.counting import NUMBER, Pass, Term
+from gradfix.autograd.counting import ARITHMETIC, NUMBER, Pass, Term
 from gradfix.autograd.graph import Leaf, Node, OptimizerState, Storage, Tri
 
 
@@ -462,21 +460,9 @@ def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Opaque]:
     return []
 
 
-FOLD: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-}
-
-
 def fold(op: ast.operator, left: Any, right: Any) -> Value:
     """Python's arithmetic on constants, within bounds (no huge strings or numbers)."""
-    function = FOLD.get(op.__class__)
+    function = ARITHMETIC.get(op.__class__)
     if function is None:
         return Opaque()
     if isinstance(left, (str, bytes, tuple)) or isinstance(right, (str, bytes, tuple)):
