@@ -379,6 +379,14 @@ def project_root(path: Path) -> Path:
     return _holds_what_is_imported(path.absolute()) or path.absolute().parent
 
 
+@functools.lru_cache(maxsize=64)
+def _imported(text: bytes) -> list[str]:
+    """The modules that a script names in its imports; a verification asks many times."""
+    nodes = list(ast.walk(ast.parse(text)))
+    names = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    return names + [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+
+
 ABOVE = 3
 """Folders above a script's own that are looked at for what it imports."""
 
@@ -390,11 +398,9 @@ def _holds_what_is_imported(path: Path) -> Path | None:
     ``data/pictures.py`` is. Only for imports of a part of a package: a ``utils.py`` is everywhere.
     """
     try:
-        nodes = list(ast.walk(ast.parse(path.read_bytes())))
+        names = _imported(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return None
-    names = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
-    names += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     parts = [Path(*name.split(".")[:2]) for name in names if "." in name]
     beside = path.parent
     wanted = [part for part in parts if not (beside / part.parts[0]).exists()]
