@@ -61,16 +61,15 @@ def needless(run: Run) -> dict[Hashable, Backward]:
         kept = {node for node in event.visited if node.saves is not False}
         moved = _moved(run, event)
         useless = bool(moved) and moved.issuperset(event.reached)
-        vague = not all(_followed(event).values()) or (
-            bool(event.path) and any(node.opaque for node in event.visited)
-        )
+        unseen = {node for node in event.visited if node.opaque} - _stateless(event, every[:number])
+        vague = not all(_followed(event).values()) or (bool(event.path) and bool(unseen))
         needed = (
             not event.certain
             or not event.roots
             or not event.visited  # How it gets from there to what it differentiates for cannot be seen.
             or event.failure is not None
             or any(node.maybe_freed for node in event.visited)
-            or (vague and not useless and not _spent(event, moved))
+            or (vague and not useless and not _spent(event, unseen, moved))
             or any(node in kept for later in every[number + 1 :] for node in later.visited)
             or any(not later.roots for later in every[number + 1 :])
             or bool(kept & run.escaped_after(event.serial))
@@ -112,13 +111,34 @@ def _moved(run: Run, event: Backward) -> set[Leaf]:
     return moved
 
 
-def _spent(event: Backward, moved: set[Leaf]) -> bool:
+def _stateless(event: Backward, earlier: list[Backward]) -> set[Node]:
+    """The calls of unseen networks that are shown to keep no graph from call to call.
+
+    An earlier backward without the flag ran an earlier call of the network. Had this call gone on from a
+    state which that one left, this backward would meet what is freed and raise, with its own flag or without.
+    """
+    before: dict[Leaf, int] = {}
+    for other in earlier:
+        if other.retain is False and other.creates is False and other.certain and other.failure is None:
+            for node in other.visited:
+                if node.opaque:
+                    for leaf, _, _ in node.leaves:
+                        before[leaf] = min(before.get(leaf, node.serial), node.serial)
+    return {
+        node
+        for node in event.visited
+        if node.opaque and node.leaves
+        if all(before.get(leaf, node.serial) < node.serial for leaf, _, _ in node.leaves)
+    }
+
+
+def _spent(event: Backward, unseen: set[Node], moved: set[Leaf]) -> bool:
     """Whether steps make all of a graph useless that somebody who is not seen may hold on to.
 
     A network that keeps a state from call to call, a function that stores what it is handed: they hold what
     they computed and what went into it. A traversal of that after the steps raises "modified by an inplace
     operation", with the flag as without it, if the steps move every parameter that is in it.
     """
-    held = reach([(node, True) for node in event.visited if node.opaque or node.foreign])
+    held = reach([(node, True) for node in event.visited if node in unseen or node.foreign])
     leaves = {leaf for node in held for leaf, _, _ in node.leaves if leaf.requires is not False}
     return bool(leaves) and leaves <= moved

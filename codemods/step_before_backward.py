@@ -64,7 +64,7 @@ def too_early(run: Run) -> dict[Hashable, Early]:
         early = _before(run, event)
         if early is None:
             refuted.add(event.site)
-        elif _lost(run, early):
+        elif not event.path or _lost(run, early):
             found.setdefault(event.site, early)
         elif _followed(run, early):
             refuted.add(event.site)
@@ -73,7 +73,9 @@ def too_early(run: Run) -> dict[Hashable, Early]:
 
 def _before(run: Run, event: Backward) -> Early | None:
     """The step that should have waited for ``event``, if its optimizer gets nothing from it."""
-    if not (event.certain and event.accumulates and event.failure is None and event.path):
+    if not event.path:
+        return _in_helper(run, event)
+    if not (event.certain and event.accumulates and event.failure is None):
         return None
     reached = set(event.reached)
     if not all(o.state.groups_known for o in run.optimizers):
@@ -102,6 +104,23 @@ def _before(run: Run, event: Backward) -> Early | None:
     if consumed or watched or len(owners) > 1 or awaited(run, event):
         return None
     return Early(step, event, Effect.CHANGES)
+
+
+def _in_helper(run: Run, event: Backward) -> Early | None:
+    """As ``_before``, in a function that is handed its only optimizer and clears it, steps, and differentiates.
+
+    Whatever the loss is: nothing was differentiated between the clearing and the step.
+    """
+    if not event.accumulates or len(steps(run)) != 1 or len(backwards(run)) != 1:
+        return None
+    (step,) = steps(run)
+    own = step.optimizer.owned()
+    if not step.optimizer.stranger or step.path or step.serial > event.serial or step.doubtful:
+        return None
+    if len(run.optimizers) + len(run.strangers) > 1 or any(leaf.unknown_grad for leaf in own):
+        return None
+    cleared = any(z.serial < step.serial and not z.path and set(own) <= set(z.leaves) for z in zeros(run))
+    return Early(step, event, Effect.REPAIRS) if cleared else None
 
 
 def _robbed(run: Run, step: Step) -> bool:

@@ -42,6 +42,7 @@ from gradfix.autograd.values import (
     GradMode,
     Index,
     Instance,
+    Learner,
     Mapping,
     Method,
     Module,
@@ -624,6 +625,10 @@ def extend(run: Run, target: Sequence, value: Value) -> None:
 # ---------------------------------------------------------------------- iteration and items
 
 
+EACH = "each item"
+"""The label of what a loop takes out of something unknown."""
+
+
 def iterate(
     run: Run, value: Value, site: ast.expr | None
 ) -> tuple[list[Value] | None, Callable[[int], Value]]:
@@ -633,7 +638,7 @@ def iterate(
             return value.items, lambda k: value.items[k % len(value.items)]
         if value.items:
             return None, lambda k: value.items[k % len(value.items)]
-        return None, lambda k: Opaque("item")
+        return None, lambda k: Opaque(EACH)
     if isinstance(value, Mapping):
         if not value.open:
             return [Const(k) for k in value.items], lambda k: NONE
@@ -663,8 +668,8 @@ def iterate(
     if isinstance(value, Opaque) and value.node is not None:
         return None, lambda k: part(run, value, f"[{k}]", site)
     if isinstance(value, Opaque):
-        return None, lambda k: _made(Opaque("item"), value, [])
-    return None, lambda k: Opaque("item")
+        return None, lambda k: _made(Opaque(EACH), value, [])
+    return None, lambda k: Opaque(EACH)
 
 
 class Iteration(Value):
@@ -1224,6 +1229,8 @@ def call_opaque(
         if owner.rest is None:
             owner.rest = Leaf(f"the rest of {owner.label}", None)
         return _call_opaque_module(run, value, owner.rest, args, keywords, node)
+    if discarded and _observed(value, args, keywords, node):
+        return Opaque(value.label)
     handed = None if discarded or run.path else _handed(args)
     if discarded or suspicious(value.label, handed is not None):
         poison(run, [v for v, _ in args] + [v for v, _ in keywords.values()], node)
@@ -1233,6 +1240,35 @@ def call_opaque(
     if handed is not None and isinstance(result, Opaque):
         result.handed = node, handed
     return result
+
+
+def _observed(value: Opaque, args: list[Argument], keywords: Keywords, node: ast.AST) -> bool:
+    """Whether unknown things are shown the object that trains, one after the other: callbacks, hooks.
+
+    ``for callback in self.callbacks: callback(self)``, or ``callback.on_batch_end(self)``. Whoever may
+    subscribe looks on; what trains stands where the object's own code is. What is handed a tensor, a
+    network or an optimizer itself, or is named for a part of training, may do anything.
+    """
+    called = node.func if isinstance(node, ast.Call) else None
+    if isinstance(called, ast.Name):
+        shown = value.label == EACH and not suspicious(called.id)
+    else:
+        shown = (
+            isinstance(called, ast.Attribute)
+            and value.parent is not None
+            and value.parent.label == EACH
+            and called.attr.startswith(("on_", "before_", "after_"))
+        )
+    given = [v for v, _ in [*args, *keywords.values()]]
+    return shown and any(isinstance(v, Instance) for v in given) and all(map(_takes_no_part, given))
+
+
+def _takes_no_part(value: Value) -> bool:
+    """Whether a value is no tensor, network or optimizer itself, as far as is known."""
+    if value.__class__ is Opaque:
+        assert isinstance(value, Opaque)
+        return value.node is None and value.leaf is None and value.optimizer is None
+    return isinstance(value, (Instance, Const))
 
 
 def _handed(args: list[Argument]) -> Params | None:
@@ -1292,12 +1328,15 @@ def _call_opaque_module(
     recorded, requires, _ = record(
         run, value.label or "network", node, [operands, [Operand(leaf, None)]], None
     )
+    clone = isinstance(value, Learner) and value.cloned
+    if isinstance(value, Learner) and value.adapted is not None and recorded is not None:
+        recorded.edges.append(Edge(value.adapted, True, None))
     result = Opaque(value.label)
     if recorded is not None:
         # A network of unknown make: taken to be deep enough to save its own weights.
         recorded.saves = True if requires else None
-        recorded.opaque = True
-        if leaf.requires is True or any(o.requires is True for o in operands):
+        recorded.opaque = not clone  # What a clone keeps goes with it.
+        if not clone and (leaf.requires is True or any(o.requires is True for o in operands)):
             recorded.saved += [(part_.storage, part_.storage.version, part_) for part_ in leaf.family()]
         result.node, result.requires = recorded, requires
     if entered is not None:
@@ -1760,6 +1799,10 @@ def _opaque_method(
     held = base.attributes.get(name)
     if held is not None and not (isinstance(held, Opaque) and held.label == name):
         return call(run, held, args, keywords, node, discarded)
+    if isinstance(base, Learner):
+        own = frameworks.learner_method(run, base, name, args, keywords, node)
+        if own is not None:
+            return own
     if base.harmless:
         told = Opaque(name)
         told.harmless = True

@@ -1,7 +1,10 @@
-"""What Accelerate, Fabric and Lightning do to networks, optimizers and gradients.
+"""What Accelerate, Fabric, Lightning and learn2learn do to networks, optimizers and gradients.
 
-They wrap what they are given: to autograd a prepared network is that network. Their forms of ``backward``
-are read where every backward is. Facts from the documentation of accelerate 1.15 and lightning 2.6.
+The first three wrap what they are given: to autograd a prepared network is that network. Their forms of
+``backward`` are read where every backward is. A learner of learn2learn gives clones, whose weights are
+``torch.clone`` of the network's, so that a loss of theirs leaves its gradients in the network; adapting one
+replaces its weights by what ``autograd.grad`` of a loss makes of them. Facts from the documentation of
+accelerate 1.15, lightning 2.6 and learn2learn 0.2.
 """
 
 from __future__ import annotations
@@ -9,11 +12,23 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from gradfix.autograd.graph import Leaf, Tri
-from gradfix.autograd.values import NONE, Function, Mapping, Module, Opaque, Optimizer, Sequence, Value
+from gradfix.autograd.engine import flag, option
+from gradfix.autograd.graph import Edge, Leaf, Tri, reach
+from gradfix.autograd.values import (
+    NONE,
+    Function,
+    Learner,
+    Mapping,
+    Module,
+    Opaque,
+    Optimizer,
+    Sequence,
+    Value,
+    tensors_in,
+)
 
 if TYPE_CHECKING:
-    from gradfix.autograd.calls import Argument
+    from gradfix.autograd.calls import Argument, Keywords
     from gradfix.autograd.interpreter import Run
 
 PREPARING = frozenset(
@@ -93,3 +108,55 @@ def _toggle(run: Run, module: Module, optimizer: Optimizer) -> None:
     for leaf in others:
         before.setdefault(leaf, leaf.requires)
         leaf.requires = False
+
+
+def make_learner(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``MAML(model, lr, first_order=False)`` and ``MetaSGD(model, lr=1.0, first_order=False)``."""
+    from gradfix.autograd.calls import module_leaves
+
+    model = option(args, keywords, "model", 0)
+    leaf = Leaf("learner")
+    if isinstance(model, Module):
+        leaf.children = module_leaves(model)
+    elif isinstance(model, Opaque):
+        leaf.children = [model.block(node)]
+    if not leaf.children:
+        return Opaque("learner")
+    return Learner(leaf, flag(option(args, keywords, "first_order", 2), False))
+
+
+def learner_method(
+    run: Run, learner: Learner, name: str, args: list[Argument], keywords: Keywords, node: ast.AST
+) -> Value | None:
+    """A method that learners have of their own; None if it is none of these."""
+    if name == "clone":
+        assert learner.leaf is not None
+        first_order = flag(option(args, keywords, "first_order", 0), learner.first_order)
+        made = Learner(learner.leaf, first_order, cloned=True)
+        made.adapted = learner.adapted
+        return made
+    if name == "adapt":
+        first_order = flag(option(args, keywords, "first_order", 1), learner.first_order)
+        _adapt(run, learner, option(args, keywords, "loss", 0), first_order, node)
+        return NONE
+    return None
+
+
+def _adapt(run: Run, learner: Learner, loss: Value | None, first_order: Tri, node: ast.AST) -> None:
+    """Its weights are ``w - lr * autograd.grad(loss, w)`` from now on; gradients stay as they are.
+
+    The graph of the loss is freed, or kept as a part of what the new weights were computed with.
+    """
+    if run.grad_enabled is False:
+        return
+    roots = [t.node for t in tensors_in(loss) if t.node is not None] if loss is not None else []
+    if first_order is not False:
+        for reached in reach([(root, True) for root in roots]):
+            reached.maybe_freed = True
+    made = run.node("adapt", node)
+    made.saves = None
+    if first_order is not True:
+        made.edges = [Edge(root, first_order is False, None) for root in roots]
+    if learner.adapted is not None:
+        made.edges.append(Edge(learner.adapted, True, None))
+    learner.adapted = made

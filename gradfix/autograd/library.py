@@ -6,7 +6,7 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from gradfix.autograd import operators
+from gradfix.autograd import frameworks, operators
 from gradfix.autograd.calls import (
     MODULE_METHODS,
     Argument,
@@ -706,6 +706,10 @@ HANDLERS: dict[str, Handler] = {
     "torch.utils.checkpoint.checkpoint_sequential": _checkpoint,
     "torch.func.functional_call": _functional_call,
     "torch.nn.utils.stateless.functional_call": _functional_call,
+    "learn2learn.algorithms.MAML": frameworks.make_learner,
+    "learn2learn.algorithms.MetaSGD": frameworks.make_learner,
+    "learn2learn.algorithms.maml.MAML": frameworks.make_learner,
+    "learn2learn.algorithms.meta_sgd.MetaSGD": frameworks.make_learner,
     "torch.distributions.Normal": _distribution,
     "torch.distributions.Categorical": _distribution,
     "torch.distributions.Bernoulli": _distribution,
