@@ -107,7 +107,7 @@ def _before(run: Run, event: Backward) -> Early | None:
 
 
 def _in_helper(run: Run, event: Backward) -> Early | None:
-    """As ``_before``, in a function that is handed its only optimizer and clears it, steps, and differentiates.
+    """As ``_before``, in a function that is handed its only optimizer, clears it, steps, and differentiates.
 
     Whatever the loss is: nothing was differentiated between the clearing and the step.
     """

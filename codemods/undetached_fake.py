@@ -247,9 +247,11 @@ def _finding(program: Program, leak: Leak) -> Finding:
             why = "and the graph is freed when the other loss needs it"
             notes.append(note(leak.failing.site, "autograd raises here: the graph has been freed"))
         else:
-            why = "whose weights have changed by then"
+            step = isinstance(failure.culprit, Step)
+            why = "whose weights have changed by then" if step else "and what that saved is changed in place"
             if failure.culprit is not None:
-                notes.append(note(failure.culprit.site, "this step changes weights that the graph had saved"))
+                what = "this step changes weights" if step else "this changes a tensor"
+                notes.append(note(failure.culprit.site, f"{what} that the graph had saved"))
             notes.append(note(leak.failing.site, "autograd raises here: a saved tensor was modified"))
     elif leak.effect is Effect.CHANGES:
         assert leak.step is not None

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from gradfix.autograd import frameworks, imports, operators, unbound
+from gradfix.autograd import frameworks, imports, operators, options, unbound
 from gradfix.autograd.counting import NUMBER, Pass, Term
 from gradfix.autograd.engine import backward, flag, forget_state, option, poison, step, zero_grad
 from gradfix.autograd.graph import (
@@ -1803,6 +1803,8 @@ def _opaque_method(
         own = frameworks.learner_method(run, base, name, args, keywords, node)
         if own is not None:
             return own
+    if isinstance(base, options.Parser):
+        return options.method(run, base, name)
     if base.harmless:
         told = Opaque(name)
         told.harmless = True

@@ -34,9 +34,8 @@ REMEMBERED = 48
 INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 """An installed package is not the project of whoever looks at it."""
 
-FOREIGN = frozenset(
-    "torch numpy torchvision tqdm matplotlib scipy cv2 PIL gym learn2learn".split()  # known without their code
-)
+FOREIGN = frozenset("torch numpy torchvision tqdm matplotlib scipy cv2 PIL gym learn2learn".split())
+"""What is known, or of no interest, without its code."""
 EXECUTED = (
     ast.Import,
     ast.ImportFrom,

@@ -15,7 +15,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from gradfix.autograd import calls, imports, unbound
+from gradfix.autograd import calls, imports, options, unbound
 from gradfix.autograd.counting import ORDER
 from gradfix.autograd.graph import (
     Change,
@@ -124,18 +124,26 @@ DEPTH = 40
 class Scenario:
     """How conditions that nothing decides come out: the main way, the other way, or one flipped."""
 
-    __slots__ = ("first", "flipped", "main")
+    __slots__ = ("first", "flipped", "main", "unset")
 
-    def __init__(self, main: bool = True, flipped: ast.AST | None = None, first: Run | None = None) -> None:
+    def __init__(
+        self,
+        main: bool = True,
+        flipped: ast.AST | None = None,
+        first: Run | None = None,
+        unset: bool = False,
+    ) -> None:
         self.main = main
         self.flipped = flipped
         self.first = first
         """The main run, in the others."""
+        self.unset = unset
+        """Whether the options of the command line have their defaults; else they are not known."""
 
     @property
     def other(self) -> bool:
         """Whether some condition is answered the other way than in the main run."""
-        return self.flipped is not None or not self.main
+        return self.flipped is not None or not self.main or self.unset
 
 
 class Run:
@@ -162,6 +170,10 @@ class Run:
         """Conditions that came out the same so far, and will not in a later pass; None: did not."""
         self.counters: list[tuple[Frame, dict[str, Value]]] = []
         """The loops of unknown length that are running, with the variables from before each."""
+        self.optional = False
+        """Whether options of a command line were asked for."""
+        self.departed: set[ast.AST] = set()
+        """Conditions that come out as they did only where an option is given."""
         self.inside = False
         """Whether this is a call of a function from outside, rather than a run from the top."""
         self.weight = 1
@@ -331,6 +343,8 @@ class Run:
         if site is not None and (self.path or self.inside or self.relevance.touches(site)):
             # How networks are set up is taken as it comes; how they are trained is asked both ways.
             self.undecided.setdefault(site, []).append(key)
+            if self.optional and self._departs(test, frame, answer):
+                self.departed.add(site)
             if self.scenario.flipped is site:
                 answer = not answer
                 if among:
@@ -341,6 +355,30 @@ class Run:
             if key[0] == "Eq" and answer is not negated and isinstance(key[2], (str, int, float, bool)):
                 self.equals[key[1]] = key[2]
         return answer
+
+    def _departs(self, test: ast.expr, frame: Frame, answer: bool) -> bool:
+        """Whether a condition comes out as ``answer`` only where somebody has given an option."""
+        if not isinstance(test, ast.Compare):
+            value = self._looked_up(test, frame)
+            return isinstance(value, options.Option) and bool(value.default.value) is not answer
+        sides = [self._looked_up(side, frame) for side in (test.left, test.comparators[0])]
+        if len(test.ops) != 1 or not any(isinstance(side, options.Option) for side in sides):
+            return False
+        given = [side.default if isinstance(side, options.Option) else side for side in sides]
+        if not all(isinstance(side, Const) for side in given):
+            return False
+        try:
+            held = bool(COMPARE[test.ops[0].__class__](*(side.value for side in given)))  # type: ignore[union-attr]
+        except TypeError:
+            return False
+        return held is not answer
+
+    def _looked_up(self, node: ast.expr, frame: Frame) -> Value | None:
+        """The value of what can be evaluated once more, as it calls nothing."""
+        base = node
+        while isinstance(base, ast.Attribute):
+            base = base.value
+        return self.evaluate(node, frame) if isinstance(base, (ast.Name, ast.Constant)) else None
 
     def _equals_something_else(self, atom: tuple[Any, ...]) -> None:
         """Forget which value something has: it is asked about as if it had another."""
@@ -730,6 +768,9 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
     value = node.value
     if isinstance(value, ast.Call):
         function = value.func
+        if isinstance(function, ast.Attribute) and function.attr == "add_argument":
+            options.learn(run.evaluate(function.value, frame), value)
+            return None
         if not run.relevance.touches(node) and _only_tells(run, function, frame):
             return None
         result = calls.call_expression(run, value, frame, discarded=True)

@@ -6,7 +6,7 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from gradfix.autograd import frameworks, operators
+from gradfix.autograd import frameworks, operators, options
 from gradfix.autograd.calls import (
     MODULE_METHODS,
     Argument,
@@ -382,7 +382,8 @@ def _chain_from_iterable(run: Run, args: list[Argument], keywords: Keywords, nod
 
 
 def _range(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    bounds = [v.value for v, _ in args if isinstance(v, Const) and isinstance(v.value, int)]
+    exact = [v for v, _ in args if isinstance(v, Const) and not isinstance(v, options.Default)]
+    bounds = [v.value for v in exact if isinstance(v.value, int)]
     if len(bounds) == len(args) and 1 <= len(args) <= 3:
         try:
             numbers = range(*bounds)
@@ -688,6 +689,7 @@ HANDLERS: dict[str, Handler] = {
     "collections.OrderedDict": _dict,
     "collections.defaultdict": _defaultdict,
     "collections.deque": _deque,
+    "argparse.ArgumentParser": options.make_parser,
     "argparse.Namespace": lambda run, args, keywords, node: Opaque("namespace"),
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,

@@ -126,12 +126,12 @@ def carrying(
 ) -> list[tuple[ast.expr, Value]]:
     """The operands of a network call whose graph certainly leads into ``targets``.
 
-    Only ways that do not go through the calls of ``around`` count.
+    Only ways that do not go through the calls of ``around`` count. Of tensors that the call lists, each is
+    an operand.
     """
     found: list[tuple[ast.expr, Value]] = []
     closed = set(around)
-    for expression, value in call.operands:
-        assert isinstance(value, Value)
+    for expression, value in listed(call.operands):
         work = [t.node for t in tensors_in(value) if t.node is not None]
         seen: set[Node] = set()
         while work:
@@ -144,6 +144,18 @@ def carrying(
             seen.add(node)
             work += [e.node for e in node.edges if e.certain]
     return found
+
+
+def listed(operands: Iterable[tuple[ast.expr, object]]) -> Iterator[tuple[ast.expr, Value]]:
+    """Operands, with the items of ``[a, b]`` or ``(a, b)`` instead of the whole."""
+    for expression, value in operands:
+        assert isinstance(value, Value)
+        items = value.items if isinstance(value, Sequence) and not value.open else ()
+        written = expression.elts if isinstance(expression, (ast.List, ast.Tuple)) else ()
+        if len(items) != len(written) or any(isinstance(e, ast.Starred) for e in written) or not items:
+            yield expression, value
+        else:
+            yield from listed(zip(written, items))
 
 
 def without_call(backward: Backward, calls: set[ModuleCall]) -> set[Node]:

@@ -91,8 +91,9 @@ class Entry:
 
         An observation counts where every run that reaches its anchor makes it. A mistake that raises
         is allowed to depend on conditions that vary from pass to pass: the pass comes in which they
-        hold. A mistake that is silent is not. ``merge`` adds what another run shows of the same mistake,
-        in a branch that the first did not take.
+        hold. It may also depend on options of the command line, if it is there when none is given. A
+        mistake that is silent is not. ``merge`` adds what another run shows of the same mistake, in a
+        branch that the first did not take.
         """
         seen = [(run, observe(run)) for run in self.runs]
         if self.pending and any(observations for _, observations in seen):
@@ -100,12 +101,14 @@ class Entry:
             seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
         if not any(observations for _, observations in seen):
             return
+        # What raises without any option is a mistake, whatever other options do.
+        bare = next((o for run, o in seen if run.scenario.unset), {}) if raises else {}
         reached = [{e.site for e in run.events} for run in self.runs]
         keys = {key: found for _, observations in reversed(seen) for key, found in observations.items()}
         for key, found in keys.items():
             at = anchor(found)
             holds = getattr(at, "lineno", 0) > 0  # a place in an imported module is not in this file
-            for (run, observations), sites in zip(seen, reached):
+            for (run, observations), sites in zip(seen, reached) if key not in bare else ():
                 if key not in observations and at in sites and self._testifies(run, raises):
                     holds = False
                     break
@@ -334,6 +337,8 @@ def explore(
         entry.runs.append(opposite())
     elif worth:
         entry.pending.append(opposite)
+    if not main.inside and not main.departed.isdisjoint(worth):
+        entry.runs.append(make(Scenario(first=main, unset=True)))
     if len(worth) > 1:
         unseen = [site for site in worth if _hides_training(site, entry.runs)][:HIDDEN]
         entry.runs += [make(Scenario(True, site, main)) for site in unseen]

@@ -118,7 +118,7 @@ class Opaque(Value):
 
 
 class Learner(Opaque):
-    """A network of a meta-learning library around one of the script's: see :mod:`gradfix.autograd.frameworks`.
+    """A meta-learning library's network around one of the script's: :mod:`gradfix.autograd.frameworks`.
 
     A clone computes with copies of the weights, and what differentiates them goes on into the weights.
     """

@@ -1,0 +1,125 @@
+"""The options of a command line, and the values that they have if nobody gives any.
+
+They are unknown: a mistake that is reported shows whatever they are. What raises is also a mistake if it
+raises where none is given, and one run asks for that. Facts from the documentation of argparse.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from gradfix.autograd.values import Const, Opaque, Sequence, Value
+
+if TYPE_CHECKING:
+    from gradfix.autograd.interpreter import Run
+
+GROUPS = ("add_argument_group", "add_mutually_exclusive_group")
+CONVERTED = (bool, str, type(None))
+"""Types of a default that are what they look like, whatever the type of the option is."""
+
+
+class Default(Const):
+    """The value of an option that is not given; a loop over that many passes is any loop."""
+
+    __slots__ = ()
+
+
+class Option(Opaque):
+    """An option that may have been given, and its value if it was not."""
+
+    __slots__ = ("default",)
+
+    def __init__(self, name: str, default: Default) -> None:
+        super().__init__(name)
+        self.default = default
+
+
+class Parser(Opaque):
+    """An ``ArgumentParser``, with the defaults of its options."""
+
+    __slots__ = ("defaults",)
+
+    def __init__(self) -> None:
+        super().__init__("parser")
+        self.harmless = True
+        self.defaults: dict[str, Default] = {}
+
+
+class Options(Opaque):
+    """What a parser makes of the command line."""
+
+    __slots__ = ()
+
+    def __init__(self, options: dict[str, Value]) -> None:
+        super().__init__("parse_args")
+        self.harmless = True
+        self.attributes = options
+
+
+def learn(parser: Value, call: ast.Call) -> None:
+    """Note what ``add_argument`` says of an option that is not given."""
+    if not isinstance(parser, Parser):
+        return
+    flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    told = {k.arg: k.value for k in call.keywords}
+    if None in told or len(flags) != len(call.args):
+        return
+    name = _name(flags, told)
+    default = _default(told)
+    if name is not None and default is not None:
+        parser.defaults[name] = default
+
+
+def _name(flags: list[str], told: dict[str | None, ast.expr]) -> str | None:
+    """The attribute that an option becomes: ``dest``, else the first long flag, else the first one."""
+    given = told.get("dest")
+    if given is not None:
+        return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else None
+    if not flags or not flags[0].startswith("-") or "required" in told:
+        return None
+    flag = next((f for f in flags if f.startswith("--")), flags[0])
+    return flag.lstrip("-").replace("-", "_")
+
+
+def _default(told: dict[str | None, ast.expr]) -> Default | None:
+    """The value of an option that nobody gives; None where it is computed or converted."""
+    action = told.get("action")
+    given = told.get("default")
+    if given is None:
+        if isinstance(action, ast.Constant) and action.value in ("store_true", "store_false"):
+            return Default(action.value == "store_false")
+        return Default(None)
+    if isinstance(given, ast.UnaryOp) and isinstance(given.op, ast.USub):
+        given, sign = given.operand, -1
+    else:
+        sign = 1
+    if not isinstance(given, ast.Constant) or not isinstance(
+        given.value, (bool, int, float, str, type(None))
+    ):
+        return None
+    kind = told.get("type")
+    if isinstance(given.value, str):
+        plain = kind is None or (isinstance(kind, ast.Name) and kind.id == "str")
+        return Default(given.value) if plain else None
+    return Default(given.value) if sign == 1 else Default(-given.value) if given.value is not None else None
+
+
+def method(run: Run, parser: Parser, name: str) -> Value:
+    """A method of a parser, other than ``add_argument``."""
+    if name in GROUPS:
+        return parser
+    if name in ("parse_args", "parse_known_args"):
+        run.optional = True
+        unset = run.scenario.unset
+        options = Options({n: d if unset else Option(n, d) for n, d in parser.defaults.items()})
+        return options if name == "parse_args" else Sequence("tuple", [options, Opaque("rest")])
+    parser.defaults.clear()  # set_defaults, parents, ...
+    told = Opaque(name)
+    told.harmless = True
+    return told
+
+
+def make_parser(run: Run, args: object, keywords: object, node: ast.AST) -> Value:
+    """``argparse.ArgumentParser(...)``."""
+    return Parser()
