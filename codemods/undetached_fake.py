@@ -248,7 +248,7 @@ def _finding(program: Program, leak: Leak) -> Finding:
             notes.append(note(leak.failing.site, "autograd raises here: the graph has been freed"))
         else:
             step = isinstance(failure.culprit, Step)
-            why = "whose weights have changed by then" if step else "and what that saved is changed in place"
+            why = "whose weights have changed by then" if step else "whose saved tensors have changed by then"
             if failure.culprit is not None:
                 what = "this step changes weights" if step else "this changes a tensor"
                 notes.append(note(failure.culprit.site, f"{what} that the graph had saved"))

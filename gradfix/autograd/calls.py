@@ -927,6 +927,8 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
         return child
     if isinstance(value, imports.Namespace):
         return _member(run, value, name)
+    if isinstance(value, Learner):
+        return value.module if name == "module" else attribute(run, value.module, name, node)
     if isinstance(value, Tensor):
         if name == "grad":
             run.grad_reads.append((run.tick(), value.leaf))
@@ -1180,6 +1182,8 @@ def call(
         return library.call_external(run, value.name, args, keywords, node, discarded)
     if isinstance(value, Class):
         return instantiate(run, value, args, keywords, node)
+    if isinstance(value, Learner):
+        return _call_learner(run, value, args, keywords, node)
     if isinstance(value, Method):
         return call_method(run, value.of, value.name, args, keywords, node, discarded)
     if isinstance(value, Partial):
@@ -1320,6 +1324,27 @@ def suspicious(name: str, makes: bool = False) -> bool:
     return any(word in name and not (makes and word == "optim") for word in SUSPICIOUS)
 
 
+def _call_learner(
+    run: Run, value: Learner, args: list[Argument], keywords: Keywords, node: ast.AST
+) -> Value:
+    """A network itself, or a clone, which saves copies of the weights that no optimizer moves."""
+    if not value.cloned:
+        return call(run, value.module, args, keywords, node)
+    operands = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e)]
+    entered = _enter_call(run, value, value.leaves, args, keywords, node)
+    weights = [Operand(leaf, None) for leaf in value.leaves]
+    recorded, requires, _ = record(run, "learner", node, [operands, weights], None)
+    result = Opaque("learner")
+    if recorded is not None:
+        recorded.saves = True if requires else None
+        if value.adapted is not None:
+            recorded.edges.append(Edge(value.adapted, True, None))
+        result.node, result.requires = recorded, requires
+    if entered is not None:
+        run.current_call = None
+    return result
+
+
 def _call_opaque_module(
     run: Run, value: Opaque, leaf: Leaf, args: list[Argument], keywords: Keywords, node: ast.AST
 ) -> Value:
@@ -1328,15 +1353,12 @@ def _call_opaque_module(
     recorded, requires, _ = record(
         run, value.label or "network", node, [operands, [Operand(leaf, None)]], None
     )
-    clone = isinstance(value, Learner) and value.cloned
-    if isinstance(value, Learner) and value.adapted is not None and recorded is not None:
-        recorded.edges.append(Edge(value.adapted, True, None))
     result = Opaque(value.label)
     if recorded is not None:
         # A network of unknown make: taken to be deep enough to save its own weights.
         recorded.saves = True if requires else None
-        recorded.opaque = not clone  # What a clone keeps goes with it.
-        if not clone and (leaf.requires is True or any(o.requires is True for o in operands)):
+        recorded.opaque = True
+        if leaf.requires is True or any(o.requires is True for o in operands):
             recorded.saved += [(part_.storage, part_.storage.version, part_) for part_ in leaf.family()]
         result.node, result.requires = recorded, requires
     if entered is not None:
@@ -1631,6 +1653,12 @@ def call_method(
             forget_state(base.made_from, 3)
         result = _opaque_method(run, base, name, args, keywords, node, discarded)
         return _made(result, base, args)
+    if isinstance(base, Learner):
+        own = frameworks.learner_method(run, base, name, args, keywords, node)
+        if own is not None:
+            return own
+        result = call_method(run, base.module, name, args, keywords, node, discarded)
+        return base if result is base.module else result
     if isinstance(base, (Module, Instance)):
         held = base.attributes.get(name)
         if held is None and base.cls is not None and base.cls.lookup(name) is not None:
@@ -1799,10 +1827,6 @@ def _opaque_method(
     held = base.attributes.get(name)
     if held is not None and not (isinstance(held, Opaque) and held.label == name):
         return call(run, held, args, keywords, node, discarded)
-    if isinstance(base, Learner):
-        own = frameworks.learner_method(run, base, name, args, keywords, node)
-        if own is not None:
-            return own
     if isinstance(base, options.Parser):
         return options.method(run, base, name)
     if base.harmless:

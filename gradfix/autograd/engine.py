@@ -27,6 +27,7 @@ from gradfix.autograd.values import (
     External,
     Function,
     Instance,
+    Learner,
     Mapping,
     Module,
     Opaque,
@@ -208,7 +209,9 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
     for leaf in _of_strangers(run):
         leaf.unknown_grad = True
     for value in values:
-        if isinstance(value, Optimizer):
+        if isinstance(value, Learner):
+            poison(run, [value.module], node, depth)
+        elif isinstance(value, Optimizer):
             for leaf in value.state.owned():
                 _forget(leaf)
             value.state.groups_known = False

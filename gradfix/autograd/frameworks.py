@@ -115,14 +115,13 @@ def make_learner(run: Run, args: list[Argument], keywords: Keywords, node: ast.A
     from gradfix.autograd.calls import module_leaves
 
     model = option(args, keywords, "model", 0)
-    leaf = Leaf("learner")
     if isinstance(model, Module):
-        leaf.children = module_leaves(model)
+        leaves = module_leaves(model)
     elif isinstance(model, Opaque):
-        leaf.children = [model.block(node)]
-    if not leaf.children:
+        leaves = [model.block(node)]
+    else:
         return Opaque("learner")
-    return Learner(leaf, flag(option(args, keywords, "first_order", 2), False))
+    return Learner(model, leaves, flag(option(args, keywords, "first_order", 2), False))
 
 
 def learner_method(
@@ -130,9 +129,8 @@ def learner_method(
 ) -> Value | None:
     """A method that learners have of their own; None if it is none of these."""
     if name == "clone":
-        assert learner.leaf is not None
         first_order = flag(option(args, keywords, "first_order", 0), learner.first_order)
-        made = Learner(learner.leaf, first_order, cloned=True)
+        made = Learner(learner.module, learner.leaves, first_order, cloned=True)
         made.adapted = learner.adapted
         return made
     if name == "adapt":

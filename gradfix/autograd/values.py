@@ -117,25 +117,6 @@ class Opaque(Value):
                     self._adopt(child)
 
 
-class Learner(Opaque):
-    """A meta-learning library's network around one of the script's: :mod:`gradfix.autograd.frameworks`.
-
-    A clone computes with copies of the weights, and what differentiates them goes on into the weights.
-    """
-
-    __slots__ = ("adapted", "cloned", "first_order")
-
-    def __init__(self, leaf: Leaf, first_order: Tri, cloned: bool = False) -> None:
-        super().__init__("learner")
-        self.made = True
-        self.leaf = leaf
-        self.first_order = first_order
-        """Whether what it learns from a loss is a constant to what is differentiated later."""
-        self.cloned = cloned
-        self.adapted: Node | None = None
-        """What its weights were computed with, once it has been adapted to a loss."""
-
-
 class Index(Opaque):
     """A number that a loop of unknown length counts, or that is computed from one.
 
@@ -403,6 +384,24 @@ class Instance(Value):
     def __init__(self, cls: Class) -> None:
         self.cls = cls
         self.attributes: dict[str, Value] = {}
+
+
+class Learner(Value):
+    """A meta-learning library's network around one of the script's: :mod:`gradfix.autograd.frameworks`.
+
+    A clone computes with copies of the weights, and what differentiates them goes on into the weights.
+    """
+
+    __slots__ = ("adapted", "cloned", "first_order", "leaves", "module")
+
+    def __init__(self, module: Value, leaves: list[Leaf], first_order: Tri, cloned: bool = False) -> None:
+        self.module = module
+        self.leaves = leaves
+        self.first_order = first_order
+        """Whether what it learns from a loss is a constant to what is differentiated later."""
+        self.cloned = cloned
+        self.adapted: Node | None = None
+        """What its weights were computed with, once it has been adapted to a loss."""
 
 
 class External(Value):

@@ -265,3 +265,151 @@ def test_what_a_network_configures_is_its_optimizer(options: Options) -> None:
     assert not asked(before="self.optimizer.zero_grad(set_to_none=True)")
     # What another method makes may be anything that steps.
     assert not asked(made="prepare")
+
+
+# ---------------------------------------------------------------------- who only looks on
+
+WATCHED = """
+import torch
+
+class Trainer:
+    def __init__(self, model, callbacks, loader):
+        self.model, self.callbacks, self.loader = model, callbacks, loader
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def fit(self):
+        for x in self.loader:
+            self.loss = self.model(x).mean()
+            self.loss.backward()
+            self.optimizer.step()
+            {told}
+"""
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "for callback in self.callbacks: callback(self)",
+        "for callback in self.callbacks.get('batch', []): callback(self, 3)",
+        "for hook in self.callbacks: hook.on_step_end(self)",
+        "for hook in self.callbacks: hook.after_batch(self, x)",
+    ],
+)
+def test_callbacks_look_on(told: str, options: Options) -> None:
+    assert found(WATCHED.format(told=told), options) == [("missing-zero-grad", "self.optimizer.step()")]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "for callback in self.callbacks: callback(self.model)",
+        "for callback in self.callbacks: callback(self, self.optimizer)",
+        "for train_step in self.callbacks: train_step(self)",
+        "for hook in self.callbacks: hook.finish(self)",
+        "for hook in self.callbacks: hook.on_step_end(self, self.optimizer)",
+        "self.callbacks(self)",
+        "self.callbacks['clear'](self)",
+    ],
+)
+def test_what_takes_part_may_clear_gradients(told: str, options: Options) -> None:
+    assert not found(WATCHED.format(told=told), options)
+
+
+# ---------------------------------------------------------------------- what keeps no state
+
+CRITIC = """
+import torch
+from elsewhere import Actor, Critic, batches
+
+actor, critic = Actor(), Critic()
+for_actor = torch.optim.Adam(actor.parameters())
+for_critic = torch.optim.Adam(critic.parameters())
+for seen in batches:
+    value = critic(seen, actor(seen).detach()).pow(2).mean()
+    for_critic.zero_grad()
+    value.backward({first})
+    for_critic.step()
+    loss = -critic(seen, actor(seen)).mean()
+    for_actor.zero_grad()
+    loss.backward(retain_graph=True)
+    for_actor.step()
+"""
+
+
+def test_a_network_whose_graph_was_freed_between_two_calls_keeps_none(options: Options) -> None:
+    flagged = ("needless-retain-graph", "loss.backward(retain_graph=True)")
+    assert found(CRITIC.format(first=""), options) == [flagged]
+    # Nothing says so of a network that is asked for this loss alone.
+    alone = CRITIC.format(first="").replace("critic(seen, actor(seen).detach())", "actor(seen)")
+    assert flagged not in found(alone, options)
+
+
+# ---------------------------------------------------------------------- helpers that are handed an optimizer
+
+HELPER = """
+def update(optimizer, loss):
+    {before}
+    optimizer.step()
+    {after}
+"""
+
+
+def test_what_is_cleared_and_stepped_before_the_backward(options: Options) -> None:
+    expected = [("step-before-backward", "optimizer.step()")]
+    for after in ("loss.backward()", "loss.backward(retain_graph=True)"):
+        assert found(HELPER.format(before="optimizer.zero_grad()", after=after), options) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("print(loss)", "loss.backward()"),  # the gradients of the call before
+        ("optimizer.zero_grad(); loss.backward()", "loss.backward()"),
+        ("optimizer.zero_grad(); prepare(loss)", "loss.backward()"),
+        ("optimizer.zero_grad()", "loss.backward(); optimizer.step()"),
+        ("optimizer.zero_grad()", "print(loss)"),
+    ],
+)
+def test_a_helper_may_step_on_what_it_was_left(before: str, after: str, options: Options) -> None:
+    assert not found(HELPER.format(before=before, after=after), options)
+
+
+# ---------------------------------------------------------------------- learners of learn2learn
+
+LEARNER = """
+import learn2learn as l2l
+import torch
+from torch import nn
+from elsewhere import tasks
+
+net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+maml = l2l.algorithms.MAML(net, lr=0.1{option})
+optimizer = torch.optim.Adam(maml.parameters())
+for pairs in tasks:
+    {first}
+    for known, asked in pairs:
+        learner = maml.clone()
+        learner.adapt(learner(known).pow(2).mean())
+        loss = learner(asked).pow(2).mean()
+        {backward}
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("option", ["", ", first_order=True", ", first_order=pick"])
+def test_the_loss_of_a_clone_leaves_its_gradients_in_the_network(option: str, options: Options) -> None:
+    program = LEARNER.format(option=option, first="{first}", backward="loss.backward()")
+    assert found(program.format(first="print(pairs)"), options) == [
+        ("missing-zero-grad", "optimizer.step()")
+    ]
+    for clearing in ("optimizer.zero_grad()", "maml.zero_grad()", "net.zero_grad()"):
+        assert not found(program.format(first=clearing), options)
+
+
+def test_what_a_learner_has_learnt_from_is_a_part_of_its_loss(options: Options) -> None:
+    kept = LEARNER.format(option="", first="optimizer.zero_grad()", backward="loss.backward(retain_graph=True)")
+    assert found(kept, options) == [("needless-retain-graph", "loss.backward(retain_graph=True)")]
+    twice = kept.replace("{0}loss.backward(", "{0}(loss * 2).backward()\n{0}loss.backward(".format(" " * 8))
+    both = kept + "    learner(asked).mean().backward()\n"
+    assert "retain_graph" in twice
+    assert not [f for f in found(both, options) if f[0] == "needless-retain-graph"]
