@@ -928,7 +928,9 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
     if isinstance(value, imports.Namespace):
         return _member(run, value, name)
     if isinstance(value, Learner):
-        return value.module if name == "module" else attribute(run, value.module, name, node)
+        if name == "module" or value.cloned:
+            return value if value.cloned else value.module
+        return attribute(run, value.module, name, node)
     if isinstance(value, Tensor):
         if name == "grad":
             run.grad_reads.append((run.tick(), value.leaf))
@@ -1183,7 +1185,7 @@ def call(
     if isinstance(value, Class):
         return instantiate(run, value, args, keywords, node)
     if isinstance(value, Learner):
-        return _call_learner(run, value, args, keywords, node)
+        return call_learner(run, value, args, keywords, node)
     if isinstance(value, Method):
         return call_method(run, value.of, value.name, args, keywords, node, discarded)
     if isinstance(value, Partial):
@@ -1324,9 +1326,7 @@ def suspicious(name: str, makes: bool = False) -> bool:
     return any(word in name and not (makes and word == "optim") for word in SUSPICIOUS)
 
 
-def _call_learner(
-    run: Run, value: Learner, args: list[Argument], keywords: Keywords, node: ast.AST
-) -> Value:
+def call_learner(run: Run, value: Learner, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     """A network itself, or a clone, which saves copies of the weights that no optimizer moves."""
     if not value.cloned:
         return call(run, value.module, args, keywords, node)

@@ -36,6 +36,9 @@ PREPARING = frozenset(
 )
 """Methods of an ``Accelerator`` or a ``Fabric`` that give back what they are given, wrapped."""
 
+MOVING = frozenset("to cuda cpu float half double train eval".split())
+"""Methods of a network that give it back."""
+
 TELLING = frozenset("log log_dict print lr_schedulers clip_gradients".split())
 """Methods of a ``LightningModule`` after which networks and graphs are as before."""
 
@@ -127,7 +130,9 @@ def make_learner(run: Run, args: list[Argument], keywords: Keywords, node: ast.A
 def learner_method(
     run: Run, learner: Learner, name: str, args: list[Argument], keywords: Keywords, node: ast.AST
 ) -> Value | None:
-    """A method that learners have of their own; None if it is none of these."""
+    """A method that learners have of their own, or any of a clone; None for what the network itself does."""
+    from gradfix.autograd.calls import call_learner
+
     if name == "clone":
         first_order = flag(option(args, keywords, "first_order", 0), learner.first_order)
         made = Learner(learner.module, learner.leaves, first_order, cloned=True)
@@ -137,7 +142,15 @@ def learner_method(
         first_order = flag(option(args, keywords, "first_order", 1), learner.first_order)
         _adapt(run, learner, option(args, keywords, "loss", 0), first_order, node)
         return NONE
-    return None
+    if not learner.cloned:
+        return None
+    if name in MOVING:
+        return learner
+    if name == "zero_grad":
+        return NONE  # What a clone calls its parameters are no leaves, and no gradient ends in them.
+    if name in ("parameters", "named_parameters", "state_dict", "buffers"):
+        return Opaque(name)
+    return call_learner(run, learner, args, keywords, node)
 
 
 def _adapt(run: Run, learner: Learner, loss: Value | None, first_order: Tri, node: ast.AST) -> None:

@@ -10,6 +10,7 @@ way each time the same question is asked of the same values. Statements return h
 from __future__ import annotations
 
 import ast
+import contextlib
 import itertools
 import operator
 from collections.abc import Callable, Iterator
@@ -170,10 +171,12 @@ class Run:
         """Conditions that came out the same so far, and will not in a later pass; None: did not."""
         self.counters: list[tuple[Frame, dict[str, Value]]] = []
         """The loops of unknown length that are running, with the variables from before each."""
-        self.optional = False
+        self.parsed = False
         """Whether options of a command line were asked for."""
+        self.optional: set[ast.AST] = set()
+        """Conditions that options decide."""
         self.departed: set[ast.AST] = set()
-        """Conditions that come out as they did only where an option is given."""
+        """Those of them that come out as they did only where an option is given."""
         self.inside = False
         """Whether this is a call of a function from outside, rather than a run from the top."""
         self.weight = 1
@@ -343,8 +346,8 @@ class Run:
         if site is not None and (self.path or self.inside or self.relevance.touches(site)):
             # How networks are set up is taken as it comes; how they are trained is asked both ways.
             self.undecided.setdefault(site, []).append(key)
-            if self.optional and self._departs(test, frame, answer):
-                self.departed.add(site)
+            if self.parsed:
+                self._note_options(site, test, frame, answer)
             if self.scenario.flipped is site:
                 answer = not answer
                 if among:
@@ -356,22 +359,24 @@ class Run:
                 self.equals[key[1]] = key[2]
         return answer
 
-    def _departs(self, test: ast.expr, frame: Frame, answer: bool) -> bool:
-        """Whether a condition comes out as ``answer`` only where somebody has given an option."""
-        if not isinstance(test, ast.Compare):
-            value = self._looked_up(test, frame)
-            return isinstance(value, options.Option) and bool(value.default.value) is not answer
-        sides = [self._looked_up(side, frame) for side in (test.left, test.comparators[0])]
-        if len(test.ops) != 1 or not any(isinstance(side, options.Option) for side in sides):
-            return False
+    def _note_options(self, site: ast.AST, test: ast.expr, frame: Frame, answer: bool) -> None:
+        """Note whether options decide a condition, and whether it comes out the same if none is given."""
+        how = None
+        if isinstance(test, ast.Compare):
+            how = test.ops[0].__class__
+            sides = [self._looked_up(side, frame) for side in (test.left, *test.comparators)]
+        else:
+            sides = [self._looked_up(test, frame)]
+        if not any(isinstance(side, options.Option) for side in sides):
+            return
+        self.optional.add(site)
         given = [side.default if isinstance(side, options.Option) else side for side in sides]
-        if not all(isinstance(side, Const) for side in given):
-            return False
-        try:
-            held = bool(COMPARE[test.ops[0].__class__](*(side.value for side in given)))  # type: ignore[union-attr]
-        except TypeError:
-            return False
-        return held is not answer
+        if len(given) <= 2 and all(isinstance(side, Const) for side in given):
+            values = [side.value for side in given]  # type: ignore[union-attr]
+            with contextlib.suppress(TypeError):
+                held = values[0] if how is None else COMPARE[how](*values)
+                if bool(held) is not answer:
+                    self.departed.add(site)
 
     def _looked_up(self, node: ast.expr, frame: Frame) -> Value | None:
         """The value of what can be evaluated once more, as it calls nothing."""
@@ -808,13 +813,24 @@ def _bails_out(body: list[ast.stmt]) -> bool:
     )
 
 
+def _answers(statement: ast.stmt) -> bool:
+    """Whether a statement returns something that was computed."""
+    return (
+        isinstance(statement, ast.Return)
+        and statement.value is not None
+        and not isinstance(statement.value, ast.Constant)
+    )
+
+
 def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
     ends = _ends_recursion(run, node.body, node.orelse)
     if ends is not None:
         return run.block(node.body if run.decide(node.test, frame, run.lean(ends)) else node.orelse, frame)
     if _bails_out(node.body) and not node.orelse:
-        # Nothing is learned from leaving early: it is taken only where the values say so.
-        taken = run.decide(node.test, frame, not run.scenario.main, None)
+        # Nothing is learned from leaving early: it is taken only where the values say so. What gives another
+        # result, as against none, is one of two ways.
+        site = node if run.depth and _answers(node.body[-1]) else None
+        taken = run.decide(node.test, frame, False if site else not run.scenario.main, site)
     else:
         taken = run.decide(node.test, frame, True, node)
     if taken:

@@ -110,7 +110,7 @@ def method(run: Run, parser: Parser, name: str) -> Value:
     if name in GROUPS:
         return parser
     if name in ("parse_args", "parse_known_args"):
-        run.optional = True
+        run.parsed = True
         unset = run.scenario.unset
         options = Options({n: d if unset else Option(n, d) for n, d in parser.defaults.items()})
         return options if name == "parse_args" else Sequence("tuple", [options, Opaque("rest")])

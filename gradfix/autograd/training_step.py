@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -66,6 +66,10 @@ class Entry:
     """Undecided conditions, with whether their answer may differ from pass to pass."""
     pending: list[Callable[[], Run]] = field(default_factory=list)
     """Further runs, each with one condition decided the other way: made only where there is a doubt."""
+    bare: Callable[[], Entry] | None = None
+    """The same way if no option of the command line is given, where that decides conditions."""
+    departs: bool = False
+    """Whether the main run takes a way that it does not take without options."""
 
     def each(self) -> Iterator[Run]:
         """The runs one by one: those that are made only on demand are made when it is their turn."""
@@ -87,7 +91,7 @@ class Entry:
         raises: bool,
         merge: Callable[[Found, Found], None] | None = None,
     ) -> Iterator[Found]:
-        """What ``observe`` finds whichever way undecided conditions go.
+        """What ``observe`` finds whichever way undecided conditions go, or options of the command line aside.
 
         An observation counts where every run that reaches its anchor makes it. A mistake that raises
         is allowed to depend on conditions that vary from pass to pass: the pass comes in which they
@@ -95,20 +99,35 @@ class Entry:
         mistake that is silent is not. ``merge`` adds what another run shows of the same mistake, in a
         branch that the first did not take.
         """
+        told: set[ast.AST] = set()
+        for found in self._certain(observe, anchor, raises, merge):
+            told.add(anchor(found))
+            yield found
+        if raises and self.bare is not None and (self.departs or observe(self.runs[0])):
+            for found in self.bare().certain(observe, anchor, raises=True, merge=merge):
+                if anchor(found) not in told:
+                    yield found
+
+    def _certain(
+        self,
+        observe: Callable[[Run], Mapping[Hashable, Found]],
+        anchor: Callable[[Found], ast.AST],
+        raises: bool,
+        merge: Callable[[Found, Found], None] | None,
+    ) -> Iterator[Found]:
+        """What the runs of this way into the file find."""
         seen = [(run, observe(run)) for run in self.runs]
         if self.pending and any(observations for _, observations in seen):
             self.every()
             seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
         if not any(observations for _, observations in seen):
             return
-        # What raises without any option is a mistake, whatever other options do.
-        bare = next((o for run, o in seen if run.scenario.unset), {}) if raises else {}
         reached = [{e.site for e in run.events} for run in self.runs]
         keys = {key: found for _, observations in reversed(seen) for key, found in observations.items()}
         for key, found in keys.items():
             at = anchor(found)
             holds = getattr(at, "lineno", 0) > 0  # a place in an imported module is not in this file
-            for (run, observations), sites in zip(seen, reached) if key not in bare else ():
+            for (run, observations), sites in zip(seen, reached):
                 if key not in observations and at in sites and self._testifies(run, raises):
                     holds = False
                     break
@@ -299,8 +318,12 @@ def explore(
     messages: list[str],
     origin: str,
     fuel: int,
+    unset: bool = False,
 ) -> Entry:
-    """Make the main run, and the runs that answer undecided conditions the other way."""
+    """Make the main run, and the runs that answer undecided conditions the other way.
+
+    In those of ``unset``, no option of the command line is given.
+    """
     entry = Entry(name, node)
 
     def make(scenario: Scenario) -> Run:
@@ -321,7 +344,7 @@ def explore(
             run.events.clear()
         return run
 
-    main = make(Scenario())
+    main = make(Scenario(unset=unset))
     entry.runs.append(main)
     worth = [site for site in main.undecided if _worth(site, relevance)]
     for site in worth:
@@ -331,19 +354,21 @@ def explore(
 
     def opposite() -> Run:
         # Of a single condition it is known what the other answer is about.
-        return make(Scenario(True, worth[0], main) if len(worth) == 1 else Scenario(False, None, main))
+        single = worth[0] if len(worth) == 1 else None
+        return make(Scenario(single is not None, single, main, unset))
 
     if any(_skipped(site, relevance) for site in worth):
         entry.runs.append(opposite())
     elif worth:
         entry.pending.append(opposite)
-    if not main.inside and not main.departed.isdisjoint(worth):
-        entry.runs.append(make(Scenario(first=main, unset=True)))
+    if not main.inside and not unset and not main.optional.isdisjoint(worth):
+        entry.departs = not main.departed.isdisjoint(worth)
+        entry.bare = cache(lambda: explore(name, node, relevance, start, [], origin, fuel, unset=True))
     if len(worth) > 1:
         unseen = [site for site in worth if _hides_training(site, entry.runs)][:HIDDEN]
-        entry.runs += [make(Scenario(True, site, main)) for site in unseen]
+        entry.runs += [make(Scenario(True, site, main, unset)) for site in unseen]
         others = [site for site in worth[:FLIPS] if site not in unseen]
-        entry.pending += [lambda site=site: make(Scenario(True, site, main)) for site in others]  # type: ignore[misc]
+        entry.pending += [lambda site=site: make(Scenario(True, site, main, unset)) for site in others]  # type: ignore[misc]
     return entry
 
 

@@ -399,17 +399,26 @@ for pairs in tasks:
 @pytest.mark.parametrize("option", ["", ", first_order=True", ", first_order=pick"])
 def test_the_loss_of_a_clone_leaves_its_gradients_in_the_network(option: str, options: Options) -> None:
     program = LEARNER.format(option=option, first="{first}", backward="loss.backward()")
-    assert found(program.format(first="print(pairs)"), options) == [
-        ("missing-zero-grad", "optimizer.step()")
-    ]
+    assert found(program.format(first="print(pairs)"), options) == [("missing-zero-grad", "optimizer.step()")]
     for clearing in ("optimizer.zero_grad()", "maml.zero_grad()", "net.zero_grad()"):
         assert not found(program.format(first=clearing), options)
 
 
 def test_what_a_learner_has_learnt_from_is_a_part_of_its_loss(options: Options) -> None:
-    kept = LEARNER.format(option="", first="optimizer.zero_grad()", backward="loss.backward(retain_graph=True)")
+    kept = LEARNER.format(
+        option="", first="optimizer.zero_grad()", backward="loss.backward(retain_graph=True)"
+    )
     assert found(kept, options) == [("needless-retain-graph", "loss.backward(retain_graph=True)")]
     twice = kept.replace("{0}loss.backward(", "{0}(loss * 2).backward()\n{0}loss.backward(".format(" " * 8))
     both = kept + "    learner(asked).mean().backward()\n"
     assert "retain_graph" in twice
     assert not [f for f in found(both, options) if f[0] == "needless-retain-graph"]
+
+
+@pytest.mark.parametrize(
+    "first", ["learner.zero_grad()", "for p in learner.parameters(): p.detach_().requires_grad_()"]
+)
+def test_what_is_done_to_a_clone_is_not_done_to_the_network(first: str, options: Options) -> None:
+    program = LEARNER.format(option="", first="print(pairs)", backward="loss.backward()")
+    program = program.replace("learner = maml.clone()", f"learner = maml.clone()\n        {first}")
+    assert found(program, options) == [("missing-zero-grad", "optimizer.step()")]
