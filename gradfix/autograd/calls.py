@@ -409,7 +409,9 @@ def binary(
         used_nothing(run, site)
     if isinstance(left, Const):
         if isinstance(right, Const):
-            return fold(op, left.value, right.value)
+            folded = fold(op, left.value, right.value)
+            unset = left.__class__ is options.Default or right.__class__ is options.Default
+            return options.Default(folded.value) if unset and isinstance(folded, Const) else folded
     elif left.__class__ is Opaque and left.node is None and isinstance(right, Const):
         return Opaque("value")
     if isinstance(left, Index) or isinstance(right, Index):

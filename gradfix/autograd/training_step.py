@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gradfix.autograd import calls
-from gradfix.autograd.graph import Backward, OptimizerState, ZeroGrad
+from gradfix.autograd.graph import Backward, Change, OptimizerState, ZeroGrad
 from gradfix.autograd.interpreter import Deferred, OutOfFuel, Run, Scenario, carried, named
 from gradfix.autograd.relevance import Definition, Relevance, suites
 from gradfix.autograd.values import (
@@ -67,9 +67,9 @@ class Entry:
     pending: list[Callable[[], Run]] = field(default_factory=list)
     """Further runs, each with one condition decided the other way: made only where there is a doubt."""
     bare: Callable[[], Entry] | None = None
-    """The same way if no option of the command line is given, where that decides conditions."""
-    departs: bool = False
-    """Whether the main run takes a way that it does not take without options."""
+    """The same way if no option of the command line is given, where conditions depend on options."""
+    plain: Run | None = None
+    """The run that goes the way that is gone without options."""
 
     def each(self) -> Iterator[Run]:
         """The runs one by one: those that are made only on demand are made when it is their turn."""
@@ -103,7 +103,9 @@ class Entry:
         for found in self._certain(observe, anchor, raises, merge):
             told.add(anchor(found))
             yield found
-        if raises and self.bare is not None and (self.departs or observe(self.runs[0])):
+        if raises and self.bare is not None and self.plain is not None:
+            if all(anchor(found) in told for found in observe(self.plain).values()):
+                return
             for found in self.bare().certain(observe, anchor, raises=True, merge=merge):
                 if anchor(found) not in told:
                     yield found
@@ -318,13 +320,14 @@ def explore(
     messages: list[str],
     origin: str,
     fuel: int,
-    unset: bool = False,
+    main: Run | None = None,
 ) -> Entry:
     """Make the main run, and the runs that answer undecided conditions the other way.
 
-    In those of ``unset``, no option of the command line is given.
+    If a ``main`` run without any option of the command line is given, there is none in the others either.
     """
     entry = Entry(name, node)
+    unset = main is not None
 
     def make(scenario: Scenario) -> Run:
         run = Run(relevance, scenario, fuel)
@@ -344,7 +347,7 @@ def explore(
             run.events.clear()
         return run
 
-    main = make(Scenario(unset=unset))
+    main = main or make(Scenario())
     entry.runs.append(main)
     worth = [site for site in main.undecided if _worth(site, relevance)]
     for site in worth:
@@ -357,19 +360,34 @@ def explore(
         single = worth[0] if len(worth) == 1 else None
         return make(Scenario(single is not None, single, main, unset))
 
-    if any(_skipped(site, relevance) for site in worth):
+    optional = [] if unset or main.inside else [site for site in worth if site in main.optional]
+    departs = bool(optional) and not main.departed.isdisjoint(optional) and _may_raise(main)
+    if optional:
+        without = cache(lambda: make(Scenario(first=main, unset=True)))
+        entry.bare = cache(lambda: explore(name, node, relevance, start, [], origin, fuel, without()))
+        entry.plain = without() if departs else main
+    if departs:
+        # It is another way than the main one, and one that surely is taken.
+        entry.runs.append(without())
+        entry.pending.append(opposite)
+    elif not unset and any(_skipped(site, relevance) for site in worth):
         entry.runs.append(opposite())
     elif worth:
         entry.pending.append(opposite)
-    if not main.inside and not unset and not main.optional.isdisjoint(worth):
-        entry.departs = not main.departed.isdisjoint(worth)
-        entry.bare = cache(lambda: explore(name, node, relevance, start, [], origin, fuel, unset=True))
     if len(worth) > 1:
         unseen = [site for site in worth if _hides_training(site, entry.runs)][:HIDDEN]
         entry.runs += [make(Scenario(True, site, main, unset)) for site in unseen]
         others = [site for site in worth[:FLIPS] if site not in unseen]
         entry.pending += [lambda site=site: make(Scenario(True, site, main, unset)) for site in others]  # type: ignore[misc]
     return entry
+
+
+def _may_raise(run: Run) -> bool:
+    """Whether there is what it takes for autograd to raise: two backwards, or a change in place."""
+    sites = {event.site for event in run.events if isinstance(event, Backward)}
+    return len(sites) > 1 or any(
+        isinstance(event, Change) and getattr(event.site, "lineno", 0) > 0 for event in run.events
+    )
 
 
 def _skipped(site: ast.AST, relevance: Relevance) -> bool:
