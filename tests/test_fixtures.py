@@ -51,7 +51,7 @@ def first_error(path: Path) -> tuple[str, int] | None:
     text = path.read_bytes().decode()
     program = analyze(ast.parse(text), text, path)
     assert program.messages == ()
-    for event in program.entries[0].runs[0].events if program.entries else ():
+    for event in program.entries[0].usual.events if program.entries else ():
         site = event.site
         assert isinstance(site, (ast.expr, ast.stmt))
         if isinstance(event, Backward) and event.failure is not None and event.certain:

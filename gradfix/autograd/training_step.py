@@ -71,6 +71,11 @@ class Entry:
     plain: Run | None = None
     """The run that goes the way that is gone without options."""
 
+    @property
+    def usual(self) -> Run:
+        """The run that goes the way of a user who gives no options, as far as these decide."""
+        return self.plain or self.runs[0]
+
     def each(self) -> Iterator[Run]:
         """The runs one by one: those that are made only on demand are made when it is their turn."""
         yield from self.runs
