@@ -18,6 +18,7 @@ Preconditions:
   None`, `p.grad.zero_()`, a helper; or what clears some of them (those of a part that two optimizers share)
   never clears the others, which certainly add up;
 * no function that the model cannot see is handed the optimizer, the network or its parameters in between.
+  Callbacks that are shown the object that trains (`for hook in self.hooks: hook(self)`) are taken to look on.
 
 Effect: changes.
 """

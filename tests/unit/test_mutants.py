@@ -218,3 +218,13 @@ def test_what_looks_like_a_module_may_be_a_base_or_a_function(tool: ModuleType, 
     )
     (run,) = tool.judge.run([tool.judge.job(tmp_path / "gan.py", tmp_path, code, "", [])], None)
     assert tool.judge.usable(run) is None
+
+
+def test_what_brings_the_original_back_has_found_it(tool: ModuleType) -> None:
+    row = tool.score.Row("checkout", "train.py", "zero-after-other-step", 5, other="undetached-fake:9")
+    row.restored = "another"
+    tool.score.named(row)
+    assert (row.found, row.other) == ("", "undetached-fake:9")
+    row.restored = "gradients"
+    tool.score.named(row)
+    assert (row.found, row.other) == ("undetached-fake:9", "")

@@ -530,7 +530,7 @@ EXPECTED: dict[str, frozenset[str]] = {
     "no-grad-dropped": GRAPH,
     "state-detach-dropped": GRAPH,
     "forward-reused": GRAPH,
-    "step-early": GRAPH | {"step-before-backward"},
+    "step-early": GRAPH,
     "swapped": GRAPH | ZERO | {"step-before-backward"},
     "zero-between": ZERO,
     "zero-after-other-step": ZERO,

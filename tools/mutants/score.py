@@ -43,7 +43,7 @@ class Row:
     """``fault``, ``equivalent``, ``undecided``, or ``handed in`` (see :data:`HANDED_IN`)."""
     why: str = ""
     found: str = ""
-    """The finding that names it, as ``code:line``."""
+    """The finding that names it, as ``code:line``, or whose fix brings the original back."""
     other: str = ""
     """Findings that the original does not have, but that do not name it."""
     restored: str = ""
@@ -160,7 +160,14 @@ def score(checkout: Path, options: argparse.Namespace, results: Results) -> None
                 row.verdict = HANDED_IN
             if row.restored == "?":
                 row.restored = "another"
+            named(row)
         results.rows += rows
+
+
+def named(row: Row) -> None:
+    """What brings the original back was about what was planted, whatever kind of finding it is."""
+    if not row.found and row.restored in RESTORED:
+        row.found, row.other = row.other, ""
 
 
 def findings(path: Path, text: str, options: pipeline.Options) -> list[Finding]:
