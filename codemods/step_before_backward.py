@@ -16,8 +16,8 @@ Preconditions:
 * it never consumes a gradient of that backward: wherever another pass follows, they are certainly cleared;
 * it never consumes anything at all; or nobody else consumes that loss or looks at its gradients, no other
   optimizer owns a part of what it reaches, and no other step follows that it could be for;
-* or it is all that a function does with the optimizer and the loss that it is handed: it clears the one, steps,
-  and differentiates the other.
+* or it is all that a function does with the optimizer and the loss that it is handed: it clears the one,
+  steps, and differentiates the other.
 
 Effect: repairs where no step of the optimizer consumes anything, changes where it consumes other losses. What
 is predicted between the two is predicted before the step now.

@@ -176,7 +176,7 @@ class Run:
         self.optional: set[ast.AST] = set()
         """Conditions that options decide."""
         self.departed: set[ast.AST] = set()
-        """Those of them that come out as they did only where an option is given."""
+        """Those of them that decide about graphs and come out as they did only where an option is given."""
         self.inside = False
         """Whether this is a call of a function from outside, rather than a run from the top."""
         self.weight = 1
@@ -375,7 +375,8 @@ class Run:
             values = [side.value for side in given]  # type: ignore[union-attr]
             with contextlib.suppress(TypeError):
                 held = values[0] if how is None else COMPARE[how](*values)
-                if bool(held) is not answer:
+                # What is decided outside networks, and moves no gradient, decides what the data is.
+                if bool(held) is not answer and (self.current_call is not None or self._matters(site)):
                     self.departed.add(site)
 
     def _looked_up(self, node: ast.expr, frame: Frame) -> Value | None:
