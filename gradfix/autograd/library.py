@@ -382,14 +382,15 @@ def _chain_from_iterable(run: Run, args: list[Argument], keywords: Keywords, nod
 
 
 def _range(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    exact = [v for v, _ in args if isinstance(v, Const) and not isinstance(v, options.Default)]
-    bounds = [v.value for v in exact if isinstance(v.value, int)]
+    bounds = [v.value for v, _ in args if isinstance(v, Const) and isinstance(v.value, int)]
+    # Of many passes that an option asks for the first ones show as much.
+    most = 3 if any(isinstance(v, options.Default) for v, _ in args) else 64
     if len(bounds) == len(args) and 1 <= len(args) <= 3:
         try:
             numbers = range(*bounds)
         except ValueError:
             return Opaque("range")
-        if len(numbers) <= 64:
+        if len(numbers) <= most:
             return Sequence("list", [Const(k) for k in numbers])
     first = args[0][0] if len(args) > 1 else Const(0)
     if len(args) <= 2 and isinstance(first, Const) and isinstance(first.value, int):

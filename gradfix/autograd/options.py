@@ -20,7 +20,7 @@ CONVERTED = (bool, str, type(None))
 
 
 class Default(Const):
-    """The value of an option that is not given; a loop over that many passes is any loop."""
+    """The value of an option that is not given."""
 
     __slots__ = ()
 

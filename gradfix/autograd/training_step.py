@@ -366,7 +366,9 @@ def explore(
         return make(Scenario(single is not None, single, main, unset))
 
     optional = [] if unset or main.inside else [site for site in worth if site in main.optional]
-    departs = bool(optional) and not main.departed.isdisjoint(optional) and _may_raise(main)
+    departs = not main.departed.isdisjoint(optional)
+    if departs and not _may_raise(main):
+        optional, departs = [], False
     if optional:
         without = cache(lambda: make(Scenario(first=main, unset=True)))
         entry.bare = cache(lambda: explore(name, node, relevance, start, [], origin, fuel, without()))

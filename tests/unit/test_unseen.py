@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from gradfix import pipeline, source
+from gradfix.autograd.graph import Backward
+from gradfix.autograd.training_step import analyze
 from gradfix.pipeline import Options, Wishes
 from gradfix.source import Source
 
@@ -422,3 +426,38 @@ def test_what_is_done_to_a_clone_is_not_done_to_the_network(first: str, options:
     program = LEARNER.format(option="", first="print(pairs)", backward="loss.backward()")
     program = program.replace("learner = maml.clone()", f"learner = maml.clone()\n        {first}")
     assert found(program, options) == [("missing-zero-grad", "optimizer.step()")]
+
+
+# ---------------------------------------------------------------------- options of the command line
+
+REPEATED = """
+import argparse
+import torch
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--repeats", type=int, default={repeats})
+parser.add_argument("--cut", action="store_true")
+options = parser.parse_args()
+net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in [torch.randn(2, 3)] * 3:
+    predicted = net(x)
+    if options.cut:
+        predicted = net(x * 2)
+        predicted.sum().backward(retain_graph=True)
+    for _ in range(options.repeats):
+        optimizer.zero_grad()
+        predicted.mean().backward()
+        optimizer.step()
+    if options.cut:
+        (net(x) * 2).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(("repeats", "raises"), [(1, False), (2, True), (9, True)])
+def test_a_loop_runs_as_often_as_it_does_without_options(repeats: int, raises: bool) -> None:
+    text = REPEATED.format(repeats=repeats)
+    (entry,) = analyze(ast.parse(text), text, Path("script.py")).entries
+    assert entry.usual is not entry.runs[0]
+    assert any(isinstance(e, Backward) and e.failure for e in entry.usual.events) is raises
