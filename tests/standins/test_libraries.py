@@ -18,6 +18,7 @@ from tests.standins.further import FURTHER
 from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.programs import program
 from tests.standins.test_standins import digests, installed
+from tests.standins.tries import TRIES
 from tests.standins.wild import WILD
 
 LIMITS = Limits(steps=3, backwards=10, seconds=20.0)
@@ -33,9 +34,9 @@ def job(folder: Path, source: str, **options: object) -> Job:
     return Job(folder / "script.py", source, limits=LIMITS, **{"manner": "small", **options})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER, *WILD])
+@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER, *WILD, *TRIES])
 def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner, tmp_path: Path) -> None:
-    source, replaced = {**LIBRARIES, **FURTHER, **WILD}[name]
+    source, replaced = {**LIBRARIES, **FURTHER, **WILD, **TRIES}[name]
     (found,) = running.run([planned(running, job(tmp_path, source))])
     assert len([step for step in found.steps if step.consumes]) >= 2, (found.uncaught, found.output)
     told = [one.split(": ")[0] for one in found.standins]

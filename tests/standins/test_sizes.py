@@ -115,6 +115,17 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("transitions to collect", "constant teacher_eval_episodes", "argument steps_per_epoch"),
     ),
+    "tasks of a few samples": (
+        program("""
+            assert dict(segment_size=8192) == {"segment_size": 4096} != dict(segment_size=32)
+            def task(shots=5, meta_batch_size=32, adaptation_steps=5, num_tasks=20_000):
+                return shots, meta_batch_size, adaptation_steps, num_tasks
+            def batch():
+                assert task() == (2, 2, 2, 20) and dict(num_tasks=12) == {"num_tasks": 12}
+                return torch.ones(4, 2)
+        """),
+        ("constant shots", "constant meta_batch_size", "constant adaptation_steps", "constant num_tasks"),
+    ),
     "batches that train nothing": (
         program("""
             data = torch.utils.data.TensorDataset(torch.ones(100_000, 2))

@@ -52,7 +52,9 @@ class Standins:
 
     def failed(self, error: BaseException) -> None:
         """Say how content that was made up should have looked, if that is why the run failed."""
-        plan = library.advise(error) or arguments.advise(error) or content.advise(error)
+        plan = (
+            library.advise(error) or files.advise(error) or arguments.advise(error) or content.advise(error)
+        )
         if plan is not None:
             self.run.recorder.emit("plan", text=plan)
 

@@ -29,6 +29,8 @@ from .content import Content
 
 SETTINGS = re.compile(r"conf|cfg|setting|param|option|\bargs?\b|hparam|opt\b|\.ya?ml$|\.toml$|\.ini$", re.I)
 """Files of settings are not made up: they say what a script does."""
+KEPT = re.compile(r"resum|checkpoint|ckpt|pretrain|load|restore|snapshot|weight", re.I)
+"""Places of what an earlier run has left: scripts do without."""
 WEIGHTS = re.compile(
     r"model|weight|ckpt|checkpoint|state|gen|disc|net|best|last|pretrain|vgg|param|actor|critic|\.ckpt$|optim|"
     r"epoch|enc|dec|\bae\b|vae|gan|policy",
@@ -115,8 +117,11 @@ def text_of(run: context.Run, name: str) -> str:
     """The lines of a text that is made up."""
     style = content.book.style(name)
     content.book.separators[re.sub(r"\d+", "*", name)] = separator_of(run)
-    if style == "common words":
-        return media.text(run, name)
+    if asks_for_blanks(run):
+        content.book.blanks.add(re.sub(r"\d+", "*", name))
+    if style in ("common words", content.SENTENCES):
+        lines = media.text(run, name).splitlines()
+        return "\n".join(in_sentences(lines) if style == content.SENTENCES else lines) + "\n"
     if ":" in style:
         return rows_of(run, name, *style.split(":", 2))
     kind = re.sub(r"\d+", "*", name)
@@ -143,9 +148,18 @@ def separator_of(run: context.Run) -> str:
     return "" if found is None else found[2].replace("\\t", "\t")
 
 
+BLANK = re.compile(
+    r"""len\(\w+(\.r?strip\(\))?\)\s*(==|>|<)\s*[01]|(==|!=)\s*(''|""|'\\n'|"\\n")|\bnot line\b"""
+)
+"""A question for lines that hold nothing: between the sentences of a text with a word on each line."""
+SENTENCE = 8
+"""Words of a sentence, in such a text."""
+
+
 def rows_of(run: context.Run, name: str, kind: str, count: str, separator: str) -> str:
     """Lines of ``count`` fields: the name of a file, numbers, and words, or one more number."""
     ending = files.spoken_of(run) or ""
+    sentences = asks_for_blanks(run) and separator == "\t" and int(count) > 2
     words = media.text(run, name).splitlines()
     classes = torch.randint(
         0, content.CLASSES, (len(words), int(count)), generator=run.generator("rows", name)
@@ -153,8 +167,26 @@ def rows_of(run: context.Run, name: str, kind: str, count: str, separator: str) 
     rows = []
     for number, (said, row) in enumerate(zip(words, classes.tolist())):
         last = said.rstrip(" .") if kind == "fields" else str(row[-1])
-        rows.append(separator.join([format(number, "03d") + ending, *map(str, row[1:-1]), last]))
-    return "\n".join(rows) + "\n"
+        first, middle = format(number, "03d") + ending, row[1:-1]
+        if sentences:
+            # What depends on another word of its sentence depends on the one before it.
+            first, middle = str(number % SENTENCE + 1), [number % SENTENCE] * len(middle)
+        rows.append(separator.join([first, *map(str, middle), last]))
+    return "\n".join(in_sentences(rows) if sentences else rows) + "\n"
+
+
+def in_sentences(lines: list[str]) -> list[str]:
+    """Lines with one that holds nothing after each sentence."""
+    found: list[str] = []
+    for start in range(0, len(lines), SENTENCE):
+        found += [*lines[start : start + SENTENCE], ""]
+    return found
+
+
+def asks_for_blanks(run: context.Run) -> bool:
+    """Whether the code that opens a file asks for lines that hold nothing."""
+    frame = run.caller()
+    return frame is not None and BLANK.search(run.text(frame.f_code.co_filename)) is not None
 
 
 class TableFile(io.StringIO):
@@ -389,7 +421,11 @@ def archives(run: context.Run) -> None:
         if not writing and is_absent(filename) and not prepared(run):
             found = unpacked(filename)
             if isinstance(found, AbsentFile):
-                return found
+                return (
+                    text_file(run, found.name)
+                    if "t" in str(args[:1]) + str(kwargs.get("mode", ""))
+                    else found
+                )
             filename = found
         return real_open(filename, *args, **kwargs)
 

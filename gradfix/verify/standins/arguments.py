@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import collections
 import functools
 import os
 import re
 import sys
 from typing import Any
 
-from . import absent, content, context, sizes
+from . import absent, content, context, files, media, samples, sizes
 
 PATH = re.compile(
     r"dir|path|root|folder|file|ckpt|checkpoint|data|save|out|log|list|csv|corpus|src|tgt", re.I
@@ -38,14 +39,60 @@ def install(run: context.Run) -> None:
             if getattr(found, name, None) in (None, "", False):
                 setattr(found, name, value)
                 run.used("argument " + name, repr(value))
+        another_data_set(run, found)
         if run.small:
+            said = {action.dest: str(action.help or "") for action in self._actions}
             for name, value in vars(found).items():
-                setattr(found, name, sizes.reduced(run, "argument " + name, name, value))
+                kind = "img_size" if sides_of(name, said.get(name, "")) else name
+                setattr(found, name, sizes.reduced(run, "argument " + name, kind, value))
         return found, rest
 
     original = context.replace(argparse.ArgumentParser, "parse_known_args", parse)
     by_hand(run, run.source)
     variables(run)
+
+
+DATA_SET = re.compile(r"^(data_?set|data|task|corpus|benchmark)(_?(name|type))?$", re.I)
+"""Options that say which of several data sets is meant."""
+
+
+def another_data_set(run: context.Run, settings: argparse.Namespace) -> None:
+    """Take another of the data sets that a script knows, if it failed with the one that it takes by itself.
+
+    Those of torchvision come first: their samples are made up as the real ones are.
+    """
+    for name, value in vars(settings).items():
+        if not isinstance(value, str) or not DATA_SET.match(name):
+            continue
+        known = {*texts_compared(run.tree(run.entry), name)} - {value}
+        if os.sep in value or len(known) < 2:
+            continue
+        pictures = {one.lower().replace("-", "") for one in samples.KINDS}
+        others = sorted(known, key=lambda one: (one.lower().replace("-", "") not in pictures, one))
+        taken = content.book.turn("argument " + name, [value, *others])
+        if taken != value:
+            setattr(settings, name, taken)
+            run.used("argument " + name, repr(taken))
+
+
+@functools.cache
+def texts_compared(tree: ast.Module, name: str) -> tuple[str, ...]:
+    """The texts that a script compares ``args.name`` with."""
+    found: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == name:
+            for one in ast.walk(node.comparators[0]):
+                if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value:
+                    found.append(one.value)
+    return tuple(found)
+
+
+SIDES = re.compile(r"\b(image|img|picture|crop)s?\s+(size|resolution|height|width)s?\b", re.I)
+
+
+def sides_of(name: str, said: str) -> bool:
+    """Whether an option's help says that it is the size of pictures, and its own name only that it is one."""
+    return sizes.plain(name) in ("size", "resolution", "height", "width", "side") and bool(SIDES.search(said))
 
 
 LAUNCHER = frozenset(("RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"))
@@ -127,7 +174,7 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
         if isinstance(action, argparse._StoreTrueAction) and TRAINING.match(action.dest):
             given[action.dest] = True
         wanted = action.required or (
-            takes_one(action) and action.default in (None, "") and needed(run, action)
+            takes_values(action) and action.default in (None, "") and needed(run, action)
         )
         if not wanted or isinstance(action, argparse._HelpAction):
             continue
@@ -142,8 +189,6 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
     return given
 
 
-KEPT = re.compile(r"resum|checkpoint|ckpt|pretrain|load|restore|snapshot|weight", re.I)
-"""Places of what an earlier run has left: scripts do without."""
 HELD = re.compile(r"dict|vocab|emb|glove|image|img|audio|wav|annot|json|train|dev|val|test", re.I)
 """Further names of places, for options that turned out to need one."""
 MISSED = re.compile(r"NoneType|filename must be a str or bytes object")
@@ -159,13 +204,13 @@ def advise(error: BaseException) -> str | None:
 
 def place_for(run: context.Run, name: str, unasked: bool) -> bool:
     """Whether an option without a value is to name a place for files: by the plan, if nobody asks for it."""
-    wanted = unasked and (PATH.search(name) or HELD.search(name)) and not KEPT.search(name)
+    wanted = unasked and (PATH.search(name) or HELD.search(name)) and not absent.KEPT.search(name)
     return bool(wanted and content.book.planned("arguments", "places"))
 
 
-def takes_one(action: argparse.Action) -> bool:
-    """Whether an option takes one value."""
-    return isinstance(action, argparse._StoreAction) and action.nargs is None
+def takes_values(action: argparse.Action) -> bool:
+    """Whether an option takes a value, or any number of them."""
+    return isinstance(action, argparse._StoreAction) and action.nargs in (None, "+", "*")
 
 
 def needed(run: context.Run, action: argparse.Action) -> bool:
@@ -186,13 +231,46 @@ def insisted_on(tree: ast.AST) -> frozenset[str]:
     """The names, or attributes of settings, without which a script gives up: ``if not args.data: raise``."""
     found: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.If) and context.gives_up(node.body):
+        if isinstance(node, ast.If) and context.gives_up([one for one in node.body if not nests(one)]):
             tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
             found.update(name for test in tests if (name := missing_if(test)) is not None)
+            found.update(one_of(node.test))
         elif isinstance(node, ast.Assert):
             parts = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
             found.update(name for one in parts if (name := there_if(one)) is not None)
     return frozenset(found)
+
+
+def nests(node: ast.stmt) -> bool:
+    """Whether a statement holds others, which may not be reached."""
+    return isinstance(node, (ast.If, ast.For, ast.While, ast.Try, ast.FunctionDef))
+
+
+def one_of(test: ast.expr) -> list[str]:
+    """The one of several options that has to be given, if a script gives up on a condition of all of them.
+
+    ``(a is None and b is None) or (a is not None and b is not None)`` is such a condition. That of a
+    folder is the simplest one.
+    """
+    names: list[str] = []
+    for one in ast.walk(test):
+        if isinstance(one, ast.Compare) and (name := missing_if(one) or there_if(one)) and name not in names:
+            names.append(name)
+
+    def holds(node: ast.expr, given: str | None) -> bool | None:
+        if isinstance(node, ast.BoolOp):
+            parts = [holds(value, given) for value in node.values]
+            if None in parts:
+                return None
+            return any(parts) if isinstance(node.op, ast.Or) else all(parts)
+        missing, there = missing_if(node), there_if(node) if isinstance(node, ast.Compare) else None
+        return missing != given if missing else there == given if there else None
+
+    if not 2 <= len(names) <= 4 or not isinstance(test, ast.BoolOp) or not holds(test, None):
+        return []
+    helping = [name for name in names if holds(test, name) is False]
+    helping.sort(key=lambda name: not re.search(r"dir|folder|root|path", name, re.I))
+    return helping[:1]
 
 
 @functools.cache
@@ -259,7 +337,7 @@ def uses_of_settings(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
             tests = [node.operand]
         elif isinstance(node, ast.Compare):
             literals = [other.value for other in node.comparators if isinstance(other, ast.Constant)]
-            if None in literals:
+            if None in literals or "" in literals:
                 tests = [node.left]
             elif literals:
                 uses = [node.left]
@@ -305,34 +383,45 @@ def text_for(run: context.Run, name: str, choices: Any = None, kind: Any = None)
         return str(next(iter(choices)))
     if kind in (int, float):
         return "0" if re.search(r"seed|rank|gpu|device|verbose|debug|start|resume", name, re.I) else "2"
-    compared = compared_with(run, name)
-    if compared is not None:
-        return compared
+    compared = texts_compared(run.tree(run.entry), name)
+    if compared:
+        return compared[0]
+    if name in made_numbers(run.tree(run.entry)):
+        return "2"
     if re.search(r"gpu|cuda", name, re.I):
         return "0"
     if SETTINGS.search(name):
-        found = settings(run)
+        found = content.book.turn("settings", settings(run))
         if found is not None:
-            return found
+            return str(found)
     if PATH.search(name):
-        return os.path.join(run.cwd, "given", name)
+        kind = files.spoken_of(run) if FILES.search(name) else None
+        return os.path.join(run.cwd, "given", name + (kind if kind in media.PICTURES else ""))
     return name
 
 
-def compared_with(run: context.Run, name: str) -> str | None:
-    """The first text that the script compares ``args.name`` with."""
-    for node in ast.walk(run.tree(run.entry)):
-        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == name:
-            for other in ast.walk(node.comparators[0]):
-                if isinstance(other, ast.Constant) and isinstance(other.value, str) and other.value:
-                    return other.value
-    return None
+FILES = re.compile(r"(^|_)(img|image|picture|photo)?_?(file|img|image|picture|photo)s?$", re.I)
+"""Names of what a script reads as pictures, if it reads any."""
 
 
-def settings(run: context.Run, least: int = 0) -> str | None:
-    """A file of settings in the project: it has what the script asks for, and is near the script.
+@functools.cache
+def made_numbers(tree: ast.Module) -> frozenset[str]:
+    """The attributes of settings, and names, that a script makes numbers of: ``int(args.n)``."""
+    return frozenset(
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") in ("int", "float")
+        and len(node.args) == 1
+        if (name := named(node.args[0])) is not None
+    )
 
-    ``least`` is the number of names that it must have of those that the script asks for.
+
+def settings(run: context.Run, least: int = 0) -> list[str]:
+    """Files of settings in the project: that which has most of what the script asks for, then others.
+
+    Of the others those come first that most of the project's folders have, one of each name. ``least``
+    is the number of names that each must have of those that the script asks for.
     """
     found: list[tuple[int, int, int, str]] = []
     asked = names_asked(run.tree(run.entry))
@@ -346,7 +435,12 @@ def settings(run: context.Run, least: int = 0) -> str | None:
                     found.append((-len(asked & keys(path)), distance, usual, path))
             if len(found) > 200:
                 break
-    return min(found)[-1] if found and -min(found)[0] >= least else None
+    found.sort()
+    near = [path for held, *_, path in found if -held >= least and held * 5 <= found[0][0] * 4]
+    count = collections.Counter(os.path.basename(path) for path in near)
+    kinds = {os.path.basename(path): path for path in reversed(near)}
+    others = sorted(kinds.values(), key=lambda path: -count[os.path.basename(path)])
+    return list(dict.fromkeys([*near[:1], *others]))
 
 
 LARGE = 1 << 16

@@ -11,6 +11,8 @@ should have been what. From that :func:`advise` derives a *plan*, with which the
 
 from __future__ import annotations
 
+import ast
+import functools
 import json
 import math
 import operator
@@ -26,12 +28,16 @@ import torch
 
 from . import context, media
 
-FIELDS = 9
+FIELDS = 13
 """Fields in a line of a text, at most."""
 SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
 PRIMES = tuple(one for one in range(37, 200) if all(one % other for other in range(2, 15)))
 CLASSES = 2
+GROUPS = 6
+"""Classes under whose names the numbers of their samples stand."""
+TURNS = 3
+"""Of several things of which nothing says which is meant, those that are tried."""
 SIDE = 32
 """Height and width of pictures."""
 
@@ -41,6 +47,8 @@ INDEX = re.compile(
     re.I,
 )
 SQUARE = re.compile(r"adj|laplacian|\bcov", re.I)
+AUDIO = re.compile(r"\['(?:\w+_)?(?:wave?|wavs|waveform|audio|speech)s?'\]$", re.I)
+"""What is said to be a sound: one row of numbers, many for each of other kinds."""
 ENDINGS = frozenset(
     ".json .jsonl .pkl .pickle .p .npy .npz .pt .pth .mat .h5 .hdf5 .csv .tsv .tab .txt .joblib".split()
 )
@@ -64,6 +72,8 @@ class Book:
         self.styles: dict[str, str] = {}
         self.separators: dict[str, str] = {}
         """By absent file of text: what its lines are taken apart by, if anything says so."""
+        self.blanks: set[str] = set()
+        """Absent files of text whose readers ask for lines that hold nothing."""
         self.touched = ""
         """The place that was looked at last."""
         self.shaped = ""
@@ -72,28 +82,53 @@ class Book:
         """Channels of the last picture that was made."""
         self.brought = False
         """Whether pictures are brought to smaller sizes than the script asks for."""
+        self.sides: set[tuple[int, int]] = set()
+        """These sizes and those of the script that they are in the place of."""
         self.classes = 0
         """Of the folders of pictures that were made."""
+        self.turns: dict[str, list[Any]] = {}
+        """What one of several was taken for, and all of them, where nothing says which of them it is."""
+        self.folders = False
+        """Whether a folder has been made up."""
+        self.missed: list[str] = []
+        """Endings of files that were looked for in one, and not found."""
         self.collated: list[str] = []
         """The places whose elements were put together into batches."""
+        self.kin: dict[str, dict[str, Any]] = {}
+        """The plan by what files of training and of tests have in common in their names."""
+        for place, fields in self.plan.items():
+            self.kin[kin(place)] = {**fields, **self.kin.get(kin(place), {})}
+        self.primes: dict[str, int] = {}
         self.taken = {one for fields in self.plan.values() for one in fields.get("dims", ())}
 
     def prime(self, place: str) -> int:
-        """A size for a dimension at a place, which nothing else has.
+        """A size for a dimension at a place, which nothing else has but its likes in other files.
 
         It comes from the place, not from the order in which places are looked at: that may be another
         after a rewrite.
         """
+        place = kin(place)
+        if place in self.primes:
+            return self.primes[place]
         start = zlib.crc32(place.encode())
         free = [one for one in PRIMES if one not in self.taken] or PRIMES
         first = PRIMES[start % len(PRIMES)]
         chosen = first if first in free else free[start % len(free)]
         self.taken.add(chosen)
+        self.primes[place] = chosen
         return chosen
 
     def planned(self, place: str, what: str) -> Any:
-        """What the plan says of a place."""
-        return self.plan.get(place, {}).get(what)
+        """What the plan says of a place, else of one that is its like in a file for tests."""
+        found = self.plan.get(place, {}).get(what)
+        return self.kin.get(kin(place), {}).get(what) if found is None and self.kin else found
+
+    def turn(self, name: str, among: list[Any]) -> Any:
+        """One of several that may all be meant by ``name``: the next one if the run failed with another."""
+        if not among:
+            return None
+        self.turns.setdefault(name, among[:TURNS])
+        return among[(self.planned(name, "turn") or 0) % len(among)]
 
     def sizes(self, place: str, count: int | None = None) -> list[int]:
         """The sizes of the array at a place, with ``count`` dimensions if that is known."""
@@ -102,6 +137,8 @@ class Book:
             known = [] if one_sample(place) else [SAMPLES]
             if SQUARE.search(last(place)):
                 known = [self.prime(place)] * 2
+            elif AUDIO.search(place):
+                known = [SAMPLES * 256]
             elif not LABEL.search(last(place)) and (count is None or count > len(known)):
                 known.append(self.prime(f"{place} {len(known)}"))
         known = list(known)
@@ -130,6 +167,17 @@ class Book:
         return str(found)
 
 
+SPLITS = re.compile(r"(?<![a-z])(?:train(?:ing)?|valid(?:ation)?|val|dev|eval|test(?:ing)?)(?![a-z])", re.I)
+"""What tells the files of one kind from each other, and their parts."""
+
+
+@functools.cache
+def kin(place: str) -> str:
+    """A place without what tells samples for training from those for tests."""
+    name, bracket, rest = place.partition("[")
+    return re.sub(r"\d+", "*", SPLITS.sub("*", name)) + bracket + SPLITS.sub("*", rest)
+
+
 book = Book("")
 """Of this process's run."""
 
@@ -137,6 +185,11 @@ book = Book("")
 def one_sample(place: str) -> bool:
     """Whether a place lies within one of several samples that are alike."""
     return "[*]" in place
+
+
+def grouped(place: str) -> bool:
+    """Whether what has names for keys at a place is said to hold classes: each has its own samples."""
+    return re.search(r"class", last(place), re.I) is not None
 
 
 def last(place: str) -> str:
@@ -190,6 +243,9 @@ class Content:
         return int((book.planned(self._place, "dims") or [SAMPLES])[0])
 
     def _element(self, number: int) -> Any:
+        if self._list is None and self._place.endswith("[**]") and grouped(self._place[:-4]):
+            # The numbers of the samples of one class.
+            self._list = list(range(self._number, SAMPLES, GROUPS))
         if self._list is not None:
             return self._list[number]
         if self._array is not None:
@@ -350,7 +406,7 @@ class Content:
         if isinstance(key, tuple):
             if not any(isinstance(one, str) for one in key):
                 wanted = sum(one is not None and one is not Ellipsis for one in key)
-                return self._settled(max(2, wanted) if self._array is None else None)[key]
+                return self._settled(max(2, wanted) if self._array is None and key else None)[key]
             return self._child(key)
         if self._array is not None:
             return self._array[key]
@@ -401,6 +457,8 @@ class Content:
             return iter([self._part("[" + name + "]") for name in names])
         if self._array is not None:
             return iter(self._array)
+        if self._length():
+            self._element(0)  # It may be found to be a list.
         return iter([self._element(i) for i in range(self._length())])
 
     def __len__(self) -> int:
@@ -495,7 +553,8 @@ class Mapping(dict):  # type: ignore[type-arg]
     def __init__(self, content: Content) -> None:
         known = list((content._children or {}).items())
         if not known:
-            words = [media.WORDS[i] if i < len(media.WORDS) else "word_" + str(i) for i in range(SAMPLES)]
+            count = GROUPS if grouped(content._place) else SAMPLES
+            words = [media.WORDS[i] if i < len(media.WORDS) else "word_" + str(i) for i in range(count)]
             known = [(word, content._part("[**]", i)) for i, word in enumerate(words)]
         super().__init__(known)
         self._content = content
@@ -720,17 +779,41 @@ SMALL_PICTURES = re.compile(
 
 def advise(error: BaseException) -> str | None:
     """A plan by which the run might get further than this error, ``None`` if nothing suggests one."""
+    change = advised(error)
+    if change is not None:
+        return change
+    if (larger := larger_pictures()) is not None:
+        return planned_with(*larger)
+    for name, among in book.turns.items():
+        turn = (book.planned(name, "turn") or 0) + 1
+        if turn < len(among):
+            return planned_with(name, "turn", turn)
+    return None
+
+
+def advised(error: BaseException) -> str | None:
+    """The plan that the message of an error suggests."""
     message = str(error)
-    if book.brought and SMALL_PICTURES.search(message):
+    unlike = re.search(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", message)
+    reduced = unlike is not None and {int(unlike[1]), int(unlike[2])} in [set(pair) for pair in book.sides]
+    if book.brought and (reduced or SMALL_PICTURES.search(message)):
         return planned_with("pictures", "brought", "to the sizes of the script")
     if book.pictures and (change := pictures(message)) is not None:
         return planned_with(*change)
     if not book.touched and not book.styles:
         return None
+    if re.search(r"\b(Content|Part|Number)\b", message) and isinstance(error, TypeError):
+        # A function of torch was looked up before the content was there that it is called with.
+        return planned_with("torch", "contents", True)
     if "object cannot be interpreted as an integer" in message and book.touched:
         return planned_with(book.touched, "dims", [])
     change = (
-        sizes(message) or columns(message) or dimensions(message) or arrangement(message) or kinds(message)
+        sizes(message)
+        or insisted(error)
+        or columns(message, error)
+        or dimensions(message)
+        or arrangement(message)
+        or kinds(message)
     )
     if change is None:
         return None
@@ -774,7 +857,14 @@ def planned_with(place: str, what: str, value: Any) -> str | None:
     plan = {name: dict(fields) for name, fields in book.plan.items()}
     for name, dims in book.dims.items():
         plan.setdefault(name, {})["dims"] = dims
+    had = book.dims.get(place)
     plan.setdefault(place, {})[what] = value
+    if what == "dims" and had:
+        for name, fields in plan.items():
+            dims = fields.get("dims", [])
+            if name != place and kin(name) == kin(place) and dims[1:] == had[1:]:
+                # What training reads and what tests read have the same sizes.
+                fields["dims"] = [*dims[:1], *value[1:]]
     text = json.dumps(plan, sort_keys=True)
     return None if text == json.dumps(book.plan, sort_keys=True) else text
 
@@ -791,11 +881,50 @@ def sizes(message: str) -> tuple[str, str, Any] | None:
             if change is not None:
                 return change
     found = re.search(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ with size (\d+)", message)
+    if (change := sides(message)) is not None:
+        return change
     if found and int(found[2]) == SAMPLES and (change := longer(int(found[1]))) is not None:
         return change
     if found:
         return resized(int(found[2]), max(int(found[1]) + 1, 2 * int(found[2])))
     return None
+
+
+USUAL = (28, 32, 64, 84, 96, 128, 224, 256, 299)
+"""Sides of pictures that networks are made for."""
+
+
+def sides(message: str) -> tuple[str, str, Any] | None:
+    """Another usual side for pictures, if their values would then be about as many as a layer takes."""
+    found = re.search(WRONG_RIGHT[0], message)
+    if found is None:
+        return None
+    ratio = int(found["right"]) / max(1, int(found["wrong"]))
+    for place, dims in reversed(list(book.dims.items())):
+        for index in range(len(leading(place)), len(dims) - 1):
+            side = dims[index]
+            if side != dims[index + 1] or len(dims) - len(leading(place)) < 3 or side not in USUAL:
+                continue
+            wanted = min(USUAL, key=lambda one: abs(one - side * math.sqrt(ratio)))
+            if wanted > side and 0.9 < wanted / (side * math.sqrt(ratio)) < 1.1:
+                return place, "dims", [*dims[:index], wanted, wanted, *dims[index + 2 :]]
+    return None
+
+
+def larger_pictures() -> tuple[str, str, Any] | None:
+    """Larger sides for pictures whose size nothing has settled: a network may not take such small ones."""
+    for place, dims in reversed(list(book.dims.items())):
+        for index in range(len(leading(place)), len(dims) - 1):
+            if any(one in PRIMES for one in dims) or len(dims) - len(leading(place)) != 3:
+                continue
+            if dims[index] == dims[index + 1] in LARGER:
+                side = LARGER[dims[index]]
+                return place, "dims", [*dims[:index], side, side, *dims[index + 2 :]]
+    return None
+
+
+LARGER = {SIDE: 84, 84: 224}
+"""What sides of pictures are tried after others."""
 
 
 def longer(index: int) -> tuple[str, str, Any] | None:
@@ -860,15 +989,94 @@ def one_more(count: int = 1, size: int | None = None) -> tuple[str, str, Any] | 
     return place, "dims", [*before, book.prime(f"{place} {len(before)} {len(inner)}"), *sides]
 
 
-def columns(message: str) -> tuple[str, str, Any] | None:
+def innermost(error: BaseException) -> types.TracebackType | None:
+    """Where an error left the user's code that it came from."""
+    trace, found, run = error.__traceback__, None, context.run()
+    while trace is not None:
+        found = trace if run.owns(trace.tb_frame) else found
+        trace = trace.tb_next
+    return found
+
+
+def insisted(error: BaseException) -> tuple[str, str, Any] | None:
+    """A size that the script itself compares with another and insists on: ``assert a == b``."""
+    trace, run = innermost(error), context.run()
+    if trace is None or trace.tb_next is not None:
+        return None
+    frame = trace.tb_frame
+    test: ast.expr | None = None
+    for node in context.statements_at(run.tree(frame.f_code.co_filename), trace.tb_lineno):
+        if isinstance(node, ast.Assert) or (isinstance(node, ast.If) and context.gives_up(node.body)):
+            test = node.test
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+        return None
+    pair = [whole_number(one, frame) for one in (test.left, test.comparators[0])]
+    # A line of text may have one more than it has numbers: it begins with a name.
+    for more in (0, 1) if book.styles else (0,):
+        for wrong, right in (pair, pair[::-1]):
+            if wrong is not None and right is not None and right >= 1:
+                if (change := resized(wrong + more, right + more, True)) is not None:
+                    return change
+    return None
+
+
+READ = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load, ast.UnaryOp, ast.USub)
+
+
+def whole_number(node: ast.expr, frame: types.FrameType) -> int | None:
+    """The whole number that an expression has in a frame, if it only reads it or asks for a length."""
+    inner = node.args[0] if isinstance(node, ast.Call) and ast.unparse(node.func) == "len" else node
+    if not all(isinstance(one, READ) for one in ast.walk(inner)):
+        return None
+    try:
+        code = compile(ast.Expression(node), "", "eval")
+        found = eval(code, frame.f_globals, frame.f_locals)
+    except Exception:
+        return None
+    return found if type(found) is int else None
+
+
+SENTENCES = "words in sentences"
+"""The style of a text with a word and more on each line, and one that holds nothing after each sentence."""
+NOTHING_LEFT = re.compile(r"division by zero|num_samples should be a positive|empty (range|sequence)")
+"""Messages where a text of one long sentence may have been too long, and left no sample."""
+
+
+def highest_index(error: BaseException) -> int:
+    """The highest number by which the function that failed asks for a part of what it failed for; else 0."""
+    trace, run = innermost(error), context.run()
+    if trace is None:
+        return 0
+    tree, line = run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno
+    around = [one for one in context.statements_at(tree, line) if isinstance(one, ast.FunctionDef)]
+    indices: dict[str, int] = {}
+    failed: set[str] = set()
+    for node in ast.walk(around[-1] if around else tree):
+        if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)):
+            continue
+        if isinstance(node.slice, ast.Constant) and type(node.slice.value) is int:
+            name = node.value.id
+            indices[name] = max(node.slice.value, indices.get(name, 0))
+            if node.lineno <= line <= (node.end_lineno or line):
+                failed.add(name)
+    return max((indices[name] for name in failed), default=0)
+
+
+def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
     """Another number of values in a row."""
-    short = re.search(r"not enough values to unpack \(expected (\d+), got 1\)", message)
+    short = re.search(r"not enough values to unpack \(expected (\d+), got (\d+)\)", message)
     if short or message == "list index out of range":
         for name, style in reversed(list(book.styles.items())):
             had = int(style.split(":")[1]) if ":" in style else 1
-            wanted = int(short[1]) if short else had + 1
+            wanted = int(short[1]) if short else max(had, highest_index(error)) + 1
+            if short and int(short[2]) != had:
+                continue
             if book.separators.get(name) and 1 < wanted < FIELDS and wanted != had:
                 return name, "style", f"fields:{wanted}:{book.separators[name]}"
+    if NOTHING_LEFT.search(message):
+        for name, style in reversed(list(book.styles.items())):
+            if style == "common words" and name in book.blanks:
+                return name, "style", SENTENCES
     found = re.search(r"too many values to unpack \(expected (\d+)", message)
     if found:
         if book.collated:
@@ -910,6 +1118,7 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
         r"must have (?P<wanted>\d) dimensions, got (?P<have>\d)",
         r"not enough values to unpack \(expected (?P<wanted>\d), got (?P<have>\d)\)",
         r"sparse_dim.*number of dimensions \((?P<have>\d)\).*(?P<wanted>\d)",
+        r"input\.dim\(\) = (?P<have>\d) is not equal to len\(dims\) = (?P<wanted>\d)",
     ):
         found = re.search(pattern, message)
         if found:
@@ -923,6 +1132,8 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
                 place, dims = fitting[0]
                 if wanted == 3 and have == 1:  # A picture, whose sides are better equal.
                     return place, "dims", [*dims[:-1], SIDE, SIDE, book.prime(place + " last")]
+                if wanted == 4 and have == 2 and "len(dims)" in message:  # Pictures, colours last.
+                    return place, "dims", [dims[0], SIDE, SIDE, dims[1]]
                 return (
                     place,
                     "dims",
@@ -971,6 +1182,11 @@ def arrangement(message: str) -> tuple[str, str, Any] | None:
                 inner = math.prod(dims[1:]) // dims[index]
                 new = fixed // others if -1 not in wanted else fixed // math.gcd(fixed, inner)
                 return place, "dims", [*dims[:index], max(1, new), *dims[index + 1 :]]
+    if len(wanted) > 1 and wanted[0] == size and -1 not in wanted:
+        for place, dims in reversed(list(book.dims.items())):
+            if len(dims) == 1:
+                # Numbers where there should have been samples of several numbers.
+                return place, "dims", [*dims, fixed // size]
     return None
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
+import fnmatch
 import gzip
 import io
 import os
@@ -50,6 +51,16 @@ class Overlay:
         except (OSError, ValueError):
             return False
         return True
+
+    def hollow(self, path: str) -> bool:
+        """Whether a folder of the project only keeps a place for what is not there: ``data/.gitkeep``."""
+        if self.held(path) or absent.KEPT.search(os.path.basename(path)):
+            return False
+        try:
+            names = real_list(path)
+        except OSError:
+            return False
+        return bool(names) and all(name[0] == "." for name in names)
 
     def held(self, path: str) -> bool:
         """Whether a path lies in the temporary folder, or is no ordinary place to write."""
@@ -124,6 +135,7 @@ def install(run: context.Run) -> None:
     opening(run, overlay)
     looking(run, overlay)
     changing(run, overlay)
+    filtering(run)
 
 
 def plain(path: Any) -> str | None:
@@ -179,14 +191,18 @@ def namesake(run: context.Run, overlay: Overlay, path: str) -> str | None:
 
     inside = os.listdir(beside) if os.path.isdir(beside) else []
     names = [one for one in sorted(inside) if one.endswith(ending)]
-    close = difflib.get_close_matches(name, names, 1, 0.8)
+    close = difflib.get_close_matches(name, names, 5, 0.8)
     if absent.prepared(run):
         return None
-    found = os.path.join(beside, close[0]) if close else arguments.settings(run, NAMES_ALIKE)
-    if found is None or os.path.splitext(found)[1] not in SETTINGS_ALIKE.get(ending, (ending,)):
+    others = difflib.get_close_matches(name, names, 5, 0.7) if close else []
+    near = [os.path.join(beside, one) for one in dict.fromkeys([*close, *others])]
+    near = near or arguments.settings(run, NAMES_ALIKE)
+    alike = SETTINGS_ALIKE.get(ending, (ending,))
+    found = content.book.turn("settings", [one for one in near if os.path.splitext(one)[1] in alike])
+    if found is None:
         return None
-    run.used("settings " + name, "the project's " + (close[0] if close else shown(run, found)))
-    return found
+    run.used("settings " + name, "the project's " + (os.path.basename(found) if close else shown(run, found)))
+    return str(found)
 
 
 NAMES_ALIKE = 3
@@ -240,7 +256,7 @@ def looking(run: context.Run, overlay: Overlay) -> None:
                 real_remove(place)
                 overlay.made.discard(os.path.abspath(place))
                 make_folder(run, overlay, text, kind)
-            elif not overlay.exists(place) and asked_by_user(run, through):
+            elif (not overlay.exists(place) or overlay.hollow(place)) and asked_by_user(run, through):
                 made = make_folder(run, overlay, text)
                 place = text if made is None else made
             return _real(place)
@@ -253,7 +269,7 @@ def looking(run: context.Run, overlay: Overlay) -> None:
         def search(self: Any, pattern: str = "*", *args: Any, **kwargs: Any) -> Any:
             # It asks whether the folder is there, and is content if it is not.
             place = overlay.reading(str(self))
-            if not overlay.exists(place) and asked_by_user(run):
+            if (not overlay.exists(place) or overlay.hollow(place)) and asked_by_user(run):
                 kind = os.path.splitext(str(pattern))[1].lower()
                 make_folder(
                     run, overlay, str(self), kind if kind in (*media.PICTURES, *TEXT, ".wav") else None
@@ -400,10 +416,8 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
         data = absent.text_of(run, os.path.basename(path)).encode()
     elif kind == ".bin":
         data = media.small_numbers(run, os.path.basename(path))
-    elif kind in media.PICTURES:
-        data = media.picture_file(run, os.path.basename(path), media.of_labels(shown(run, path)))
-    elif kind == ".wav":
-        data = media.sound_file(run, os.path.basename(path))
+    elif kind in media.PICTURES or kind == ".wav":
+        data = one_of_few(run, os.path.basename(path), kind, media.of_labels(shown(run, path)))
     else:
         return None
     overlay._make(os.path.dirname(place))
@@ -418,43 +432,133 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
     return place
 
 
+_made: dict[tuple[str, bool], bytes] = {}
+
+
+def one_of_few(run: context.Run, name: str, kind: str, labels: bool) -> bytes:
+    """The content of a picture or a sound: files that are numbered have one of four, as those of a folder."""
+    numbers = re.findall(r"\d+", name)
+    name = alike(name) + (str(int(numbers[-1]) % 4) if numbers else "")
+    if (name, labels) not in _made:
+        sound = kind == ".wav"
+        made = media.sound_file(run, name) if sound else media.picture_file(run, name, labels)
+        _made[name, labels] = made
+    return _made[name, labels]
+
+
 real_open = open
 
 
 real_remove = os.remove
+real_list = os.listdir
 real_link = os.link
 
 
 def make_folder(run: context.Run, overlay: Overlay, path: str, kind: str | None = None) -> str | None:
     """Make a folder of data with a few files in it, of the kind that the script speaks of."""
-    kind = kind or spoken_of(run) or (".txt" if reads_text(run) else None)
-    if kind is None:
+    missed = content.book.planned("folders", "endings")
+    kind = (
+        kind or asked_of_glob() or spoken_of(run) or listed_for(run) or (".txt" if reads_text(run) else None)
+    )
+    if kind is None and not missed:
         return None
     place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
     folders = [place]
     if wants_folders(run):
         folders = [os.path.join(place, "class_" + format(index, "02d")) for index in range(media.FOLDERS)]
-    contents = [media.file_of(run, kind, str(index), shown(run, path)) for index in range(4)]
+    endings = [str(one) for one in dict.fromkeys([*([kind] if kind else []), *(missed or [])])]
     count = media.FILES
     if "celeba" in path.lower():
         # Its readers keep the last two thousand pictures for tests, and look for its table.
         count += 2000
         overlay._make(place)
         with real_open(os.path.join(place, "list_attr_celeba.txt"), "wb") as file:
-            file.write(formats.attributes(run, count, kind))
+            file.write(formats.attributes(run, count, endings[0]))
+    for ending in endings:
+        fill(run, overlay, folders, ending, count, shown(run, path))
+    content.book.folders = True
+    inner = f"{len(folders)} folders of " if len(folders) > 1 else ""
+    run.used("folder " + alike(shown(run, path)), f"{inner}{count} files *{' *'.join(endings)}")
+    return place
+
+
+def fill(run: context.Run, overlay: Overlay, folders: list[str], ending: str, count: int, name: str) -> None:
+    """Make ``count`` files with an ending in each of several folders of a data set called ``name``."""
+    kind = "." + ending.rpartition(".")[2].lower()
+    known = kind in (*media.PICTURES, *TEXT, ".wav")
+    contents = [media.file_of(run, kind, str(index), name) if known else absent.MARK for index in range(4)]
     for folder in folders:
         overlay._make(folder)
         for index in range(count):
-            name = os.path.join(folder, format(index, "03d") + kind)
+            place = os.path.join(folder, format(index, "03d") + ending)
             if index < 4:
-                with real_open(name, "wb") as file:
+                with real_open(place, "wb") as file:
                     file.write(contents[index])
             else:
-                real_link(os.path.join(folder, format(index % 4, "03d") + kind), name)
-            overlay.made.add(name)
-    inner = f"{len(folders)} folders of " if len(folders) > 1 else ""
-    run.used("folder " + alike(shown(run, path)), f"{inner}{count} files *{kind}")
-    return place
+                real_link(os.path.join(folder, format(index % 4, "03d") + ending), place)
+            overlay.made.add(place)
+
+
+PATTERN = re.compile(r"^\*([\w-]*\.[A-Za-z]\w{0,6})$")
+"""A pattern for the names of files of which only the ending is asked for."""
+STRUCTURED = re.compile(r"^\*?(\.(?:npy|npz|h5|hdf5|pkl|pickle|pt|pth|mat|json|csv))$")
+
+
+def asked_of_glob() -> str | None:
+    """The ending of the files that the code is looking for by a pattern, if it is."""
+    frame: types.FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(context.HERE):
+        frame = frame.f_back
+    while frame is not None and frame.f_code.co_filename.endswith("glob.py"):
+        found = PATTERN.match(str(frame.f_locals.get("pattern", frame.f_locals.get("basename", ""))))
+        if found is not None:
+            return found[1]
+        frame = frame.f_back
+    return None
+
+
+def listed_for(run: context.Run) -> str | None:
+    """The ending of the files of data that the function speaks of that lists a folder."""
+    frame = run.caller()
+    codes = [frame.f_code] if frame is not None else []
+    for code in codes:
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                codes.append(constant)
+            elif isinstance(constant, str) and (found := STRUCTURED.match(constant)):
+                return found[1]
+    return None
+
+
+def filtering(run: context.Run) -> None:
+    """Remember what patterns none of the files of a folder that was made up fits."""
+    real = fnmatch.filter
+
+    def names_like(names: Any, pat: Any) -> Any:
+        names = list(names)
+        found = real(names, pat)
+        wanted = PATTERN.match(str(pat))
+        if names and not found and wanted is not None and content.book.folders and run.caller() is not None:
+            content.book.missed.append(wanted[1])
+        return found
+
+    context.replace(fnmatch, "filter", names_like)
+
+
+NOTHING_FOUND = re.compile(
+    r"\bno\b|\bnot\b.*\bfound|empty|num_samples|division by zero|out of range|at least one|\b0 ", re.I
+)
+"""Messages where a script has found no files."""
+
+
+def advise(error: BaseException) -> str | None:
+    """A plan by which folders that are made up hold files with the endings that the script looked for."""
+    book = content.book
+    if not isinstance(error, AssertionError) and not NOTHING_FOUND.search(str(error)):
+        return None
+    known = book.planned("folders", "endings") or []
+    missed = [one for one in dict.fromkeys(book.missed) if one not in known]
+    return content.planned_with("folders", "endings", [*known, *missed]) if missed else None
 
 
 def wants_folders(run: context.Run) -> bool:

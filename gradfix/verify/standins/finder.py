@@ -8,12 +8,13 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
 import types
 from collections.abc import Sequence
 from typing import Any
 
-from . import context, inert, installed
+from . import context, inert, installed, pyx
 
 MODULES = os.path.join(context.HERE, "modules")
 
@@ -25,7 +26,7 @@ LENIENT = frozenset(
     nvidia_smi torchsummary torchinfo torchviz hiddenlayer graphviz pydot bokeh altair cycler
     imageio_ffmpeg moviepy pygame pyglet beepy git telegram slack requests_toolbelt line_profiler
     memory_profiler pytorch_memlab gputil blessings crayons humanize setproctitle dotenv logger_tt
-    swanlab dllogger nsml livelossplot torch_tb_profiler pyvirtualdisplay ipywidgets imgcat tkinter
+    colorlog swanlab dllogger nsml livelossplot torch_tb_profiler pyvirtualdisplay ipywidgets imgcat tkinter
     turtle celluloid terminaltables texttable yaspin halo prefetch_generator_log
     """.split()
 )
@@ -69,7 +70,14 @@ class Finder(importlib.abc.MetaPathFinder):
     def beside(self, fullname: str, parent: types.ModuleType) -> importlib.machinery.ModuleSpec | None:
         """A submodule that an installed package no longer has (``scipy.misc`` and the like)."""
         name = getattr(parent, "__file__", None) or next(iter(getattr(parent, "__path__", ())), "")
-        if self.run.recorder.in_project(name) and is_built(os.path.dirname(name), fullname):
+        folder, last = os.path.dirname(name), fullname.rpartition(".")[2]
+        if self.run.recorder.in_project(name) and (found := pyx.loader(os.path.join(folder, last + ".pyx"))):
+            self.run.used("compiled code " + fullname, "its Cython, read as Python")
+            return importlib.machinery.ModuleSpec(fullname, found)
+        if self.run.recorder.in_project(name) and VERSION.match(last):
+            self.run.used(fullname, "no version")
+            return importlib.machinery.ModuleSpec(fullname, Version())
+        if self.run.recorder.in_project(name) and is_built(folder, fullname):
             self.run.used("compiled code " + fullname, "objects without values")
             return package(fullname, Inert(False))
         if self.run.recorder.in_project(name) or not hasattr(parent, "__path__"):
@@ -80,7 +88,8 @@ class Finder(importlib.abc.MetaPathFinder):
     def elsewhere(self, fullname: str, known: bool) -> importlib.machinery.ModuleSpec | None:
         """A module of the project, found from another folder than the script's.
 
-        One that is ``known`` to be a library has to be a module or a package, not only a folder.
+        One that is ``known`` to be a library has to be a module or a package, not only a folder, and
+        not a part of a package: ``agents/gym`` of the package ``agents`` is ``agents.gym``.
         """
         folders = self.run.folders()
         root = folders[-1]
@@ -93,6 +102,8 @@ class Finder(importlib.abc.MetaPathFinder):
         # What a script adds relative to the folder that it is started in, which is mostly its own.
         added = [os.path.normpath(os.path.join(folders[0], entry)) for entry in sys.path if entry[:1] == "."]
         for folder in [*folders, *added, *inner]:
+            if known and folder != folders[0] and os.path.isfile(os.path.join(folder, "__init__.py")):
+                continue
             found = importlib.machinery.PathFinder.find_spec(fullname, [folder])
             if found is not None and (found.origin or (not known and holds_code(found))):
                 shown = os.path.relpath(folder, root)
@@ -192,7 +203,9 @@ def holds_code(spec: importlib.machinery.ModuleSpec) -> bool:
 def importing(run: context.Run) -> types.FrameType | None:
     """The user's frame whose import statement is being executed, if a statement of the user is."""
     frame: types.FrameType | None = sys._getframe(2)
-    while frame is not None and "importlib" in frame.f_code.co_filename:
+    # What a configuration of logging names is imported because the user's code says so.
+    through = ("importlib", "logging" + os.sep + "config.py", "logging/config.py")
+    while frame is not None and any(one in frame.f_code.co_filename for one in through):
         frame = frame.f_back
     return frame if frame is not None and run.owns(frame) else None
 
@@ -237,6 +250,21 @@ class Specific(importlib.abc.Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         pass
+
+
+VERSION = re.compile(r"^_{0,2}version_{0,2}$|^_scm_version$")
+"""Modules that a setup writes: they only say which version of a package it is."""
+
+
+class Version(importlib.abc.Loader):
+    """A module that only says which version of a package it belongs to."""
+
+    def create_module(self, spec: Any) -> Any:
+        return None
+
+    def exec_module(self, module: Any) -> None:
+        module.__version__ = module.version = module.short_version = module.full_version = "0.0.0"
+        module.git_revision = module.git_version = "unknown"
 
 
 class Within(importlib.abc.Loader):

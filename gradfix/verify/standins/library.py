@@ -52,6 +52,9 @@ def install(run: context.Run) -> None:
     whole_numbers(run)
     numbers(run)
     contiguous(run)
+    resized(run)
+    if content.book.planned("torch", "contents"):
+        content.convert_contents()
     plotting(run)
     if "numpy" in sys.modules:
         arrays(run, sys.modules["numpy"])
@@ -108,7 +111,11 @@ def scripted(run: context.Run) -> None:
 
     for name in ("script", "script_method"):
         context.replace(torch.jit, name, plainly)
-    torch.jit.ScriptModule = torch.nn.Module  # type: ignore[assignment, misc]
+    torch.jit.ScriptModule = Scripted  # type: ignore[assignment, misc]
+
+
+class Scripted(torch.nn.Module):
+    """What a class derives from that torch would compile; torch asks other modules whether they are one."""
 
 
 def dotted(run: context.Run) -> None:
@@ -233,6 +240,21 @@ def targets(run: context.Run) -> None:
         return real(input, target, *args, **kwargs)
 
     context.replace(functional, "binary_cross_entropy", entropy)
+    for name in ("cross_entropy", "nll_loss"):
+        one_class(run, functional, name)
+
+
+def one_class(run: context.Run, functional: Any, name: str) -> None:
+    """A class without dimensions for a batch of one: an element of a target once was a target of one."""
+    real = getattr(functional, name)
+
+    def entropy(input: torch.Tensor, target: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if target.dim() == 0 and input.dim() == 2 and len(input) == 1:
+            run.used("a class without dimensions", "a batch of one")
+            target = target.reshape(1)
+        return real(input, target, *args, **kwargs)
+
+    context.replace(functional, name, entropy)
 
 
 def counters(run: context.Run) -> None:
@@ -384,6 +406,34 @@ def contiguous(run: context.Run) -> None:
     context.replace(torch.Tensor, "view", view)
 
 
+def resized(run: context.Run) -> None:
+    """``z.data.resize_(size)``, which once gave ``z`` itself the size; only if the run failed without."""
+    if not content.book.planned("torch", "resize"):
+        return
+    inner: Any = torch.Tensor.__mro__[1]
+    real_data, real_resize = inner.data, torch.Tensor.resize_
+
+    def data(self: torch.Tensor) -> torch.Tensor:
+        found = real_data.__get__(self)
+        found._gradfix_of = self
+        return found  # type: ignore[no-any-return]
+
+    def resize(self: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
+        found = real_resize(self, *size, **kwargs)
+        owner = self.__dict__.get("_gradfix_of")
+        if owner is not None and not owner.requires_grad and owner.shape != self.shape:
+            run.used("the size given to a tensor's data", "the tensor's too")
+            real_resize(owner, *size, **kwargs)
+        return found
+
+    torch.Tensor.data = property(data, real_data.__set__)  # type: ignore[assignment]
+    context.replace(torch.Tensor, "resize_", resize)
+
+
+RESIZED = re.compile(r"\.data\.resize_\(")
+SIZES_DIFFER = re.compile(r"[Ss]izes? |shape|size\b")
+
+
 def without(real: Any, dropped: str) -> Any:
     """A function that takes one more keyword and does nothing with it."""
 
@@ -415,6 +465,20 @@ def arrays(run: context.Run, numpy: Any) -> None:
         if name not in numpy.__dict__:
             setattr(numpy, name, value)
     copies(run, numpy)
+    drawn(numpy)
+
+
+def drawn(numpy: Any) -> None:
+    """Arrays of what was drawn by a library that is not there: nothing of it trains anything."""
+    for name in ("fromstring", "frombuffer"):
+        real = getattr(numpy, name)
+
+        def make(*args: Any, _real: Any = real, **kwargs: Any) -> Any:
+            if args and type(args[0]) is inert.Inert and args[0]._lenient:
+                return args[0]
+            return _real(*args, **kwargs)
+
+        context.replace(numpy, name, make)
 
 
 def copies(run: context.Run, numpy: Any) -> None:
@@ -467,10 +531,27 @@ class OneElement(ast.NodeTransformer):
         return ast.copy_location(ast.Expr(called(STORE, place, node)), node)
 
 
+OLD_METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "__contains__"}
+"""Methods of mappings that Python 2 had, and what does the same."""
+OLD_METHOD = re.compile(r"^(?:.* has no attribute ')?(?:" + "|".join(OLD_METHODS) + r")'?$")
+
+
+class OldMethods(ast.NodeTransformer):
+    """Lets the project's code call the methods of mappings by the names that they have."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """``it.iteritems``."""
+        self.generic_visit(node)
+        node.attr = OLD_METHODS.get(node.attr, node.attr)
+        return node
+
+
 def advise(error: BaseException) -> str | None:
     """The plan of a run that what older versions did might get further than this error."""
     if "numpy" in sys.modules and ONE_ELEMENT.match(str(error)):
         return content.planned_with("numpy", "one element", True)
+    if isinstance(error, AttributeError) and OLD_METHOD.match(str(error)):
+        return content.planned_with("python", "mappings", True)
     if isinstance(error, ZeroDivisionError) or NO_DEVICES.search(str(error)):
         if any("device_count(" in text for text in texts(context.run())):
             return content.planned_with("torch", "devices", 1)
@@ -478,6 +559,9 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("torch", "numbers", True)
     if isinstance(error, RuntimeError) and str(error).startswith(DISORDER):
         return content.planned_with("torch", "contiguous", True)
+    if isinstance(error, (RuntimeError, ValueError)) and SIZES_DIFFER.search(str(error)):
+        if any(RESIZED.search(text) for text in texts(context.run())):
+            return content.planned_with("torch", "resize", True)
     if FLOATS.search(str(error)) and any("torch.full(" in text for text in texts(context.run())):
         return content.planned_with("torch", "full", True)
     return None

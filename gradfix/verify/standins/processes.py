@@ -13,7 +13,10 @@ import multiprocessing.context
 import multiprocessing.pool
 import multiprocessing.process
 import os
+import queue
 import sys
+import threading
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -143,6 +146,7 @@ def workers(run: context.Run) -> None:
     for owner in (multi, multiprocessing):
         context.replace(owner, "set_start_method", lambda *args, **kwargs: None)
     pools(run)
+    managers(run)
 
 
 class Result:
@@ -261,6 +265,53 @@ def pools(run: context.Run) -> None:
     for owner in (multiprocessing, multiprocessing.pool, multi):
         owner.Pool = Pool  # type: ignore[attr-defined]
     concurrent.futures.ProcessPoolExecutor = Executor  # type: ignore[assignment, misc]
+
+
+class Manager:
+    """A manager of what processes share: as they run in one, it is shared without one."""
+
+    list = list
+    dict = dict
+    Namespace = types.SimpleNamespace
+    Queue = queue.Queue
+    JoinableQueue = queue.Queue
+    Lock = threading.Lock
+    RLock = threading.RLock
+    Event = threading.Event
+    Condition = threading.Condition
+    Semaphore = threading.Semaphore
+
+    def Value(self, kind: Any, value: Any, *args: Any) -> Any:
+        """A value that may be changed."""
+        return types.SimpleNamespace(value=value)
+
+    def Array(self, kind: Any, values: Any, *args: Any) -> Any:
+        """Values that may be changed."""
+        return [*values]
+
+    def start(self, *args: Any) -> None:
+        """Nothing is to be started."""
+
+    shutdown = start
+
+    def __enter__(self) -> Manager:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+
+def managers(run: context.Run) -> None:
+    """Managers, whose process could not answer: only this one runs."""
+    import torch.multiprocessing as multi
+
+    def make(*args: Any, **kwargs: Any) -> Manager:
+        run.used("multiprocessing.Manager", "values of the script's own process")
+        return Manager()
+
+    multiprocessing.context.BaseContext.Manager = make  # type: ignore[method-assign, assignment]
+    for owner in (multiprocessing, multi):
+        owner.Manager = make  # type: ignore[attr-defined]
 
 
 def worker_name(process: Any) -> str:

@@ -46,7 +46,13 @@ SMALL = {
     "evaluation": 2,
     # Steps of an attack, or of learning within a step of learning.
     "inner": 2,
+    # Tasks that are learned in one step of learning to learn, all of them, and samples of each class in one.
+    "tasks": 2,
+    "tasks in all": 20,
+    "shots": 2,
     "sequence": 32,
+    # Values of a sound, a number that the usual steps between its windows divide.
+    "sound": 4096,
     # Pixels along a side.
     "picture": 64,
     "vocabulary": 1000,
@@ -61,7 +67,7 @@ SMALL = {
 LONG = ("warm up", "memory", "rollout", "evaluation", "inner")
 """What only says how long something goes on: it may be reduced where it is given, whatever it is there."""
 LEAST = min(SMALL.values())
-NETWORK = ("sequence", "vocabulary", "depth", "width", "widening")
+NETWORK = ("sequence", "sound", "vocabulary", "depth", "width", "widening")
 """What the shapes within a network may be made for."""
 MEDIUM = {**{kind: limit for kind, limit in SMALL.items() if kind not in NETWORK}, "picture": 128}
 """The same in the manner *medium*."""
@@ -110,6 +116,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "seqlen sequencelength maxseqlen maxlen maxlength blocksize bptt seqlength contextlength "
         "maxsequencelength ctxlen validseqlen chunklen maxseqlength maxsentlen maxtextlen",
     ),
+    ("sound", "segmentsize segmentlength batchmaxsteps audiosegmentsize segmentlen"),
     (
         "picture",
         "imgsize imagesize imgheight imgwidth imageheight imagewidth cropsize loadsize finesize imgh "
@@ -141,8 +148,12 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "inner",
         "perturbsteps attackiters attacksteps attackiterations pgdsteps pgditers numpgdsteps advsteps "
         "adviters attackiter numattacksteps stepsattack numattackiters innersteps numinnersteps "
-        "innerloopsteps langevinsteps numlangevinsteps mcmcsteps",
+        "innerloopsteps langevinsteps numlangevinsteps mcmcsteps adaptationsteps adaptsteps "
+        "numadaptationsteps innerupdates numinnerupdates",
     ),
+    ("tasks in all", "numtasks ntasks numtraintasks numtesttasks"),
+    ("tasks", "taskmbsize metabatchsize metabatch metabatchsz tasksperbatch tasksperstep taskspermetabatch"),
+    ("shots", "shots shot kshot kshots numshots numshot nshot nshots trainshots trainshot kspt kqry kquery"),
     (
         "evaluation",
         "evaliters evaliterations numevaliters evalbatches valiters numvalbatches numevalbatches testiters "
@@ -210,7 +221,10 @@ def smaller_pictures(run: context.Run, size: Any) -> Any:
     content.book.brought = True
     limit = (MEDIUM if run.medium else SMALL)["picture"]
     if isinstance(size, (list, tuple)):
+        content.book.sides.update((limit, side) for side in size if type(side) is int and side > limit)
         return type(size)(at_most(run, "pictures of " + str(side), limit, side) for side in size)
+    if type(size) is int and size > limit:
+        content.book.sides.add((limit, size))
     return at_most(run, "pictures of " + str(size), limit, size)
 
 
@@ -470,6 +484,9 @@ def code_of(run: context.Run, text: str, path: str) -> types.CodeType:
     if content.book.planned("numpy", "one element"):
         library.one_element(run)
         tree = library.OneElement().visit(tree)
+    if content.book.planned("python", "mappings"):
+        run.used("methods of mappings that Python 2 had", "those of today")
+        tree = library.OldMethods().visit(tree)
     code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
     return code
 

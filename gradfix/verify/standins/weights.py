@@ -57,6 +57,8 @@ def install(run: context.Run) -> None:
             run.used("weights " + os.path.basename(os.fspath(f)), "networks keep their own")
             return AbsentWeights(os.fspath(f))
         kwargs.setdefault("weights_only", False)
+        if not args and kwargs.get("map_location") is None:
+            kwargs["map_location"] = "cpu"  # They may have been written where there was an accelerator.
         return real_load(f, *args, **kwargs)
 
     context.replace(torch, "load", load)

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from ...context import run
+from ...media import of_labels, picture_file, raw, side
 from ...media import pixels as made_up
-from ...media import raw
 
 NEAREST, LANCZOS, BILINEAR, BICUBIC, BOX, HAMMING = 0, 1, 2, 3, 4, 5
 ANTIALIAS = LANCZOS
@@ -246,8 +246,13 @@ def open(source: Any, *args: Any, **kwargs: Any) -> Image:
         found = _png(data)
         if found is not None:
             return found
-    run().used("reading of pictures without PIL", "made-up pictures of 256 x 256")
-    return Image(made_up(run(), name or str(len(data)), 256, 256), "RGB")
+    size = side(run())
+    run().used("reading of pictures without PIL", f"made-up pictures of {size} x {size}")
+    if isinstance(source, (str, os.PathLike)) and of_labels(os.path.abspath(os.fspath(source))):
+        made = _png(picture_file(run(), name, labels=True))
+        assert made is not None
+        return made
+    return Image(made_up(run(), name or str(len(data)), size, size), "RGB")
 
 
 def _png(data: bytes) -> Image | None:

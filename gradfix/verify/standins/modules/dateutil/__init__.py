@@ -1,0 +1,5 @@
+"""dateutil: zones of time."""
+
+from . import tz
+
+__all__ = ["tz"]

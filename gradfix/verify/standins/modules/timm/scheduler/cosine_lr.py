@@ -1,0 +1,5 @@
+"""timm.scheduler.cosine_lr."""
+
+from . import CosineLRScheduler
+
+__all__ = ["CosineLRScheduler"]

@@ -1,0 +1,342 @@
+"""Scripts of projects: what other files of theirs hold, and what a first try turns out to lack."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gradfix.verify import runner
+from gradfix.verify.recording import Recording
+from gradfix.verify.runner import Job, Limits, Runner, planned
+from gradfix.verify.standins import pyx
+from tests.standins.libraries import LOOP
+from tests.standins.programs import program
+
+LIMITS = Limits(steps=3, backwards=10, seconds=20.0)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Runner]:
+    with Runner(sys.executable, workers=2, total=300.0) as one:
+        yield one
+
+
+def project(folder: Path, files: dict[str, str]) -> None:
+    (folder / "pyproject.toml").write_text("")
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(textwrap.dedent(text))
+
+
+def run(running: Runner, script: Path, source: str) -> Recording:
+    (found,) = running.run([planned(running, Job(script, source, limits=LIMITS, manner="small"))])
+    return found
+
+
+def steps(found: Recording) -> int:
+    return len([step for step in found.steps if step.consumes])
+
+
+# -- modules of the project ------------------------------------------------------------------
+
+CYTHON = """
+# cython: language_level=3
+cimport cython
+cimport numpy as np
+import numpy as np
+from cython.parallel import prange
+from libc.math cimport sqrt
+
+DEF LIMIT = 3
+
+class Wide(Base):
+    pass
+
+cdef class Base:
+    cdef public:
+        long size
+        list held
+
+    def __init__(self, int size, list held=None):
+        cdef list made = [None] * size
+        self.size = size
+        self.held = <list>made
+
+@cython.boundscheck(False)
+cdef void fill_one(float[:, ::1] values, int row, float scale=2.) nogil:
+    cdef int x
+    cdef float first = 1., second
+    for x in range(LIMIT):
+        second = first + x
+        values[row, x] = scale * sqrt(
+            second * second)
+
+cpdef np.ndarray[np.float32_t, ndim=2] fill(np.ndarray[np.float32_t, ndim=2] values not None):
+    cdef Py_ssize_t rows = values.shape[0]
+    with nogil:
+        for row in prange(rows, nogil=True):
+            fill_one(values, row)
+    return values
+"""
+
+
+def test_cython_is_read_as_python(running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {"fast/__init__.py": "from . import core\n", "fast/core.pyx": CYTHON})
+    source = program("""
+        import numpy as np
+        from fast.core import Base, Wide, fill
+        values = fill(np.zeros((4, 3), dtype=np.float32))
+        assert values.tolist() == [[2.0, 4.0, 6.0]] * 4
+        assert Wide(2).held == [None] * 2 and Base.size == 0 and issubclass(Wide, Base)
+        def batch():
+            return torch.from_numpy(values)
+    """)
+    found = run(running, tmp_path / "script.py", source)
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "compiled code fast.core: its Cython, read as Python" in found.standins
+
+
+NOT_READ = {
+    "a division of whole numbers": "def middle(int low, int high):\n    return (low + high) / 2\n",
+    "a remainder of whole numbers": "cdef int last(int n):\n    return n % 3\n",
+    "a division in place": "def middle(int n):\n    n /= 2\n    return n\n",
+    "numbers of an array": "def middle(long[:] a, int i):\n    return a[i] / 2\n",
+    "numbers of numpy's": "def middle(np.ndarray[np.int64_t, ndim=1] a):\n    return a[0] // 2\n",
+    "a pointer": "cdef double total(double* values, int n):\n    return values[0]\n",
+    "a structure": "cdef struct Pair:\n    int a\n    int b\n",
+    "code of C": 'cdef extern from "fast.h":\n    int count(int n)\n',
+    "functions of C": "from libc.stdlib cimport malloc\n",
+}
+
+
+@pytest.mark.parametrize("name", NOT_READ)
+def test_what_python_has_not_is_not_read(name: str) -> None:
+    assert pyx.as_python(NOT_READ[name]) is None
+    assert pyx.as_python("cdef double part(double a, int n):\n    return a / n\n") is not None
+
+
+def test_cython_that_cannot_be_read_has_no_values(running: Runner, tmp_path: Path) -> None:
+    text = NOT_READ["a division of whole numbers"]
+    project(tmp_path, {"fast/__init__.py": "", "fast/core.pyx": text})
+    source = program("""
+        from fast.core import middle
+        def batch():
+            return torch.ones(4, 2) * middle(1, 4)
+    """)
+    found = run(running, tmp_path / "script.py", source)
+    assert found.steps == () and "its values are needed" in (runner.obstacle(found) or "")
+
+
+def test_a_part_of_a_package_is_no_library(running: Runner, tmp_path: Path) -> None:
+    """``agents/gym`` is ``agents.gym``, also where ``import gym`` finds no other."""
+    files = {
+        "agents/__init__.py": "from . import gym\n",
+        "agents/gym/__init__.py": "from gym.envs.registration import register\nregister('Own-v0')\n",
+    }
+    project(tmp_path, files)
+    source = program("""
+        import agents, gym
+        assert not hasattr(agents.gym, "make")
+        def batch():
+            return torch.as_tensor(gym.make("CartPole-v1").observation_space.sample())[None]
+    """)
+    found = run(running, tmp_path / "script.py", source)
+    assert steps(found) == 3, (found.uncaught, found.output)
+
+
+def test_a_version_that_a_setup_writes(running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {"kit/__init__.py": "from .version import __version__\n", "kit/net.py": "WIDE = 2\n"})
+    source = program("""
+        import kit, kit.net
+        assert kit.__version__ == "0.0.0"
+        def batch():
+            return torch.ones(4, kit.net.WIDE)
+    """)
+    found = run(running, tmp_path / "script.py", source)
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "kit.version: no version" in found.standins
+
+
+def test_methods_of_mappings_that_python_2_had(running: Runner, tmp_path: Path) -> None:
+    text = """
+        def widths(given):
+            return sum(size for name, size in given.iteritems() if given.has_key(name))
+    """
+    project(tmp_path, {"sizes_of.py": text})
+    source = program("""
+        import sizes_of
+        def batch():
+            return torch.ones(4, sizes_of.widths({"a": 2, "b": 3}))
+    """)
+    found = run(running, tmp_path / "script.py", source)
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "methods of mappings that Python 2 had: those of today" in found.standins
+
+
+# -- files and folders -----------------------------------------------------------------------
+
+FOLDER = """
+    import os, pathlib
+    HERE = pathlib.Path(__file__).parent
+    from PIL import Image
+    import numpy as np
+    names = sorted(one for one in os.listdir("data/images") if not one.startswith("."))
+    assert len(names) > 4
+    assert [one.stem for one in (HERE / "data/masks").glob(names[0].split(".")[0] + ".*")] == ["000"]
+    assert os.listdir("data/checkpoints") == [".gitkeep"] and os.listdir("data/notes") == ["read.me"]
+    def batch():
+        picture = np.asarray(Image.open("data/images/" + names[0]))
+        return torch.from_numpy(picture.copy()).float()[:2]
+"""
+
+
+def test_a_folder_that_only_keeps_its_place_holds_nothing(running: Runner, tmp_path: Path) -> None:
+    folders = ("images", "masks", "checkpoints")
+    project(tmp_path, {**{f"data/{one}/.gitkeep": "" for one in folders}, "data/notes/read.me": ""})
+    before = sorted(tmp_path.rglob("*"))
+    found = run(running, tmp_path / "script.py", program(FOLDER))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "folder data/images: 32 files *.png" in found.standins
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+ENDINGS = {
+    "glob": """
+        import glob
+        names = sorted(glob.glob("features/*-wide.npy"))
+    """,
+    "fnmatch": """
+        import fnmatch, os
+        names = []
+        for folder, _, inside in os.walk("features"):  # of sounds: .wav
+            names += [os.path.join(folder, one) for one in fnmatch.filter(inside, "*.npy")]
+        assert names, "no features were found"
+    """,
+    "the end of a name": """
+        import os
+        names = ["features/" + one for one in os.listdir("features") if one.endswith(".npy")]
+    """,
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_a_folder_holds_files_with_the_ending_that_is_looked_for(
+    name: str, running: Runner, tmp_path: Path
+) -> None:
+    rest = """
+        import numpy as np
+        models = [torch.nn.Linear(7, 2)]
+        def loss():
+            assert len(names) == 32
+            return models[0](torch.from_numpy(np.load(names[0])).float()).mean()
+    """
+    source = program(textwrap.dedent(ENDINGS[name]) + textwrap.dedent(rest), LOOP)
+    found = run(running, tmp_path / "script.py", source)
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert any(one.startswith("content of ") and ".npy" in one for one in found.standins)
+
+
+SETTINGS = """
+    import json
+    with open("configs/base.json") as file:
+        given = json.load(file)
+    def batch():
+        if given["speakers"] < 2:
+            raise ValueError("one speaker")
+        return torch.ones(4, given["wide"])
+"""
+
+
+def test_the_next_file_of_settings_is_taken_if_the_first_does_not_fit(
+    running: Runner, tmp_path: Path
+) -> None:
+    files = {"one_base.json": '{"speakers": 1, "wide": 2}', "many_base.json": '{"speakers": 9, "wide": 3}'}
+    project(tmp_path, {"configs/" + name: text for name, text in files.items()})
+    found = run(running, tmp_path / "script.py", program(SETTINGS))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "settings base.json: the project's many_base.json" in found.standins
+
+
+# -- options ---------------------------------------------------------------------------------
+
+OPTIONS = {
+    "one of two": (
+        """
+        parser.add_argument("--train-scp", default=None)
+        parser.add_argument("--train-dir", default=None)
+        args = parser.parse_args()
+        if (args.train_scp is None and args.train_dir is None) or (
+            args.train_scp is not None and args.train_dir is not None
+        ):
+            raise ValueError("one of them, please")
+        assert args.train_scp is None
+        """,
+        "argument train_dir",
+    ),
+    "one that is only needed further down": (
+        """
+        parser.add_argument("--scp", default=None)
+        parser.add_argument("--seed", required=True)
+        args = parser.parse_args()
+        if args.scp is None:
+            if not args.seed:
+                raise ValueError("no seed")
+        assert args.scp is None
+        """,
+        "argument seed",
+    ),
+    "any number of pictures": (
+        """
+        from PIL import Image
+        parser.add_argument("--files", nargs="+")
+        args = parser.parse_args()
+        assert [Image.open(one).size for one in args.files] == [(128, 128)]
+        """,
+        "argument files",
+    ),
+    "a number without a type": (
+        """
+        parser.add_argument("-n", required=True)
+        args = parser.parse_args()
+        assert int(args.n) == 2
+        """,
+        "argument n",
+    ),
+    "a text that is asked for": (
+        """
+        parser.add_argument("--net-path", default="")
+        parser.add_argument("--seed", required=True)
+        args = parser.parse_args()
+        if args.net_path != "":
+            raise SystemExit(args.net_path)
+        """,
+        "argument seed",
+    ),
+    "another data set": (
+        """
+        import torchvision
+        parser.add_argument("--dataset", default="faces")
+        args = parser.parse_args()
+        if args.dataset == "birds":
+            data = None
+        elif args.dataset == "mnist":
+            data = torchvision.datasets.MNIST("data")
+        assert len(data) == 600
+        """,
+        "argument dataset",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_that_turn_out_to_be_needed(name: str, running: Runner, tmp_path: Path) -> None:
+    text, told = OPTIONS[name]
+    begin = "import argparse\nparser = argparse.ArgumentParser()\n"
+    source = program(begin + textwrap.dedent(text) + "def batch():\n    return torch.ones(2, 2)\n")
+    found = run(running, tmp_path / "script.py", source)
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert any(one.startswith(told + ": ") for one in found.standins), found.standins

@@ -1,0 +1,375 @@
+"""Small training scripts that get to their steps in a second try, by what stopped the first."""
+
+from __future__ import annotations
+
+from tests.standins.libraries import LOOP
+from tests.standins.programs import program
+
+TRIES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "classes with the numbers of their samples": (
+        program(
+            """
+            import pickle
+            import numpy as np
+            def read(name):
+                held = pickle.load(open(name, "rb"))
+                pictures = torch.from_numpy(held["image_data"]).permute(0, 3, 1, 2).float()
+                labels = np.zeros(len(pictures))
+                for number, (name, samples) in enumerate(held["class_dict"].items()):
+                    for sample in samples:
+                        labels[sample] = number
+                return pictures, labels
+            (train, labels), (test, _) = read("cache-train.pkl"), read("cache-test.pkl")
+            assert sorted(set(labels.tolist())) == [0, 1, 2, 3, 4, 5]
+            assert min(np.bincount(labels.astype(int))) >= 10
+            models = [torch.nn.Sequential(
+                torch.nn.Conv2d(3, 4, 3, stride=2), torch.nn.AvgPool2d(5, 4),
+                torch.nn.Flatten(), torch.nn.Linear(400, 2))]
+            def loss():
+                found = models[0](train[:4]).mean()
+                assert train.shape == test.shape == (64, 3, 84, 84)
+                return found
+            """,
+            LOOP,
+        ),
+        ("content of cache-train.pkl", "content of cache-test.pkl"),
+    ),
+    "pictures that are too small for the network": (
+        program(
+            """
+            import pickle
+            held = pickle.load(open("pictures.pkl", "rb"))
+            values = torch.from_numpy(held["images"]).permute(0, 3, 1, 2).float()
+            models = [torch.nn.Conv2d(3, 2, 5)]
+            def loss():
+                found = models[0](values[:2]).mean()
+                return found / (values.shape[-1] // 40)
+            """,
+            LOOP,
+        ),
+        ("content of pictures.pkl",),
+    ),
+    "files of which each holds one sample": (
+        program(
+            """
+            import h5py
+            def read(number):
+                with h5py.File(f"dump/{number:03d}.h5", "r") as held:
+                    return held["wave"][()], held["feats"][()]
+            samples = [read(number) for number in (3, 11, 12)]
+            assert all(wave.ndim == 1 and len(wave) > 1000 for wave, _ in samples)
+            batch = torch.stack([torch.as_tensor(feats).float() for _, feats in samples])
+            models = [torch.nn.Linear(80, 2)]
+            def loss():
+                return models[0](batch).mean() + float(samples[0][0][0])
+            """,
+            LOOP,
+        ),
+        ("content of 003.h5", "content of 012.h5"),
+    ),
+    "a size that the script insists on": (
+        program(
+            """
+            import numpy as np
+            vectors = np.load("vectors.npy")
+            wide = vectors.shape[1]
+            settings = {"wide": 50}
+            assert wide == settings["wide"]
+            if len(vectors[0]) != settings["wide"]:
+                raise ValueError
+            models = [torch.nn.Linear(50, 2)]
+            def loss():
+                return models[0](torch.from_numpy(vectors[:4]).float()).mean()
+            """,
+            LOOP,
+        ),
+        ("content of vectors.npy",),
+    ),
+    "words with vectors, and sentences in columns": (
+        program(
+            """
+            import gzip
+            vectors = {}
+            with gzip.open("words.vectors.gz", "rt") as file:
+                for line in file:
+                    word, *values = line.strip().split()
+                    vectors[word] = [float(one) for one in values]
+            wide = len(next(iter(vectors.values())))
+            if wide != 50:
+                raise ValueError
+            sentences = [[]]
+            with open("train.conll") as file:
+                for line in file:
+                    line = line.strip()
+                    if len(line) == 0:
+                        sentences.append([])
+                        continue
+                    row = line.split("\\t")
+                    sentences[-1].append((row[1], int(row[6]), row[7]))
+            sentences = [one for one in sentences if one]
+            assert 4 < max(map(len, sentences)) < 20
+            for one in sentences:
+                assert all(0 <= head <= place for place, (_, head, _) in enumerate(one))
+            models = [torch.nn.Linear(50, 2)]
+            def loss():
+                return models[0](torch.tensor(list(vectors.values())[:4])).mean()
+            """,
+            LOOP,
+        ),
+        ("file train.conll",),
+    ),
+    "a text without ends of sentences": (
+        program(
+            """
+            sentences = []
+            with open("corpus.txt") as file:
+                words = []
+                for line in file:
+                    if not line.strip() and words:
+                        sentences.append(words)
+                        words = []
+                    elif len(line.split(" ")) > 3:
+                        words.append(line.split(" ")[1])
+            short = [one for one in sentences if len(one) < 40 and line is not None]
+            if not line:
+                raise EOFError
+            part = 1 / len(short)
+            models = [torch.nn.Embedding(40, 2)]
+            def loss():
+                return models[0](torch.arange(len(short[0]))).mean() * part
+            """,
+            LOOP,
+        ),
+        ("file corpus.txt",),
+    ),
+    "rows of other lengths in files that are told apart": (
+        program(
+            """
+            def read(name):
+                with open(name) as file:
+                    return [line.strip().split("|") for line in file]
+            pairs = [(path, text) for path, text in read("pairs.txt")]
+            triples = [(path, int(who), text) for path, who, text in read("triples.txt")]
+            models = [torch.nn.Embedding(2, 2)]
+            def loss():
+                return models[0](torch.tensor([who for _, who, _ in triples])).mean()
+            """,
+            LOOP,
+        ),
+        ("file pairs.txt", "file triples.txt"),
+    ),
+    "the size that is given to a tensor's data": (
+        program(
+            """
+            noise = torch.zeros(8, 3)
+            models = [torch.nn.Linear(3, 2)]
+            def loss():
+                noise.data.resize_(4, 3).fill_(1)
+                return torch.cat([models[0](noise), torch.ones(4, 2)], 1).mean()
+            """,
+            LOOP,
+        ),
+        ("the size given to a tensor's data",),
+    ),
+    "one class for a batch of one": (
+        program(
+            """
+            target = torch.tensor([1, 0])
+            models = [torch.nn.Linear(3, 2)]
+            criterion = torch.nn.CrossEntropyLoss()
+            def loss():
+                return sum(criterion(models[0](torch.ones(1, 3)), target[place]) for place in range(2))
+            """,
+            LOOP,
+        ),
+        ("a class without dimensions",),
+    ),
+    "the sides of pictures beside those of a network": (
+        program(
+            """
+            import torchvision.transforms as transforms
+            from PIL import Image
+            change = transforms.Compose([transforms.Resize((160, 160)), transforms.ToTensor()])
+            picture = change(Image.open("face.png").convert("RGB"))
+            models = [torch.nn.Linear(2, 3 * 160 * 160)]
+            def loss():
+                return (models[0](torch.ones(1, 2)).reshape(1, 3, 160, 160) - picture).pow(2).mean()
+            """,
+            LOOP,
+        ),
+        ("file face.png",),
+    ),
+    "weights from where there was an accelerator": (
+        program(
+            """
+            torch.serialization.location_tag = lambda storage: "cuda:0"
+            torch.save(torch.nn.Linear(2, 2).state_dict(), "held.pt")
+            models = [torch.nn.Linear(2, 2)]
+            models[0].load_state_dict(torch.load("held.pt"))
+            def loss():
+                return models[0](torch.ones(4, 2)).mean()
+            """,
+            LOOP,
+        ),
+        (),
+    ),
+    "what a function of torch is called with": (
+        program(
+            """
+            import numpy as np
+            models = [torch.nn.Linear(7, 2)]
+            def loss():
+                return models[0](torch.from_numpy(np.load("scans.npy")).float()).mean()
+            """,
+            LOOP,
+        ),
+        ("content of scans.npy",),
+    ),
+    "a manager of what processes share": (
+        program(
+            """
+            import multiprocessing
+            manager = multiprocessing.Manager()
+            kept, held = manager.list(), manager.dict(wide=2)
+            kept.append(torch.ones(4, held["wide"]))
+            models = [torch.nn.Linear(2, 2)]
+            def loss():
+                return models[0](kept[0]).mean()
+            """,
+            LOOP,
+        ),
+        ("multiprocessing.Manager",),
+    ),
+    "what a plot is made of": (
+        program(
+            """
+            import numpy as np
+            from matplotlib import pyplot
+            figure, _ = pyplot.subplots()
+            pixels = np.frombuffer(figure.canvas.tostring_rgb(), dtype=np.uint8)
+            pixels = pixels.reshape(figure.canvas.get_width_height()[::-1] + (3,))
+            models = [torch.nn.Linear(2, 2)]
+            def loss():
+                return models[0](torch.ones(4, 2)).mean()
+            """,
+            LOOP,
+        ),
+        ("matplotlib",),
+    ),
+    "settings by simple_parsing, changes by kornia, zones by dateutil": (
+        program(
+            """
+            import dataclasses, datetime
+            import dateutil.tz, kornia, simple_parsing
+            torch.manual_seed(0)
+            @dataclasses.dataclass
+            class Settings:
+                wide: int = 3
+                parts: list = simple_parsing.list_field(1, 2)
+            parser = simple_parsing.ArgumentParser(add_dest_to_option_strings=True)
+            parser.add_arguments(Settings, dest="settings")
+            given = parser.parse_args().settings
+            assert given == Settings(3, [1, 2]) == simple_parsing.parse(Settings)
+            assert datetime.datetime.now(dateutil.tz.tzlocal()).tzinfo is not None
+            turn = kornia.augmentation.RandomHorizontalFlip(p=0.5)
+            pictures = torch.arange(64.0).reshape(8, 1, 2, 4)
+            turned = [not torch.equal(*pair) for pair in zip(turn(pictures), pictures)]
+            assert 0 < sum(turned) < 8
+            assert torch.equal(kornia.augmentation.RandomHorizontalFlip(p=1.0)(pictures), pictures.flip(-1))
+            models = [torch.nn.Linear(given.wide, 2)]
+            def loss():
+                return models[0](torch.ones(4, 3)).mean()
+            """,
+            LOOP,
+        ),
+        ("simple_parsing", "kornia", "dateutil"),
+    ),
+    "vision transformers": (
+        program(
+            """
+            import timm
+            from timm.data import Mixup
+            from timm.loss import SoftTargetCrossEntropy
+            from timm.models import create_model
+            from timm.models.layers import DropPath, to_2tuple
+            from timm.models.registry import register_model
+            from timm.optim import create_optimizer_v2
+            from timm.utils import NativeScaler, accuracy
+            class Net(torch.nn.Module):
+                def __init__(self, num_classes):
+                    super().__init__()
+                    self.layer = torch.nn.Linear(12, num_classes)
+                    self.path = DropPath(0.5)
+                    self.register_buffer("places", torch.arange(3.0), persistent=False)
+                def forward(self, x):
+                    return self.path(self.layer(x.flatten(1)))
+            @register_model
+            def own_net(pretrained=False, **kwargs):
+                return Net(**kwargs)
+            made = timm.create_model("vit_tiny_patch16_224", pretrained=True, num_classes=5)
+            assert sum(one.numel() for one in made.parameters()) == 5525381
+            assert made.eval()(torch.ones(2, 3, 224, 224)).shape == (2, 5) and to_2tuple(3) == (3, 3)
+            net = create_model("own_net", num_classes=4, checkpoint_path="", drop_rate=None)
+            optimizer = create_optimizer_v2(net, "adamw", lr=0.01, weight_decay=0.1)
+            assert [group["weight_decay"] for group in optimizer.param_groups] == [0.0, 0.1]
+            mix, criterion, scaler = Mixup(num_classes=4), SoftTargetCrossEntropy(), NativeScaler()
+            assert float(accuracy(torch.eye(4), torch.arange(4))[0]) == 100
+            for _ in range(3):
+                pictures, classes = mix(torch.rand(4, 3, 2, 2), torch.arange(4))
+                assert torch.allclose(classes.sum(1), torch.ones(4))
+                optimizer.zero_grad()
+                found = criterion(net(pictures), classes)
+                scaler(found, optimizer, clip_grad=1.0, parameters=net.parameters())
+            """,
+            "",
+        ),
+        ("timm",),
+    ),
+    "what a description says of options": (
+        """'''Trains a network.
+
+usage: train.py [options] <data>
+
+options:
+    --wide=<n>          How wide [default: 3].
+    -b --batch-size N   Of batches
+                        [default: 64].
+    --resume=<path>     From where.
+    -v, --verbose       Say more.
+'''
+"""
+        + program(
+            """
+            from docopt import docopt
+            given = docopt(__doc__)
+            assert given["--wide"] == "3" and given["--batch-size"] == "4", given
+            assert given["--resume"] is None and given["--verbose"] is False and given["<data>"]
+            models = [torch.nn.Linear(int(given["--wide"]), 2)]
+            def loss():
+                return models[0](torch.ones(4, 3)).mean()
+            """,
+            LOOP,
+        ),
+        ("docopt", "argument data", "argument --batch-size"),
+    ),
+    "sizes of pictures by what is said of an option": (
+        program(
+            """
+            import argparse
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--size", type=int, default=256, help="image sizes for the model")
+            parser.add_argument("--resolution", type=int, default=256, help="steps of time")
+            given = parser.parse_args()
+            assert (given.size, given.resolution) == (64, 64), given
+            parser.add_argument("--width", type=int, default=256, help="of a layer")
+            assert parser.parse_args().width == 256
+            models = [torch.nn.Linear(3, 2)]
+            def loss():
+                return models[0](torch.ones(4, 3)).mean()
+            """,
+            LOOP,
+        ),
+        ("argument size",),
+    ),
+}
+"""By name: a script, and what a run must say that it replaced."""
