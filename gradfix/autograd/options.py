@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from gradfix.autograd.interpreter import Run
 
 GROUPS = ("add_argument_group", "add_mutually_exclusive_group")
-CONVERTED = (bool, str, type(None))
-"""Types of a default that are what they look like, whatever the type of the option is."""
 
 
 class Default(Const):
