@@ -316,7 +316,7 @@ class Run:
         if site is None and now(value):
             # The loop is left in this pass: there is no later one.
             return True
-        answer = self._choose(test, frame, default, site)
+        answer = self._choose(test, value, frame, default, site)
         if passed is not None and site is not None and self._matters(site):
             # Of what only prints, every hundredth time say, nothing is to be concluded.
             passed.learn(value.term, answer)  # type: ignore[attr-defined]
@@ -326,7 +326,9 @@ class Run:
         """Whether a condition decides about gradients or graphs."""
         return self.relevance.touches(site) or self.relevance.shapes(site)
 
-    def _choose(self, test: ast.expr, frame: Frame, default: bool, site: ast.AST | None) -> bool:
+    def _choose(
+        self, test: ast.expr, value: Value, frame: Frame, default: bool, site: ast.AST | None
+    ) -> bool:
         """Whether a condition holds that its value leaves open."""
         key, negated = self.key(test, frame)
         if key is not None and key in self.decisions:
@@ -347,7 +349,7 @@ class Run:
             # How networks are set up is taken as it comes; how they are trained is asked both ways.
             self.undecided.setdefault(site, []).append(key)
             if self.parsed:
-                self._note_options(site, test, frame, answer)
+                self._note_options(site, test, value, frame, answer)
             if self.scenario.flipped is site:
                 answer = not answer
                 if among:
@@ -359,14 +361,13 @@ class Run:
                 self.equals[key[1]] = key[2]
         return answer
 
-    def _note_options(self, site: ast.AST, test: ast.expr, frame: Frame, answer: bool) -> None:
+    def _note_options(self, site: ast.AST, test: ast.expr, value: Value, frame: Frame, answer: bool) -> None:
         """Note whether options decide a condition, and whether it comes out the same if none is given."""
         how = None
+        sides: list[Value | None] = [value]
         if isinstance(test, ast.Compare):
             how = test.ops[0].__class__
             sides = [self._looked_up(side, frame) for side in (test.left, *test.comparators)]
-        else:
-            sides = [self._looked_up(test, frame)]
         if not any(isinstance(side, options.Option) for side in sides):
             return
         self.optional.add(site)
@@ -791,12 +792,11 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
 
 def _only_tells(run: Run, function: ast.expr, frame: Frame) -> bool:
     """Whether a call whose result is dropped only prints, logs, plots or saves."""
-    attribute = function.attr if isinstance(function, ast.Attribute) else ""
     while isinstance(function, ast.Attribute):
         function = function.value
     if not isinstance(function, ast.Name):
         return False
-    if function.id == "print" or attribute == "add_argument":
+    if function.id == "print":
         return True
     value = _name(run, function, frame)
     if isinstance(value, External):

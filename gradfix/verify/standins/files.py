@@ -52,6 +52,10 @@ class Overlay:
             return False
         return True
 
+    def lacks(self, path: str) -> bool:
+        """Whether there is nothing at ``path``, or only a folder that keeps a place for something."""
+        return not self.exists(path) or self.hollow(path)
+
     def hollow(self, path: str) -> bool:
         """Whether a folder of the project only keeps a place for what is not there: ``data/.gitkeep``."""
         if self.held(path) or absent.KEPT.search(os.path.basename(path)):
@@ -256,7 +260,7 @@ def looking(run: context.Run, overlay: Overlay) -> None:
                 real_remove(place)
                 overlay.made.discard(os.path.abspath(place))
                 make_folder(run, overlay, text, kind)
-            elif (not overlay.exists(place) or overlay.hollow(place)) and asked_by_user(run, through):
+            elif overlay.lacks(place) and asked_by_user(run, through):
                 made = make_folder(run, overlay, text)
                 place = text if made is None else made
             return _real(place)
@@ -269,7 +273,7 @@ def looking(run: context.Run, overlay: Overlay) -> None:
         def search(self: Any, pattern: str = "*", *args: Any, **kwargs: Any) -> Any:
             # It asks whether the folder is there, and is content if it is not.
             place = overlay.reading(str(self))
-            if (not overlay.exists(place) or overlay.hollow(place)) and asked_by_user(run):
+            if overlay.lacks(place) and asked_by_user(run):
                 kind = os.path.splitext(str(pattern))[1].lower()
                 make_folder(
                     run, overlay, str(self), kind if kind in (*media.PICTURES, *TEXT, ".wav") else None

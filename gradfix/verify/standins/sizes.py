@@ -569,20 +569,14 @@ def own_code(run: context.Run) -> None:
 
 def settings(run: context.Run) -> None:
     """Reduce what is read from files of settings."""
-    real_json = json.load
+    for name in ("load", "loads"):
+        real = getattr(json, name)
 
-    def load(file: Any, *args: Any, **kwargs: Any) -> Any:
-        found = real_json(file, *args, **kwargs)
-        return reduced_settings(run, found) if context.caller_of_standins(run) is not None else found
+        def read(*args: Any, _real: Any = real, **kwargs: Any) -> Any:
+            found = _real(*args, **kwargs)
+            return reduced_settings(run, found) if context.caller_of_standins(run) is not None else found
 
-    context.replace(json, "load", load)
-    real_loads = json.loads
-
-    def loads(text: Any, *args: Any, **kwargs: Any) -> Any:
-        found = real_loads(text, *args, **kwargs)
-        return reduced_settings(run, found) if context.caller_of_standins(run) is not None else found
-
-    context.replace(json, "loads", loads)
+        context.replace(json, name, read)
 
 
 def short_loops(run: context.Run) -> None:
