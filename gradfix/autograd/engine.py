@@ -72,7 +72,8 @@ def backward(
     create = flag(option(args, keywords, "create_graph", 2), False)
     retain = flag(option(args, keywords, "retain_graph", 1), create)
     event = Backward(run.home(node), run.path, run.tick(), [run.operand(v, e) for v, e in roots], retain)
-    event.certain = not run.catching and "**" not in keywords
+    event.certain = "**" not in keywords
+    event.caught = run.catching > 0
     event.creates = create
     run.events.append(event)
     nodes: list[tuple[Node, bool]] = []
@@ -85,7 +86,7 @@ def backward(
             elif (
                 isinstance(tensor, Tensor) and tensor.requires is False and len(roots) == 1 and event.certain
             ):
-                event.failure = Failure("E3", None, None)
+                event.fail(Failure("E3", None, None))
         if isinstance(value, (Opaque, Tensor)) and value.node is None and value.requires is not True:
             event.certain = event.certain and isinstance(value, Tensor) and value.requires is False
     if any(name not in BACKWARD_KEYWORDS for name in keywords):
@@ -120,14 +121,15 @@ def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.
     receivers = [run.operand(outputs, expression)] if expression and outputs else []
     event = Backward(run.home(node), run.path, run.tick(), receivers, retain)
     event.accumulates = False
-    event.certain = not run.catching and "**" not in keywords
+    event.certain = "**" not in keywords
+    event.caught = run.catching > 0
     event.creates = create
     run.events.append(event)
     nodes: list[tuple[Node, bool]] = []
     if outputs is not None:
         nodes = [(t.node, True) for t in tensors_in(outputs) if t.node is not None]
     if isinstance(outputs, Tensor) and outputs.requires is False and event.certain:
-        event.failure = Failure("E3", None, None)
+        event.fail(Failure("E3", None, None))
     known = inputs is not None and not isinstance(inputs, Opaque)
     if not known:
         event.certain = False

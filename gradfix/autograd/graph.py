@@ -209,6 +209,15 @@ class Backward(Event):
     failure: Failure | None = None
     creates: Tri = False
     """``create_graph``."""
+    caught: bool = False
+    """An error of it is expected: a handler around it goes on, and nobody wants to be told."""
+
+    def fail(self, failure: Failure) -> None:
+        """It raises; where that is expected, nobody knows what it still did."""
+        if self.caught:
+            self.certain = False
+        else:
+            self.failure = failure
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -320,10 +329,13 @@ def run_backward(event: Backward, roots: list[tuple[Node, bool]], only: set[Node
     event.roots = [node for node, _ in roots]
     event.visited = seen
     # The engine takes ready nodes by sequence number, the youngest first.
-    for node in sorted(seen, key=lambda n: n.serial, reverse=True):
+    order = sorted(seen, key=lambda n: n.serial, reverse=True)
+    if event.certain:
+        failure = next(filter(None, (_fault(node) for node in order if seen[node])), None)
+        if failure is not None and event.failure is None:
+            event.fail(failure)
+    for node in order:
         certain = seen[node] and event.certain
-        if certain and event.failure is None:
-            event.failure = _fault(node)
         for leaf, sure, _ in node.leaves:
             if leaf.requires is False:
                 continue

@@ -1004,11 +1004,25 @@ def _try(run: Run, node: ast.Try, frame: Frame) -> Flow:
     return final if final is not None else flow
 
 
+ERRORS = (
+    "Trying to backward through the graph a second time",
+    "one of the variables needed for gradient computation has been modified by an inplace operation",
+)
+"""Autograd's errors, as their texts begin (E1, E2)."""
+
+
 def _catches_runtime_error(handler: ast.ExceptHandler) -> bool:
-    if handler.type is None:
-        return True
-    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(map(_is_runtime_error, types))
+    """Whether autograd's errors end in this handler: those that it does not look for may be raised again."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    if not any(kind is None or _is_runtime_error(kind) for kind in kinds):
+        return False
+    inside = list(ast.walk(handler))
+    return not any(isinstance(part, ast.Raise) for part in inside) or any(
+        isinstance(part, ast.Constant)
+        and isinstance(part.value, str)
+        and any(part.value in error for error in ERRORS)
+        for part in inside
+    )
 
 
 def _is_runtime_error(kind: ast.expr) -> bool:
