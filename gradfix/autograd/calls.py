@@ -1842,7 +1842,7 @@ def _opaque_method(
             optimizer = _met(run, base, node)
         if optimizer is not None and (not optimizer.state.stranger or name in ("step", "zero_grad")):
             return _optimizer_method(run, optimizer, name, args, keywords, node)
-    if base.node is None and base.leaf is None and _told(name, args, keywords):
+    if base.node is None and base.leaf is None and _told(name, args, keywords, discarded):
         return Opaque(name)
     if name in ("backward", "manual_backward"):
         tensors: list[Argument] = [
@@ -1942,10 +1942,11 @@ def _opaque_method(
     return result
 
 
-def _told(name: str, args: list[Argument], keywords: Keywords) -> bool:
+def _told(name: str, args: list[Argument], keywords: Keywords, discarded: bool) -> bool:
     """Whether a call says something under a name: ``log("loss", loss, step)``, ``set_postfix(loss=loss)``.
 
-    What is called ``log_...`` may be shown a network as well.
+    What is called ``log_...`` may be shown a network as well, and says what nobody else makes use of
+    without a name too: ``writer.log_validation(loss, network, step)``.
     """
     given = [v for v, _ in [*args, *keywords.values()]]
     if not (name in LOGGING or name.startswith("log_")) or any(
@@ -1956,6 +1957,8 @@ def _told(name: str, args: list[Argument], keywords: Keywords) -> bool:
         return False
     if not args:
         return bool(keywords)
+    if discarded and name.startswith("log_"):
+        return True
     value, expression = args[0]
     if isinstance(expression, ast.BinOp) and isinstance(expression.op, (ast.Mod, ast.Add)):
         expression = expression.left  # "conv%d" % number

@@ -461,3 +461,65 @@ def test_a_loop_runs_as_often_as_it_does_without_options(repeats: int, raises: b
     (entry,) = analyze(ast.parse(text), text, Path("script.py")).entries
     assert entry.usual is not entry.runs[0]
     assert any(isinstance(e, Backward) and e.failure for e in entry.usual.events) is raises
+
+
+# ---------------------------------------------------------------------- who expects an error
+
+CAUGHT = """
+import torch
+from torch import nn
+from elsewhere import batches
+
+net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+for batch in batches:
+    loss = net(batch).square().mean()
+    loss.backward()
+    try:
+        loss.backward()
+    except {handler}
+"""
+
+
+@pytest.mark.parametrize(
+    ("handler", "told"),
+    [
+        ("RuntimeError: print('as expected')", False),
+        ("RuntimeError as e:\n        if 'second time' not in str(e): raise", False),
+        ("RuntimeError as e:\n        if 'out of memory' in str(e): print(e)\n        else: raise", True),
+        ("KeyboardInterrupt: print('enough')", True),
+        ("(ValueError, RuntimeError): pass", False),
+        ("Exception as e: raise SystemExit(1) from e", True),
+    ],
+)
+def test_an_error_is_expected_by_who_catches_it_and_goes_on(
+    handler: str, told: bool, options: Options
+) -> None:
+    assert bool(found(CAUGHT.format(handler=handler), options)) is told
+
+
+SHOWN = """
+import torch
+from torch import nn
+from elsewhere import Writer, batches
+
+net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+writer = Writer()
+for batch in batches:
+    loss = net(batch).mean()
+    loss.backward()
+    optimizer.step()
+    {shown}
+"""
+
+
+@pytest.mark.parametrize(
+    ("shown", "certain"),
+    [
+        ("writer.log_validation(loss, net, batch)", True),
+        ("writer.validation(loss, net, batch)", False),
+        ("writer.log_and_clear(loss, optimizer)", False),
+    ],
+)
+def test_who_logs_leaves_what_it_is_shown(shown: str, certain: bool, options: Options) -> None:
+    assert bool(found(SHOWN.format(shown=shown), options)) is certain
