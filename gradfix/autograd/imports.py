@@ -168,7 +168,7 @@ def load(run: Run, path: str) -> Frame | None:
     frame.variables["__name__"] = External(os.path.basename(path))
     run.modules[path] = frame
     nodes, optimizers = len(run.nodes), len(run.optimizers)
-    body: list[ast.stmt] = [s for s in module.tree.body if isinstance(s, EXECUTED) and not _main_guard(s)]
+    body: list[ast.stmt] = [s for s in module.tree.body if isinstance(s, EXECUTED) and not main_guard(s)]
     run.block(body, frame)
     held = frame.variables.values()
     stateful = any(isinstance(v, (Module, Optimizer, Tensor)) for v in held)
@@ -177,7 +177,8 @@ def load(run: Run, path: str) -> Frame | None:
     return frame
 
 
-def _main_guard(statement: ast.stmt) -> bool:
+def main_guard(statement: ast.stmt) -> bool:
+    """Whether a statement asks if the module is the script that is run."""
     return isinstance(statement, ast.If) and any(
         isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(statement.test)
     )

@@ -239,6 +239,8 @@ class Run:
         """The file, where all of it is run from the top."""
         self.globals = Frame(None, None)
         self.globals.variables["__name__"] = Const("__main__")
+        self.top = self.globals
+        """The variables of the file that is run from the top: another one, where a script calls this file."""
         self.assigned_from: dict[int, ast.stmt] = {}
         self.statement: ast.stmt | None = None
 
@@ -1065,7 +1067,7 @@ def _import(run: Run, node: ast.Import, frame: Frame) -> Flow:
         path = imports.locate(
             alias.name if alias.asname else alias.name.split(".", 1)[0], imports.origin_of(frame)
         )
-        value = imports.namespace(run, path) if path is not None and frame is run.globals else None
+        value = imports.namespace(run, path) if path is not None and frame in (run.globals, run.top) else None
         if value is not None:
             frame.variables[alias.asname or alias.name.split(".", 1)[0]] = value
         elif alias.asname:

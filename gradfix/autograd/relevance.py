@@ -146,9 +146,24 @@ class Relevance:
         if path in self._joined:
             return
         self._joined.add(path)
+        self._take_in(other, other.direct, other.backwards)
+
+    def join_caller(self, path: str, other: Relevance) -> None:
+        """Take in the lines of a module that calls this one: those that mention what differentiates here."""
+        if path in self._joined:
+            return
+        self._joined.add(path)
+        names = {f.name for f in self.functions if self.differentiates(f)}
+        names |= {self.classes[f].name for f in self.functions if f in self.classes and f.name in names}
+        named = [other._line(at) for name in names - {"__init__", "__call__"} for at in other._mentions(name)]
+        self._take_in(
+            other, *(other._spread(sorted({*lines, *named})) for lines in (other.direct, other.backwards))
+        )
+
+    def _take_in(self, other: Relevance, direct: list[int], backwards: list[int]) -> None:
         self._inner.clear()
-        self.direct = sorted({*self.direct, *other.direct})
-        self.backwards = sorted({*self.backwards, *other.backwards})
+        self.direct = sorted({*self.direct, *direct})
+        self.backwards = sorted({*self.backwards, *backwards})
         self.graph = sorted({*self.graph, *other.graph})
 
     def mention(self, name: str, definition: ast.AST) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -18,12 +19,15 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from gradfix.autograd import calls
+from gradfix.autograd import callers, calls, imports
 from gradfix.autograd.graph import Backward, Change, OptimizerState, ZeroGrad
+from gradfix.autograd.imports import LocalModule
 from gradfix.autograd.interpreter import Deferred, OutOfFuel, Run, Scenario, carried, named
 from gradfix.autograd.relevance import Definition, Relevance, suites
 from gradfix.autograd.values import (
     Class,
+    Const,
+    External,
     Frame,
     Function,
     Instance,
@@ -283,9 +287,13 @@ def _fill(program: Program, relevance: Relevance) -> None:
         for run in entry.runs:
             entered |= run.entered
     surroundings: Surroundings | None = None
+    asked = False
     for definition in entry_points(tree, relevance):
         if definition in entered:
             continue
+        if not asked:
+            asked = True
+            program.entries += called(program, relevance)
         surroundings = surroundings or Surroundings(tree, relevance)
 
         def start(
@@ -301,6 +309,46 @@ def _fill(program: Program, relevance: Relevance) -> None:
 
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
+    """The way into a file by the scripts that import it: all that come to a mistake have to bear it out."""
+    path = os.path.abspath(program.path)
+    starts: list[Callable[[Run], None]] = []
+    for script in callers.scripts(path):
+        relevance.join_caller(script.path, script.relevance)
+
+        def start(run: Run, script: LocalModule = script) -> None:
+            run_script(run, program.tree, path, script)
+
+        starts.append(start)
+    entry: Entry | None = None
+    for start in starts:
+        one = explore(
+            "<scripts>", program.tree, relevance, start, [], str(program.path), FUEL, alone=entry is not None
+        )
+        if not any(getattr(event.site, "lineno", 0) > 0 for run in one.runs for event in run.events):
+            continue
+        if entry is None:
+            entry = one
+        else:
+            entry.runs += one.runs
+    if entry is not None:
+        yield entry
+
+
+def run_script(run: Run, tree: ast.Module, path: str, script: LocalModule) -> None:
+    """Run a script from the top that imports the file at hand."""
+    run.modules[path] = run.globals
+    run.globals.variables["__name__"] = External(os.path.basename(path))
+    run.block(
+        [s for s in tree.body if isinstance(s, imports.EXECUTED) and not imports.main_guard(s)], run.globals
+    )
+    run.top = Frame(None, None)
+    run.top.origin = script.path
+    run.top.variables["__name__"] = Const("__main__")
+    run.modules[script.path] = run.top
+    run.block(script.tree.body, run.top)
 
 
 def entry_points(tree: ast.Module, relevance: Relevance) -> list[Definition]:
@@ -326,8 +374,9 @@ def explore(
     origin: str,
     fuel: int,
     main: Run | None = None,
+    alone: bool = False,
 ) -> Entry:
-    """Make the main run, and the runs that answer undecided conditions the other way.
+    """Make the main run, and the runs that answer undecided conditions the other way, or it ``alone``.
 
     If a ``main`` run without any option of the command line is given, there is none in the others either.
     """
@@ -354,6 +403,8 @@ def explore(
 
     main = main or make(Scenario())
     entry.runs.append(main)
+    if alone:
+        return entry
     worth = [site for site in main.undecided if _worth(site, relevance)]
     for site in worth:
         keys = main.undecided[site]
