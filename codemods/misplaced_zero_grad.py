@@ -27,18 +27,18 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, Leaf, Step, ZeroGrad
+from gradfix.autograd.graph import Backward, Event, Leaf, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     backwards,
     calls_in,
+    carrying,
     consuming_again,
     first_step,
     holding,
     meant,
     owner,
     steps,
-    without_call,
     zeros,
 )
 from gradfix.autograd.training_step import Program
@@ -121,12 +121,15 @@ def dirtied(run: Run) -> dict[Hashable, Misplaced]:
     """Steps that consume what a loss for another optimizer left on its way."""
     found: dict[Hashable, Misplaced] = {}
     refuted: set[Hashable] = set()
+    met: set[tuple[ast.AST, OptimizerState]] = set()
     for step in steps(run):
         one = _dirt(run, step)
-        if one is None:
-            refuted.add(step.site)
-        else:
+        if one is not None:
             found.setdefault(step.site, one)
+        elif step.doubtful or (step.site, step.optimizer) in met:
+            # Before the first step of a loop there was neither a clearing behind it nor what another leaves.
+            refuted.add(step.site)
+        met.add((step.site, step.optimizer))
     return {key: one for key, one in found.items() if key not in refuted}
 
 
@@ -135,32 +138,39 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
         return None
     mine = set(step.optimizer.owned())
     consumed = {b: sure for d in step.consumed.values() for b, (sure, _) in d.items()}
-    own = [b for b in consumed if owner(run, b) is step.optimizer and b.path == step.path]
+    own = [b for b in consumed if owner(run, b) is step.optimizer]
+    if any(b.path != step.path for b in own):
+        return None  # What has accumulated over several passes would be cleared with the rest.
     for dirt, sure in consumed.items():
         other = owner(run, dirt)
-        if not sure or other is None or other is step.optimizer or dirt.path != step.path or not own:
+        if not sure or other is None or other is step.optimizer or not own or not _alongside(dirt, step):
             continue
         needed = min(own, key=lambda b: b.serial)
         stepped_on = first_step(run, dirt)
         if stepped_on is None or stepped_on.serial > needed.serial:
             continue
-        if dirt.serial > needed.serial or not _passes_through(run, dirt, mine, set(other.owned())):
+        if dirt.serial > needed.serial or not _passes_through(dirt, mine, set(other.owned())):
             continue
         if any(leaf in other.owned() for leaf, known in needed.reached.items() if known):
             continue
         clearing = [
-            z for z in zeros(run) if z.path == step.path and z.serial < dirt.serial and set(z.leaves) & mine
+            z for z in zeros(run) if _alongside(z, step) and z.serial < dirt.serial and set(z.leaves) & mine
         ]
         if clearing:
             return Misplaced(clearing[-1], needed, step, Effect.CHANGES, dirt)
     return None
 
 
-def _passes_through(run: Run, dirt: Backward, mine: set[Leaf], theirs: set[Leaf]) -> bool:
-    """Whether a loss runs through the networks of ``mine`` on its way to every one of ``theirs``."""
-    calls = {c for c in calls_in(dirt.visited) if c.leaves & mine and not c.leaves & theirs}
+def _alongside(event: Event, step: Step) -> bool:
+    """Whether something happens in the very loops that the step is in, in whichever pass."""
+    return [loop for loop, _ in event.path] == [loop for loop, _ in step.path]
+
+
+def _passes_through(dirt: Backward, mine: set[Leaf], theirs: set[Leaf]) -> bool:
+    """Whether a loss runs through a network of ``mine`` on its way to one of ``theirs``."""
     targets = holding(dirt.visited, theirs)
-    return bool(calls) and bool(targets - without_call(dirt, calls))
+    calls = (c for c in calls_in(dirt.visited) if c.leaves & mine and not c.leaves & theirs)
+    return any(carrying(call, targets) for call in calls)
 
 
 def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
