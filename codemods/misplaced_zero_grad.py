@@ -62,10 +62,18 @@ def find(program: Program) -> Iterator[Finding]:
     seen: set[ast.AST] = set()
     for entry in program.entries:
         for observe in (between, dirtied, too_rarely):
-            for one in entry.certain(observe, lambda m: m.step.site, raises=False):
+            for one in entry.certain(observe, _anchor, raises=False):
                 if one.zero.site not in seen:
                     seen.add(one.zero.site)
                     yield _finding(program, one)
+
+
+def _anchor(one: Misplaced) -> ast.AST:
+    """Where a run that does not show a mistake speaks against it.
+
+    What another loss leaves is to be cleared before a backward only if no step after it is ever left out.
+    """
+    return one.step.site if one.dirt is None else one.backward.site
 
 
 def between(run: Run) -> dict[Hashable, Misplaced]:
