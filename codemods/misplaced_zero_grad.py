@@ -26,6 +26,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from gradfix.autograd.graph import Backward, Event, Leaf, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.interpreter import Run
@@ -187,15 +188,16 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
     for step, fresh in consuming_again(run):
         clearing = [z for z in zeros(run) if set(z.leaves) & set(step.optimizer.owned())]
         before = [z for z in clearing if z.serial < fresh.serial]
-        if before and all(len(z.path) < len(step.path) for z in clearing):
-            found.setdefault(step.site, Misplaced(before[-1], fresh, step, Effect.CHANGES))
+        if clearing and all(len(z.path) < len(step.path) for z in clearing):
+            zero = before[-1] if before else clearing[0]
+            found.setdefault(step.site, Misplaced(zero, fresh, step, Effect.CHANGES))
     return found
 
 
 def _finding(program: Program, one: Misplaced) -> Finding:
     name = stepped(program, one.step.optimizer) or "the optimizer"
     loss = receiver(program, one.backward)
-    assert isinstance(one.zero.site, (ast.expr, ast.stmt))
+    assert isinstance(one.step.site, (ast.expr, ast.stmt))
     notes: list[Note] = []
     if one.effect is Effect.REPAIRS:
         message = f"gradients of `{loss}` are cleared before `{name}.step()` can use them"
@@ -223,15 +225,30 @@ def _finding(program: Program, one: Misplaced) -> Finding:
     return Finding(
         "misplaced-zero-grad",
         message,
-        Span.of(one.zero.site),
+        Span.of(one.zero.site if _here(one.zero.site) else one.step.site),
         tuple(notes),
         offered(_fixes(program, one, name)),
     )
 
 
+def _here(node: ast.AST) -> TypeGuard[ast.expr | ast.stmt]:
+    """Whether something stands in this file, and not in one that calls it or is called."""
+    return getattr(node, "lineno", 0) > 0
+
+
 def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
-    zero, target = program.statement(one.zero.site), clearing_place(program, one.backward, one.step)
+    target = clearing_place(program, one.backward, one.step)
     claim = Claim(unchanged=())
+    if _here(one.zero.site):
+        yield from _moved(program, one, target, claim)
+    edits: tuple[Edit, ...] = (insert(target, "before", f"{name}.zero_grad()"),)
+    if one.effect is Effect.CHANGES:
+        yield Fix("clear again before the backward", one.effect, edits, claim)
+
+
+def _moved(program: Program, one: Misplaced, target: ast.stmt, claim: Claim) -> Iterator[Fix]:
+    """The clearing itself moves, if nothing else needs it where it is."""
+    zero = program.statement(one.zero.site)
     mine = set(one.step.optimizer.owned())
     foreign = [leaf for leaf in one.zero.leaves if leaf not in mine]
     single = isinstance(zero, ast.Expr) and zero.value is one.zero.site
@@ -244,10 +261,6 @@ def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
             # The backward moves down over the clearing: its comments stay with it.
             yield Fix("clear before the backward", one.effect, (move(target, zero, "after"),), claim)
         yield Fix("clear before the backward", one.effect, (move(zero, target, "before"),), claim)
-    code = f"{name}.zero_grad()"
-    edits: tuple[Edit, ...] = (insert(target, "before", code),)
-    if one.effect is Effect.CHANGES:
-        yield Fix("clear again before the backward", one.effect, edits, claim)
 
 
 def _adjacent(program: Program, first: ast.stmt, second: ast.stmt) -> bool:

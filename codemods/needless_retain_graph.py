@@ -106,7 +106,7 @@ def _moved(run: Run, event: Backward) -> set[Leaf]:
     end = next((later.serial for later in following), math.inf)
     moved: set[Leaf] = set()
     for step in between(steps(run), event.serial, end):
-        known = not step.doubtful and not step.optimizer.fused and not step.optimizer.stranger
+        known = not step.doubtful and step.optimizer.fused is False and not step.optimizer.stranger
         if step.path == event.path and known:
             moved.update(step.consumed)
     return moved

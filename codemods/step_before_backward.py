@@ -86,11 +86,13 @@ def _before(run: Run, event: Backward) -> Early | None:
     step = max(before, key=lambda s: s.serial, default=None)
     if step is None or step.doubtful or not _may_feed(event, step):
         return None
-    idle = not any(s.consumed for s in step.optimizer.steps)
+    idle = not any(s.consumed for s in step.optimizer.steps if s.site is step.site)
+    consumed = any(event in taken for s in steps(run) for taken in s.consumed.values())
     # What somebody has in hand who cannot be seen may be for him; but not where the step trains nothing.
     if any(leaf.unknown_grad for leaf in (step.optimizer.owned() if idle else reached)):
         return None
-    if sum(s.path == event.path for s in step.optimizer.steps) != 1:
+    others = sum(s.path == event.path for s in step.optimizer.steps) != 1
+    if others and (consumed or not idle):
         return None
     if any(step.serial < b.serial < event.serial for b in backwards(run) if b.accumulates):
         return None
@@ -101,7 +103,6 @@ def _before(run: Run, event: Backward) -> Early | None:
         return None
     # It has losses: this one is for it only if it is for nobody else, and nobody just looks at it.
     owners = [o for o in run.optimizers if not reached.isdisjoint(o.state.owned())]
-    consumed = any(event in consumed for s in steps(run) for consumed in s.consumed.values())
     watched = run.grad_read_between(event.serial, run.serial + 1)
     if consumed or watched or len(owners) > 1 or awaited(run, event):
         return None

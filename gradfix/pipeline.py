@@ -209,13 +209,14 @@ def _diagnose(
             problems.append(_failure(parsed.path, f"the codemod {codemod.name}", error))
     # What lies in an imported module has no place in this file, unless it can be mended here.
     lent = program.lent()
-    findings = [
-        finding._replace(notes=tuple(note for note in finding.notes if note.span.line > 0))
-        for finding in findings
-        if finding.span.line > 0 and (finding.fixes or not _elsewhere(finding, lent))
-    ]
-    findings.sort(key=lambda finding: (finding.span, finding.code))
-    return _Analysis(parsed, tuple(findings), tuple(problems), tuple(program.messages), program)
+    told: dict[tuple[str, Span, str], Finding] = {}
+    for finding in findings:
+        if finding.span.line > 0 and (finding.fixes or not _elsewhere(finding, lent)):
+            notes = tuple(note for note in finding.notes if note.span.line > 0)
+            # A mistake may show on more than one way into the file.
+            told.setdefault((finding.code, finding.span, finding.message), finding._replace(notes=notes))
+    ordered = sorted(told.values(), key=lambda finding: (finding.span, finding.code))
+    return _Analysis(parsed, tuple(ordered), tuple(problems), tuple(program.messages), program)
 
 
 def _elsewhere(finding: Finding, lent: Collection[Span]) -> bool:

@@ -50,6 +50,7 @@ from gradfix.autograd.values import (
     Optimizer,
     Params,
     Partial,
+    Process,
     Scaler,
     Sequence,
     Super,
@@ -876,6 +877,9 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
             holder.attributes[index.value] = value
         elif isinstance(index.value, int) and -len(holder.items) <= index.value < len(holder.items):
             holder.items[index.value] = value
+    elif isinstance(holder, Module) and holder.kind == "torch.nn.ModuleDict":
+        # A layer under a name that is not known, such as f"layer_{i}": one that no other has.
+        holder.attributes[f"[{len(holder.attributes)}]"] = value
     elif isinstance(holder, Opaque) and isinstance(index, Const):
         holder.attributes[f"[{index.value!r}]"] = value
 
@@ -934,7 +938,7 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
             return value if value.cloned else value.module
         return attribute(run, value.module, name, node)
     if isinstance(value, Tensor):
-        if name == "grad":
+        if name in ("grad", "_grad"):
             run.grad_reads.append((run.tick(), value.leaf))
             return Each([value.leaf], "grad") if value.leaf is not None else Opaque("grad")
         if name == "data":
@@ -950,7 +954,7 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
         return Method(value, name)
     if isinstance(value, Each):
         if name in ("grad", "data"):
-            if name == "grad":
+            if name in ("grad", "_grad"):
                 run.grad_reads += [(run.tick(), leaf) for leaf in value.leaves]
             return Each(value.leaves, "grad" if "grad" in (name, value.view) else "data")
         if name == "requires_grad":
@@ -976,8 +980,8 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
         return Method(value, name)
     if isinstance(value, (Sequence, Mapping, Params, Scaler, Const, Iteration)):
         return Method(value, name)
-    if isinstance(value, Partial):
-        return Opaque(name)
+    if isinstance(value, Process):
+        return Method(value, name)
     return Opaque(name)
 
 
@@ -1061,7 +1065,7 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
     """``holder.name = value``."""
     run.mutations += 1
     if isinstance(holder, (Module, Instance, Opaque)):
-        if name == "grad" and isinstance(holder, Opaque):
+        if name in ("grad", "_grad") and isinstance(holder, Opaque):
             return
         if isinstance(holder, Module) and isinstance(value, Tensor) and value.leaf is not None:
             known = value.leaf.label
@@ -1078,7 +1082,7 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
         leaves = [holder.leaf] if isinstance(holder, Tensor) and holder.leaf else []
         if isinstance(holder, Each):
             leaves = holder.leaves
-        if name == "grad":
+        if name in ("grad", "_grad"):
             if isinstance(value, Const) and value.value is None:
                 zero_grad(run, holder, leaves, target)
             else:
@@ -1498,6 +1502,8 @@ def bind(
 
 def instantiate(run: Run, cls: Class, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     """Make an instance of a class of the project and run its ``__init__``."""
+    if library.is_optimizer(cls):
+        return library.make_own_optimizer(run, cls, args, keywords, node)
     value: Module | Instance = Module("user", cls.name, cls) if cls.is_module else Instance(cls)
     if not cls.is_module and cls.unknown_bases() and isinstance(cls.lookup("forward"), Function):
         value = Module("user", cls.name, cls)
@@ -1661,6 +1667,9 @@ def call_method(
             return own
         result = call_method(run, base.module, name, args, keywords, node, discarded)
         return base if result is base.module else result
+    if isinstance(base, Process) and name in ("start", "run"):
+        library.start(run, base, node)
+        return NONE
     if isinstance(base, (Module, Instance)):
         held = base.attributes.get(name)
         if held is None and base.cls is not None and base.cls.lookup(name) is not None:
@@ -1671,6 +1680,11 @@ def call_method(
             return call(run, held, args, keywords, node, discarded)
         if isinstance(base, Module):
             return _module_method(run, base, name, args, keywords, node, discarded)
+        if name == "start" and _is_process(base.cls):
+            body = base.cls.lookup("run")
+            if isinstance(body, Function):
+                library.start(run, body.bind(base), node)
+            return NONE
         if discarded and name not in LOGGING and base.cls.unknown_bases():
             # What is inherited from somewhere that cannot be seen has all of the object in hand.
             poison(run, [base], node)
@@ -1942,6 +1956,12 @@ def _opaque_method(
     return result
 
 
+def _is_process(cls: Class) -> bool:
+    return any(
+        isinstance(base, External) and base.name in library.PROCESSES for c in cls.order() for base in c.bases
+    )
+
+
 def _told(name: str, args: list[Argument], keywords: Keywords, discarded: bool) -> bool:
     """Whether a call says something under a name: ``log("loss", loss, step)``, ``set_postfix(loss=loss)``.
 
@@ -2104,9 +2124,14 @@ def _to_none(args: list[Argument], keywords: Keywords) -> bool:
 def _optimizer_method(
     run: Run, base: Optimizer, name: str, args: list[Argument], keywords: Keywords, node: ast.AST
 ) -> Value:
+    own = base.state.cls.lookup(name) if isinstance(base.state.cls, Class) else None
     if name == "zero_grad":
-        zero_grad(run, base, list(base.state.leaves), node, _to_none(args, keywords))
+        zero_grad(run, base, list(base.state.leaves), node, _to_none(args, keywords), own is None)
         return NONE
+    if own is not None and name != "step":
+        if not isinstance(own, Function) or _touches_gradients(own.node):
+            base.state.groups_known = False  # It may have stepped, or cleared what it likes.
+        return Opaque(name)
     if name == "step":
         closure = args[0][0] if args else keywords.get("closure", (NONE, node))[0]
         result: Value = NONE
@@ -2127,6 +2152,14 @@ def _optimizer_method(
         # A hook may do anything to the gradients.
         base.state.groups_known = False
     return Opaque(name)
+
+
+def _touches_gradients(definition: ast.AST) -> bool:
+    """Whether a method of somebody's own optimizer may do to parameters or gradients what a step does."""
+    return any(
+        isinstance(n, ast.Attribute) and n.attr in ("grad", "data", "step", "zero_grad", "backward", "copy_")
+        for n in ast.walk(definition)
+    )
 
 
 def _evaluates_again(optimizer: Optimizer) -> bool:

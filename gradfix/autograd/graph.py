@@ -255,7 +255,7 @@ class Change(Event):
 class OptimizerState:
     """An optimizer: the blocks it owns, and how its step treats versions."""
 
-    __slots__ = ("created", "fused", "groups_known", "label", "leaves", "path", "steps", "stranger")
+    __slots__ = ("cls", "created", "fused", "groups_known", "label", "leaves", "path", "steps", "stranger")
 
     def __init__(self, label: str, created: ast.AST, path: Path) -> None:
         self.label = label
@@ -263,9 +263,12 @@ class OptimizerState:
         self.leaves: list[Leaf] = []
         self.groups_known = True
         """False: it may own parameters that the model does not see."""
-        self.fused = False
+        self.fused: Tri = False
+        """Whether its steps leave the versions of the parameters; None: somebody's own step may do either."""
         self.stranger = False
         """Handed in by somebody else: what it owns is one block, which any backward may reach."""
+        self.cls: object = None
+        """Its class, if that is of the project."""
         self.path = path
         self.steps: list[Step] = []
 
@@ -394,8 +397,8 @@ def run_step(event: Step) -> None:
             for b, c in leaf.grad.items()
         }
         sure = not leaf.grad or any(c.certain for c in leaf.grad.values())
-        if not optimizer.fused:
-            leaf.storage.move(event, sure and not leaf.unknown_grad)
+        if optimizer.fused is not True:
+            leaf.storage.move(event, sure and not leaf.unknown_grad and optimizer.fused is False)
         for contribution in leaf.grad.values():
             contribution.consumed.append(event)
 

@@ -223,6 +223,8 @@ class Run:
         """The loops over the parts of the program, see :func:`_names_a_part`."""
         self.yielding: dict[Frame, Callable[[Value], None]] = {}
         """What runs where the context managers that are being entered yield."""
+        self.started: set[ast.AST] = set()
+        """The functions that processes and threads run."""
         self.lent: set[ast.Call] = set()
         """Calls that stand for what happens in the modules of the project which they lead into."""
         self.hooked: set[Node] = set()

@@ -44,6 +44,7 @@ from gradfix.autograd.values import (
     Optimizer,
     Params,
     Partial,
+    Process,
     Scaler,
     Sequence,
     Tensor,
@@ -278,6 +279,37 @@ def make_optimizer(run: Run, last: str, args: list[Argument], keywords: Keywords
     return optimizer
 
 
+def is_optimizer(cls: Class) -> bool:
+    """Whether a class of the project is an optimizer of torch's kind."""
+    return any(
+        isinstance(base, External)
+        and base.name.startswith("torch.optim.")
+        and base.name.rsplit(".", 1)[-1] in (*OPTIMIZERS, "Optimizer")
+        for c in cls.order()
+        for base in c.bases
+    )
+
+
+def make_own_optimizer(
+    run: Run, cls: Class, args: list[Argument], keywords: Keywords, node: ast.AST
+) -> Optimizer:
+    """An optimizer of a class of the project: it owns the parameters that it is handed first, as torch's do.
+
+    How a step of its own writes the weights, and how often it calls a closure, is not looked at.
+    """
+    optimizer = make_optimizer(run, cls.name, args, keywords, node)
+    optimizer.state.cls = cls
+    step = cls.lookup("step")
+    if step is not None:
+        optimizer.state.fused = None
+        written = getattr(step, "node", None)
+        if written is None or any(
+            isinstance(n, ast.Attribute) and n.attr in ("backward", "zero_grad") for n in ast.walk(written)
+        ):
+            optimizer.state.groups_known = False
+    return optimizer
+
+
 def deep_copy(value: Value) -> Value:
     """``copy.deepcopy``: a network of the same make with parameters of its own."""
     if isinstance(value, Module):
@@ -358,6 +390,58 @@ def _partial(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) 
     if not args:
         return Opaque("partial")
     return Partial(args[0][0], args[1:], {k: v for k, (v, _) in keywords.items()})
+
+
+PROCESSES = frozenset(
+    f"{module}.{kind}"
+    for module, kind in [
+        *(("multiprocessing", kind) for kind in ("Process", "process.BaseProcess", "context.Process")),
+        *(("torch.multiprocessing", kind) for kind in ("Process", "process.BaseProcess")),
+        *(("threading", kind) for kind in ("Thread", "threading.Thread")),
+    ]
+)
+"""What runs a function, or its own method ``run``, beside the program once it is told to ``start``."""
+
+
+def _process(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``Process(group, target, name, args, kwargs)``."""
+    target = option(args, keywords, "target", 1)
+    given, named = option(args, keywords, "args", 3), option(args, keywords, "kwargs", 4)
+    if target is None:
+        return Opaque("process")
+    handed: list[Argument] = []
+    if isinstance(given, Sequence) and not given.open:
+        written = keywords["args"][1] if "args" in keywords else args[3][1]
+        places = written.elts if isinstance(written, (ast.Tuple, ast.List)) else []
+        handed = list(zip(given.items, places)) if len(places) == len(given.items) else []
+        handed = handed or [(item, written) for item in given.items]
+    keys = named.items if isinstance(named, Mapping) else {}
+    return Process(target, handed, {str(k): v for k, v in keys.items()})
+
+
+def _spawn(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``torch.multiprocessing.spawn(fn, args)``: the function gets the number of its process first."""
+    target, given = option(args, keywords, "fn", 0), option(args, keywords, "args", 1)
+    if target is not None:
+        known = given.items if isinstance(given, Sequence) and not given.open else []
+        written = keywords["args"][1] if "args" in keywords else args[-1][1]
+        start(run, Process(target, [(Opaque("rank"), written), *((v, written) for v in known)], {}), node)
+    return Opaque("processes")
+
+
+def start(run: Run, process: Value, node: ast.AST) -> None:
+    """Run what a process runs, the first of a kind only; its gradients are its own."""
+    from gradfix.autograd.calls import call
+
+    function = process.function if isinstance(process, Process) else process
+    definition = getattr(function, "node", None)
+    if definition is None or definition in run.started:
+        return
+    run.started.add(definition)
+    before = [(leaf, leaf.grad) for o in run.optimizers for leaf in o.state.owned()]
+    call(run, process, [], {}, node, True)
+    for leaf, grad in before:
+        leaf.grad = grad
 
 
 def _chain(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
@@ -673,6 +757,9 @@ HANDLERS: dict[str, Handler] = {
     "torch.nn.parallel.data_parallel": _data_parallel,
     "torch.nn.parallel.data_parallel.data_parallel": _data_parallel,
     "functools.partial": _partial,
+    **dict.fromkeys(PROCESSES, _process),
+    "torch.multiprocessing.spawn": _spawn,
+    "torch.multiprocessing.spawn.spawn": _spawn,
     "itertools.chain": _chain,
     "itertools.chain.from_iterable": _chain_from_iterable,
     "itertools.islice": _first,

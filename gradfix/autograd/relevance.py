@@ -133,6 +133,8 @@ class Relevance:
             if not names:
                 return found
             known |= names
+            if "run" in names:
+                names.add("start")  # of a thread or process
             relevant = set(found)
             for name in names:
                 uses = [at for at in self._mentions(name) if not self._defined(at)]

@@ -314,19 +314,15 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
     """The way into a file by the scripts that import it: all that come to a mistake have to bear it out."""
     path = os.path.abspath(program.path)
-    starts: list[Callable[[Run], None]] = []
+    entry: Entry | None = None
     for script in callers.scripts(path):
         relevance.join_caller(script.path, script.relevance)
 
         def start(run: Run, script: LocalModule = script) -> None:
             run_script(run, program.tree, path, script)
 
-        starts.append(start)
-    entry: Entry | None = None
-    for start in starts:
-        one = explore(
-            "<scripts>", program.tree, relevance, start, [], str(program.path), FUEL, alone=entry is not None
-        )
+        origin, alone = str(program.path), entry is not None
+        one = explore("<scripts>", program.tree, relevance, start, [], origin, FUEL, alone=alone)
         if not any(getattr(event.site, "lineno", 0) > 0 for run in one.runs for event in run.events):
             continue
         if entry is None:

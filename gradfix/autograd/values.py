@@ -446,6 +446,12 @@ class Partial(Value):
         self.keywords = keywords
 
 
+class Process(Partial):
+    """A process or thread that has not been started."""
+
+    __slots__ = ()
+
+
 class GradMode(Value):
     """A context that sets whether graphs are recorded; ``enabled`` None: cannot know."""
 

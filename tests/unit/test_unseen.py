@@ -523,3 +523,131 @@ for batch in batches:
 )
 def test_who_logs_leaves_what_it_is_shown(shown: str, certain: bool, options: Options) -> None:
     assert bool(found(SHOWN.format(shown=shown), options)) is certain
+
+
+# ---------------------------------------------------------------------- processes, optimizers of one's own
+
+BESIDE = """
+import threading
+import torch
+import torch.multiprocessing as mp
+from torch import nn
+
+net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+def train(rank, model, owner):
+    for batch in torch.randn(5, 2, 3):
+        {zero}
+        model(batch).mean().backward()
+        owner.step()
+
+class Worker(mp.Process):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def run(self):
+        train(0, self.model, optimizer)
+
+{started}
+"""
+
+
+@pytest.mark.parametrize(
+    "started",
+    [
+        "mp.Process(target=train, args=(0, net, optimizer)).start()",
+        "p = mp.Process(target=train, kwargs={'rank': 0, 'model': net, 'owner': optimizer})\\np.start()",
+        "for p in [threading.Thread(None, train, 'one', (i, net, optimizer)) for i in range(2)]: p.start()",
+        "mp.spawn(train, args=(net, optimizer), nprocs=2)",
+        "[w.start() for w in [Worker(net) for _ in range(3)]]",
+    ],
+)
+def test_what_a_process_runs_is_run(started: str, options: Options) -> None:
+    faulty = BESIDE.format(zero="pass", started=started.replace("\\n", "\n"))
+    assert found(faulty, options) == [("missing-zero-grad", "owner.step()")]
+    right = BESIDE.format(zero="owner.zero_grad()", started=started.replace("\\n", "\n"))
+    assert found(right, options) == []
+
+
+OWN = """
+import torch
+from torch import nn
+from elsewhere import batches
+
+class Own(torch.optim.{base}):
+    def share(self):
+        {shared}
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.data.add_(p.grad, alpha=-0.1)
+        {after}
+
+net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+optimizer = Own(net.parameters(), {{}})
+for batch in batches:
+    net(batch).mean().backward()
+    optimizer.step()
+    {last}
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "shared", "after", "last", "certain"),
+    [
+        ("Optimizer", "pass", "pass", "pass", True),
+        ("SGD", "pass", "pass", "optimizer.share()", True),
+        ("Adam", "pass", "pass", "optimizer.zero_grad()", False),
+        ("Adam", "pass", "self.zero_grad()", "pass", False),
+        ("Adam", "self.zero_grad()", "pass", "optimizer.share()", False),
+    ],
+)
+def test_an_optimizer_of_ones_own_steps_and_owns_what_it_is_handed(
+    base: str, shared: str, after: str, last: str, certain: bool, options: Options
+) -> None:
+    code = OWN.format(base=base, shared=shared, after=after, last=last)
+    assert (("missing-zero-grad", "optimizer.step()") in found(code, options)) is certain
+
+
+def test_a_step_of_ones_own_may_leave_the_versions(options: Options) -> None:
+    code = OWN.format(base="SGD", shared="pass", after="pass", last="loss.backward()").replace(
+        "net(batch).mean().backward()", "loss = net(batch).mean(); loss.backward(retain_graph=True)"
+    )
+    plain = code.replace("Own(net.parameters(), {})", "torch.optim.SGD(net.parameters())")
+    assert "stale-forward" in {kind for kind, _ in found(plain, options)}
+    assert "stale-forward" not in {kind for kind, _ in found(code, options)}
+
+
+NAMED = """
+import torch
+from torch import nn
+from elsewhere import batches, depth
+
+class Net(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.parts = nn.ModuleDict()
+        for number in range(depth):
+            self.parts[{name}] = nn.Linear(3, 3)
+
+    def forward(self, x):
+        for _, part in self.parts.items():
+            x = torch.tanh(part(x))
+        return x
+
+net = Net(depth)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for batch in batches:
+    {zero}
+    net(batch).mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("name", ['f"part_{number}"', '"part_%d" % number', "str(number)"])
+def test_layers_have_names_that_are_computed(name: str, options: Options) -> None:
+    assert found(NAMED.format(name=name, zero="pass"), options) == [("missing-zero-grad", "optimizer.step()")]
+    assert found(NAMED.format(name=name, zero="net.zero_grad()"), options) == []

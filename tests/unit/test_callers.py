@@ -1,0 +1,171 @@
+"""What the scripts of a project tell about a file that they import. Nothing is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from gradfix import pipeline
+from gradfix.autograd import callers
+from gradfix.pipeline import Options, Wishes
+
+TRAINER = """
+class Trainer:
+    def __init__(self, generator, discriminator, g_optimizer, d_optimizer):
+        self.G, self.D = generator, discriminator
+        self.g_optimizer, self.d_optimizer = g_optimizer, d_optimizer
+
+    def epoch(self, batches):
+        for real in batches:
+            fake = self.G(real)
+            d_loss = self.D(fake.detach()).mean() - self.D(real).mean()
+            {d_zero}
+            d_loss.backward()
+            self.d_optimizer.step()
+            self.g_optimizer.zero_grad()
+            g_loss = -self.D(fake).mean()
+            g_loss.backward()
+            self.g_optimizer.step()
+"""
+
+SCRIPT = """
+import torch
+from torch import nn
+{imported}
+
+def network():
+    return nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))
+
+if __name__ == "__main__":
+    G, D = network(), network()
+    g_optimizer = torch.optim.Adam(G.parameters())
+    d_optimizer = torch.optim.Adam({owned})
+    trainer = Trainer(G, D, g_optimizer, d_optimizer)
+    for _ in range(10):
+        trainer.epoch(torch.randn(5, 3, 2))
+        {afterwards}
+"""
+
+
+def script(
+    imported: str = "from trainer import Trainer", owned: str = "D.parameters()", afterwards: str = "pass"
+) -> str:
+    return SCRIPT.format(imported=imported, owned=owned, afterwards=afterwards)
+
+
+@pytest.fixture
+def options() -> Options:
+    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    assert isinstance(prepared, Options)
+    return prepared
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> None:
+    callers._folders.clear()
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text))
+
+
+def codes(path: Path, options: Options) -> list[str]:
+    report = pipeline.check([str(path)], options)
+    return [reported.finding.code for file in report.files for reported in file.findings]
+
+
+FAULTY = TRAINER.format(d_zero="pass")
+RIGHT = TRAINER.format(d_zero="self.d_optimizer.zero_grad()")
+
+
+def test_a_trainer_is_seen_with_the_networks_that_a_script_hands_it(tmp_path: Path, options: Options) -> None:
+    write(tmp_path, {"trainer.py": FAULTY})
+    assert codes(tmp_path / "trainer.py", options) == []
+    callers._folders.clear()
+    write(tmp_path, {"main.py": script()})
+    assert codes(tmp_path / "trainer.py", options) == ["missing-zero-grad"]
+    write(tmp_path, {"trainer.py": RIGHT})
+    assert codes(tmp_path / "trainer.py", options) == []
+
+
+def test_what_a_script_does_itself_counts(tmp_path: Path, options: Options) -> None:
+    write(tmp_path, {"trainer.py": FAULTY, "main.py": script(afterwards="d_optimizer.zero_grad()")})
+    assert codes(tmp_path / "trainer.py", options) == ["misplaced-zero-grad"]  # once for five batches
+    write(
+        tmp_path, {"trainer.py": FAULTY.replace("for real in batches:", "if (real := batches) is not None:")}
+    )
+    assert codes(tmp_path / "trainer.py", options) == []
+
+
+def test_every_script_has_to_bear_a_mistake_out(tmp_path: Path, options: Options) -> None:
+    other = script().replace("torch.optim.Adam(D.parameters())", "Cleared(D.parameters())") + dedent(
+        """
+        class Cleared(torch.optim.Adam):
+            def step(self, closure=None):
+                super().step(closure)
+                self.zero_grad()
+        """
+    )
+    head, tail = other.split("if __name__")
+    guard, own = tail.split("\n\n", 1)
+    write(
+        tmp_path,
+        {"trainer.py": FAULTY, "main.py": script(), "other.py": f"{head}{own}\nif __name__{guard}\n"},
+    )
+    assert codes(tmp_path / "trainer.py", options) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "imported"),
+    [
+        (("package/trainer.py", "main.py"), "from package.trainer import Trainer"),
+        (("package/trainer.py", "main.py"), "from package import Trainer"),
+        (("package/trainer.py", "scripts/main.py"), "from package import Trainer"),
+        (
+            ("package/inner/trainer.py", "main.py"),
+            "import package.inner.trainer\nTrainer = package.inner.trainer.Trainer",
+        ),
+        (("package/trainer.py", "package/main.py"), "from .trainer import Trainer"),
+    ],
+)
+def test_scripts_are_found_where_they_stand(
+    files: tuple[str, str], imported: str, tmp_path: Path, options: Options
+) -> None:
+    trainer, main = files
+    write(
+        tmp_path,
+        {
+            "pyproject.toml": "",
+            "setup.py": "",
+            "package/__init__.py": "from package.trainer import Trainer" if "inner" not in trainer else "",
+            "package/inner/__init__.py": "",
+            trainer: FAULTY,
+            main: script(imported),
+        },
+    )
+    found = callers.scripts(str(tmp_path / trainer))
+    assert [module.path for module in found] == [str(tmp_path / main)]
+
+
+def test_who_only_names_the_module_is_no_caller(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "trainer.py": FAULTY,
+            "noted.py": "import os  # not trainer\nprint('trainer')\n",
+            "another.py": "from elsewhere.trainer import Trainer\nTrainer()\n",
+            "broken.py": "from trainer import Trainer\ndef (",
+        },
+    )
+    assert callers.scripts(str(tmp_path / "trainer.py")) == []
+
+
+def test_an_installed_package_has_no_scripts(tmp_path: Path) -> None:
+    folder = tmp_path / "site-packages"
+    write(folder, {"trainer.py": FAULTY, "main.py": script()})
+    assert callers.scripts(str(folder / "trainer.py")) == []
