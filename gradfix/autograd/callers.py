@@ -2,7 +2,7 @@
 
 A trainer that gets its networks, optimizers and losses as arguments says little by itself. The script that
 makes them is looked for where such scripts stand: beside the file, in the folders above it, and in those
-directly below the project's root.
+directly below these.
 """
 
 from __future__ import annotations
@@ -76,27 +76,41 @@ def _importers(module: str, beside: str) -> Iterator[imports.LocalModule]:
 
 
 def _places(folder: str) -> Iterator[str]:
-    """The folder, those above it up to the project's root, and those directly below the root."""
-    seen = {folder}
+    """The folder, those above it up to the project's root, and those directly below these."""
     yield folder
+    seen = {folder}
+    for above in _above(folder) or [folder]:
+        for place in [above, *_below(above)]:
+            if place not in seen and len(seen) < FOLDERS:
+                seen.add(place)
+                yield place
+
+
+def _above(folder: str) -> list[str]:
+    """The folders above one, up to the project's root, or as far as there is code if nothing marks one."""
+    found: list[str] = []
+    code = 0
     for _ in range(imports.LEVELS):
         if _is_root(folder):
-            break
+            return found
         above = os.path.dirname(folder)
-        if above == folder or not any(path.endswith(".py") for path in _listed(above)):
+        if above == folder:
             break
         folder = above
-        seen.add(folder)
-        yield folder
-    if _is_root(folder):
-        try:
-            with os.scandir(folder) as entries:
-                below = sorted(e.path for e in entries if e.is_dir(follow_symlinks=False))
-        except OSError:
-            return
-        for inner in below[:FOLDERS]:
-            if inner not in seen and not os.path.basename(inner).startswith("."):
-                yield inner
+        if _listed(folder) and code == len(found):
+            code += 1
+        found.append(folder)
+    return found if found and _is_root(folder) else found[:code]
+
+
+def _below(folder: str) -> list[str]:
+    """The folders directly below one, but for hidden ones."""
+    try:
+        with os.scandir(folder) as entries:
+            below = [e.path for e in entries if e.is_dir(follow_symlinks=False) and e.name[0] not in "._"]
+    except OSError:
+        return []
+    return sorted(below)[:FOLDERS]
 
 
 def _is_root(folder: str) -> bool:

@@ -184,6 +184,8 @@ class Run:
         self.depth = 0
         self.max_depth = DEPTH
         self.catching = 0
+        self.guessing = True
+        """Whether what was answered before counts where values leave a condition open."""
         self.active: list[ast.AST] = []
         self.entered: set[ast.AST] = set()
         self.nothing: set[ast.AST] = set()
@@ -334,6 +336,8 @@ class Run:
         self, test: ast.expr, value: Value, frame: Frame, default: bool, site: ast.AST | None
     ) -> bool:
         """Whether a condition holds that its value leaves open."""
+        if not self.guessing:
+            return self.lean(default)
         key, negated = self.key(test, frame)
         if key is not None and key in self.decisions:
             if site is not None and (self.path or self.inside) and site not in self.undecided:
@@ -834,8 +838,12 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
     if _bails_out(node.body) and not node.orelse:
         # Nothing is learned from leaving early: it is taken only where the values say so. What gives another
         # result, as against none, is one of two ways.
-        site = node if run.depth and _answers(node.body[-1]) else None
+        last = node.body[-1]
+        site = node if run.depth and _answers(last) else None
+        # What was guessed before is no reason to end the program.
+        run.guessing = not isinstance(last, ast.Raise)
         taken = run.decide(node.test, frame, False if site else not run.scenario.main, site)
+        run.guessing = True
     else:
         taken = run.decide(node.test, frame, True, node)
     if taken:

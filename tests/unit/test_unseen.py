@@ -651,3 +651,30 @@ for batch in batches:
 def test_layers_have_names_that_are_computed(name: str, options: Options) -> None:
     assert found(NAMED.format(name=name, zero="pass"), options) == [("missing-zero-grad", "optimizer.step()")]
     assert found(NAMED.format(name=name, zero="net.zero_grad()"), options) == []
+
+
+SEARCHED = """
+import torch
+from torch import nn
+from elsewhere import batches, modules, name
+
+def build(modules, name):
+    for module in modules:
+        kind = getattr(module, name, None)
+        if kind is not None:
+            break
+    if kind is None:
+        raise ValueError(name)
+    return kind()
+
+net = build(modules, name)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for batch in batches:
+    loss = net(batch).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_what_was_guessed_in_a_search_does_not_end_the_program(options: Options) -> None:
+    assert found(SEARCHED, options) == [("missing-zero-grad", "optimizer.step()")]
