@@ -746,6 +746,11 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
     """``value[index]`` for an index that is not a slice."""
     if value is NONE:
         used_nothing(run, site or expression)
+    if isinstance(value, (Sequence, Module)) and value.items and isinstance(index, Index):
+        # As if the loop that counts went over the items themselves.
+        place = _place(index)
+        if place is not None:
+            return value.items[place % len(value.items)]
     if isinstance(value, Sequence):
         if isinstance(index, Const) and isinstance(index.value, int):
             if -len(value.items) <= index.value < len(value.items):
@@ -753,7 +758,7 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
             return value.items[-1] if value.items and value.open else Opaque("item")
         if len(value.items) == 1:
             return value.items[0]
-        return Opaque("item")
+        return _one_of(run, value.items, expression, site or expression)
     if isinstance(value, Mapping):
         if isinstance(index, Const):
             try:
@@ -803,6 +808,23 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
             return fresh
         return Opaque("item")
     return Opaque("item")
+
+
+def _place(index: Index) -> int | None:
+    """The number that an index has in this pass, if it is one that counts."""
+    return int(index.number) if index.counts and index.number == int(index.number) else None
+
+
+def _one_of(run: Run, items: list[Value], expression: ast.expr, site: ast.AST) -> Value:
+    """One of several values, nobody knows which: it may have the graph of any."""
+    chosen = Opaque("item")
+    nodes = [tensor.node for item in items for tensor in tensors_in(item) if tensor.node is not None]
+    if nodes:
+        node = run.node("item", site)
+        node.saves = None
+        node.edges = [Edge(one, False, expression) for one in dict.fromkeys(nodes)]
+        chosen.node, chosen.requires = node, None
+    return chosen
 
 
 def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value:
@@ -864,6 +886,9 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
             if -len(holder.items) <= index.value < len(holder.items):
                 holder.items[index.value] = value
                 return
+        if isinstance(index, Index) and holder.items and not holder.open and _place(index) is not None:
+            holder.items[_place(index) % len(holder.items)] = value  # type: ignore[operator]
+            return
         # Some item changes: each may be the old or the new one.
         holder.items = [Opaque("item") if tensors_in(i) or tensors_in(value) else i for i in holder.items]
         holder.open = True
