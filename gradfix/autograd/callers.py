@@ -16,8 +16,8 @@ from gradfix.autograd import imports
 
 LEVELS = 3
 """How many modules may stand between a script and the file: the package that passes it on, for example."""
-SCRIPTS = 3
-"""How many scripts are run for one file."""
+SCRIPTS = 8
+"""How many scripts are looked for."""
 FOLDERS = 40
 """How many folders are looked into."""
 FILES = 300

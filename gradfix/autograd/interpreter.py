@@ -1453,9 +1453,15 @@ def _generate(
         run.fuel -= 1
         if run.fuel <= 0:
             raise run.spent()
+        tests = [t for t in generator.ifs if not _asks_for_gradient(t, generator.target)]
+        if isinstance(item, Each) and len(tests) < len(generator.ifs):
+            # Those that are left out get no gradient: to whoever wants it, all are there.
+            item = Each([leaf for leaf in item.leaves if leaf.requires is not False], item.view)
+        else:
+            tests = generator.ifs
         assign(run, generator.target, item, frame, None)
         keep = True
-        for test in generator.ifs:
+        for test in tests:
             known = truth(run.evaluate(test, frame))
             if known is None:
                 complete = False
@@ -1463,6 +1469,17 @@ def _generate(
         if keep:
             complete = _generate(run, generators, level + 1, frame, emit) and complete
     return complete
+
+
+def _asks_for_gradient(test: ast.expr, target: ast.expr) -> bool:
+    """Whether this is ``p.requires_grad`` where ``p`` is what a comprehension goes over."""
+    return (
+        isinstance(test, ast.Attribute)
+        and test.attr == "requires_grad"
+        and isinstance(test.value, ast.Name)
+        and isinstance(target, ast.Name)
+        and test.value.id == target.id
+    )
 
 
 def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Value:

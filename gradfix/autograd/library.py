@@ -272,6 +272,10 @@ def make_optimizer(run: Run, last: str, args: list[Argument], keywords: Keywords
         state.leaves, state.groups_known = leaves_of(given)
         if isinstance(given, Opaque):
             state.groups_known = False
+    for other in run.optimizers:
+        if other.state.created is node and other.state.leaves == state.leaves and state.leaves:
+            # One that replaces another, say with another rate: to the gradients they are one.
+            return other
     fused = keywords.get("fused")
     state.fused = fused is not None and flag(fused[0], False) is not False
     optimizer = Optimizer(state)

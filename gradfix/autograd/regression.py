@@ -70,15 +70,18 @@ def _failing(program: Program) -> Iterator[tuple[_Name, ast.AST]]:
 
 def _starves(before: Program, after: Program) -> bool:
     """Whether some parameter block that certainly got gradient at a step before gets none at any after."""
-    entries = {entry.name: entry for entry in after.entries}
-    for entry in before.entries:
-        match = entries.get(entry.name)
-        if match is None:
-            continue
+    for entry, match in _pairs(before.entries, after.entries):
         then, now = _fed(entry), _fed(match)
         if len(then) == len(now) and any(old - new for old, new in zip(then, now)):
             return True
     return False
+
+
+def _pairs(before: list[Entry], after: list[Entry]) -> Iterator[tuple[Entry, Entry]]:
+    """The ways into a file that are the same, by their names; methods of two classes may share one."""
+    for name in dict.fromkeys(entry.name for entry in before):
+        same = ([entry for entry in entries if entry.name == name] for entries in (before, after))
+        yield from zip(*same)
 
 
 def _fed(entry: Entry) -> list[set[int]]:

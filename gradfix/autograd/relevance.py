@@ -150,17 +150,22 @@ class Relevance:
         self._joined.add(path)
         self._take_in(other, other.direct, other.backwards)
 
-    def join_caller(self, path: str, other: Relevance) -> None:
-        """Take in the lines of a module that calls this one: those that mention what differentiates here."""
-        if path in self._joined:
-            return
-        self._joined.add(path)
-        names = {f.name for f in self.functions if self.differentiates(f)}
-        names |= {self.classes[f].name for f in self.functions if f in self.classes and f.name in names}
-        named = [other._line(at) for name in names - {"__init__", "__call__"} for at in other._mentions(name)]
-        self._take_in(
-            other, *(other._spread(sorted({*lines, *named})) for lines in (other.direct, other.backwards))
-        )
+    def join_caller(self, path: str, other: Relevance) -> bool:
+        """Take in the lines of a module that calls this one: those that mention what differentiates here.
+
+        Whether it mentions a function or method that does, and not only a class.
+        """
+        names = {f.name for f in self.functions if self.differentiates(f)} - {"__init__", "__call__"}
+        called = {other._line(at) for name in names for at in other._mentions(name)}
+        if path not in self._joined:
+            self._joined.add(path)
+            owners = {self.classes[f].name for f in self.functions if f in self.classes and f.name in names}
+            made = {other._line(at) for name in owners for at in other._mentions(name)}
+            found = (
+                other._spread(sorted({*lines, *called, *made})) for lines in (other.direct, other.backwards)
+            )
+            self._take_in(other, *found)
+        return bool(called)
 
     def _take_in(self, other: Relevance, direct: list[int], backwards: list[int]) -> None:
         self._inner.clear()

@@ -49,6 +49,8 @@ FLIPS = 12
 """How many undecided conditions are tried the other way."""
 HIDDEN = 2
 """How many of them are tried for what they hide alone."""
+SCRIPTS = 4
+"""How many of the scripts that import a file are run."""
 CALLS = 3
 """How often a method is called in a row that a caller outside the file calls for each batch."""
 
@@ -314,16 +316,30 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
     """The way into a file by the scripts that import it: all that come to a mistake have to bear it out."""
     path = os.path.abspath(program.path)
+    scripts = callers.scripts(path)
+    scripts.sort(key=lambda script: not relevance.join_caller(script.path, script.relevance))
     entry: Entry | None = None
-    for script in callers.scripts(path):
-        relevance.join_caller(script.path, script.relevance)
+    for script in scripts[:SCRIPTS]:
 
         def start(run: Run, script: LocalModule = script) -> None:
             run_script(run, program.tree, path, script)
 
-        origin, alone = str(program.path), entry is not None
-        one = explore("<scripts>", program.tree, relevance, start, [], origin, FUEL, alone=alone)
-        if not any(getattr(event.site, "lineno", 0) > 0 for run in one.runs for event in run.events):
+        for unset in (False, True):
+            # What evaluates or goes on from a file may come first where every option is given.
+            one = explore(
+                "<scripts>",
+                program.tree,
+                relevance,
+                start,
+                [],
+                str(program.path),
+                FUEL,
+                unset=unset,
+                alone=entry is not None,
+            )
+            if _trains_here(one):
+                break
+        else:
             continue
         if entry is None:
             entry = one
@@ -331,6 +347,15 @@ def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
             entry.runs += one.runs
     if entry is not None:
         yield entry
+
+
+def _trains_here(entry: Entry) -> bool:
+    """Whether anything is differentiated in this very file."""
+    return any(
+        isinstance(event, Backward) and getattr(event.site, "lineno", 0) > 0
+        for run in entry.runs
+        for event in run.events
+    )
 
 
 def run_script(run: Run, tree: ast.Module, path: str, script: LocalModule) -> None:
@@ -370,14 +395,15 @@ def explore(
     origin: str,
     fuel: int,
     main: Run | None = None,
+    unset: bool = False,
     alone: bool = False,
 ) -> Entry:
     """Make the main run, and the runs that answer undecided conditions the other way, or it ``alone``.
 
-    If a ``main`` run without any option of the command line is given, there is none in the others either.
+    In runs that are ``unset``, as a ``main`` run that is given is, no option of the command line is given.
     """
     entry = Entry(name, node)
-    unset = main is not None
+    unset = unset or main is not None
 
     def make(scenario: Scenario) -> Run:
         run = Run(relevance, scenario, fuel)
@@ -397,7 +423,7 @@ def explore(
             run.events.clear()
         return run
 
-    main = main or make(Scenario())
+    main = main or make(Scenario(unset=unset))
     entry.runs.append(main)
     if alone:
         return entry
