@@ -255,7 +255,18 @@ class Change(Event):
 class OptimizerState:
     """An optimizer: the blocks it owns, and how its step treats versions."""
 
-    __slots__ = ("cls", "created", "fused", "groups_known", "label", "leaves", "path", "steps", "stranger")
+    __slots__ = (
+        "cls",
+        "created",
+        "fused",
+        "groups_known",
+        "label",
+        "leaves",
+        "like",
+        "path",
+        "steps",
+        "stranger",
+    )
 
     def __init__(self, label: str, created: ast.AST, path: Path) -> None:
         self.label = label
@@ -269,6 +280,8 @@ class OptimizerState:
         """Handed in by somebody else: what it owns is one block, which any backward may reach."""
         self.cls: object = None
         """Its class, if that is of the project."""
+        self.like = self
+        """The first that was made at this place for these parameters: it is replaced, for another rate say."""
         self.path = path
         self.steps: list[Step] = []
 

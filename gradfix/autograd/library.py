@@ -274,8 +274,8 @@ def make_optimizer(run: Run, last: str, args: list[Argument], keywords: Keywords
             state.groups_known = False
     for other in run.optimizers:
         if other.state.created is node and other.state.leaves == state.leaves and state.leaves:
-            # One that replaces another, say with another rate: to the gradients they are one.
-            return other
+            state.like = other.state.like
+            break
     fused = keywords.get("fused")
     state.fused = fused is not None and flag(fused[0], False) is not False
     optimizer = Optimizer(state)

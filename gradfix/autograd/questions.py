@@ -194,12 +194,13 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
     met: set[Hashable] = set()
     repeats = _repeats(steps(run))
     for step in steps(run):
-        place = step.optimizer, step.site, step.path[: -repeats[step.optimizer, step.site]]
+        place = step.optimizer.like, step.site, step.path[: -repeats[step.optimizer.like, step.site]]
         if place not in met:
             met.add(place)
             continue
         stale = any(
-            before and (sure or step.optimizer.stranger or meant(run, b, step.optimizer))
+            (before or _replaced(run, b, step))
+            and (sure or step.optimizer.stranger or meant(run, b, step.optimizer))
             for d in step.consumed.values()
             for b, (sure, before) in d.items()
         )
@@ -220,6 +221,15 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
             yield pair
 
 
+def _replaced(run: Run, backward: Backward, step: Step) -> bool:
+    """Whether an optimizer that this one has replaced has consumed the gradients of a backward before."""
+    own = step.optimizer
+    takers = _sorted(run).takers.get(backward, ())
+    return any(
+        s.serial < step.serial and s.optimizer is not own and s.optimizer.like is own.like for s in takers
+    )
+
+
 def _repeats(happened: list[Step]) -> dict[tuple[OptimizerState, ast.AST], int]:
     """For each optimizer and place of a step: how far out the loop is that repeats it, the innermost being 1.
 
@@ -227,7 +237,7 @@ def _repeats(happened: list[Step]) -> dict[tuple[OptimizerState, ast.AST], int]:
     """
     groups: dict[tuple[OptimizerState, ast.AST], list[Step]] = {}
     for step in happened:
-        groups.setdefault((step.optimizer, step.site), []).append(step)
+        groups.setdefault((step.optimizer.like, step.site), []).append(step)
     found: dict[tuple[OptimizerState, ast.AST], int] = {}
     for place, together in groups.items():
         deepest = max(len(step.path) for step in together)
