@@ -281,7 +281,7 @@ class OptimizerState:
         self.cls: object = None
         """Its class, if that is of the project."""
         self.like = self
-        """The first that was made at this place for these parameters: it is replaced, for another rate say."""
+        """The first made at this place for these parameters: it is replaced, for another rate say."""
         self.path = path
         self.steps: list[Step] = []
 
