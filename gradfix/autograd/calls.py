@@ -51,6 +51,7 @@ from gradfix.autograd.values import (
     Params,
     Partial,
     Process,
+    Record,
     Scaler,
     Sequence,
     Super,
@@ -1003,6 +1004,8 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
         return found if found is not None else Method(value, name)
     if isinstance(value, Super):
         return Method(value, name)
+    if isinstance(value, Record) and (name in value.items or not hasattr(dict, name)):
+        return item(run, value, Const(name), _nowhere(node), node)
     if isinstance(value, (Sequence, Mapping, Params, Scaler, Const, Iteration)):
         return Method(value, name)
     if isinstance(value, Process):
@@ -1103,6 +1106,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
         holder.attributes[name] = value
         if isinstance(holder, Module) and name == "requires_grad":
             pass
+    elif isinstance(holder, Record):
+        holder.items[name] = value
     elif isinstance(holder, (Tensor, Each)):
         leaves = [holder.leaf] if isinstance(holder, Tensor) and holder.leaf else []
         if isinstance(holder, Each):
@@ -1692,6 +1697,8 @@ def call_method(
             return own
         result = call_method(run, base.module, name, args, keywords, node, discarded)
         return base if result is base.module else result
+    if isinstance(base, Record) and (name in base.items or not hasattr(dict, name)):
+        return call(run, attribute(run, base, name, node), args, keywords, node, discarded)
     if isinstance(base, Process) and name in ("start", "run"):
         library.start(run, base, node)
         return NONE

@@ -45,6 +45,7 @@ from gradfix.autograd.values import (
     Params,
     Partial,
     Process,
+    Record,
     Scaler,
     Sequence,
     Tensor,
@@ -329,7 +330,7 @@ def deep_copy(value: Value) -> Value:
     if isinstance(value, Sequence):
         return Sequence(value.kind, [deep_copy(v) for v in value.items], value.open)
     if isinstance(value, Mapping):
-        return Mapping({k: deep_copy(v) for k, v in value.items.items()}, value.open)
+        return value.__class__({k: deep_copy(v) for k, v in value.items.items()}, value.open)
     if isinstance(value, Tensor) and value.leaf is not None:
         leaf = Leaf(value.leaf.label, value.leaf.requires, value.leaf.created)
         return Tensor.of_leaf(leaf)
@@ -535,6 +536,19 @@ def _dict(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> 
         result.open = result.open or items is None
     result.items.update({k: v for k, (v, _) in keywords.items() if k != "**"})
     return result
+
+
+RECORDS = frozenset(
+    """munch.Munch munch.DefaultMunch easydict.EasyDict addict.Dict attrdict.AttrDict dotmap.DotMap
+    types.SimpleNamespace argparse.Namespace""".split()
+)
+"""What makes dicts whose keys are attributes."""
+
+
+def _record(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    held = _dict(run, args, keywords, node)
+    assert isinstance(held, Mapping)
+    return Record(held.items, held.open or "**" in keywords)
 
 
 def _defaultdict(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
@@ -778,6 +792,7 @@ HANDLERS: dict[str, Handler] = {
     "builtins.set": _list("set"),
     "builtins.sorted": _list("list"),
     "builtins.dict": _dict,
+    **dict.fromkeys(RECORDS, _record),
     "collections.OrderedDict": _dict,
     "collections.defaultdict": _defaultdict,
     "collections.deque": _deque,

@@ -271,6 +271,12 @@ class Mapping(Value):
         self.open = open
 
 
+class Record(Mapping):
+    """A dict whose keys are attributes as well, or a namespace."""
+
+    __slots__ = ()
+
+
 class Frame:
     """The variables of one running function (or of the module)."""
 

@@ -131,8 +131,10 @@ def test_arguments_kept_by_their_names_are_known(update: str, options: Options) 
 
 def test_what_is_kept_that_way_may_hold_anything(options: Options) -> None:
     code = ARGUMENTS.format(arguments="**kept", update="self.__dict__.update(unknown)", given="depth=2")
-    # Whether that brings parameters which are picked here cannot be known.
-    assert not found(code, options)
+    # That may bring parameters. Those that are not picked here get no gradient.
+    assert found(code, options) == [("missing-zero-grad", "optimizer.step()")]
+    # Whether they have as many dimensions cannot be known.
+    assert not found(code.replace("if p.requires_grad", "if p.ndim > 1"), options)
 
 
 # ---------------------------------------------------------------------- who may hold on to a graph
@@ -678,3 +680,69 @@ for batch in batches:
 
 def test_what_was_guessed_in_a_search_does_not_end_the_program(options: Options) -> None:
     assert found(SEARCHED, options) == [("missing-zero-grad", "optimizer.step()")]
+
+
+PLACED = """
+import torch
+from elsewhere import batches, count, width
+from munch import Munch
+from torch import nn
+from types import SimpleNamespace
+
+{made}
+for batch in batches:
+    loss = {loss}
+    {zero}
+    loss.mean().backward()
+    {step}
+"""
+
+NETWORKS = """
+    nets = {record}(one=nn.Linear(3, 3), two=nn.Linear(3, 3))
+    owners = {record}()
+    owners.one = torch.optim.SGD(nets.one.parameters())
+    owners.two = torch.optim.SGD(nets.two.parameters())
+"""
+
+LISTED = """
+    parts = nn.ModuleList([nn.Linear(3, 3) for _ in range(count)])
+    owner = torch.optim.SGD([p for p in parts.parameters() if p.requires_grad])
+    def through(x):
+        for number in range(count):
+            x = torch.tanh(parts[number](x))
+        return x
+"""
+
+REPLACED = """
+    net = nn.Linear(3, 3)
+    def optimizer(rate):
+        return torch.optim.SGD(net.parameters(), lr=rate)
+    owner = optimizer(0.1)
+    def halve():
+        global owner
+        if width:
+            owner = optimizer(0.05)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "loss", "step"),
+    [
+        (
+            NETWORKS.format(record="Munch"),
+            "nets.two(nets.one(batch))",
+            "owners.one.step(); owners.two.step()",
+        ),
+        (NETWORKS.format(record="SimpleNamespace"), "nets.two(batch)", "owners.two.step()"),
+        (LISTED, "through(batch)", "owner.step()"),
+        (REPLACED, "net(batch)", "owner.step(); halve()"),
+    ],
+)
+def test_networks_and_optimizers_are_followed_where_they_are_kept(
+    made: str, loss: str, step: str, options: Options
+) -> None:
+    code = PLACED.format(made=dedent(made), loss=loss, step=step, zero="pass")
+    steps = {line for kind, line in found(code, options) if kind == "missing-zero-grad"}
+    assert steps == {step}
+    clear = "; ".join(call.replace("step", "zero_grad") for call in step.split("; ") if "step" in call)
+    assert not found(PLACED.format(made=dedent(made), loss=loss, step=step, zero=clear), options)
