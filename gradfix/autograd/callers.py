@@ -11,6 +11,8 @@ import ast
 import os
 import re
 from collections.abc import Iterator
+from itertools import chain, islice
+from typing import NamedTuple
 
 from gradfix.autograd import imports
 
@@ -20,12 +22,33 @@ SCRIPTS = 8
 """How many scripts are looked for."""
 FOLDERS = 40
 """How many folders are looked into."""
-FILES = 300
-"""How many files of a folder."""
-IMPORTS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([^\n#]+(?:\([^)]*\))?)", re.MULTILINE)
-WORD = re.compile(rb"\w+")
+FILES = 1000
+"""How many files are looked at for one module."""
+BETWEEN = 8
+"""How many modules of each level are gone on from."""
+IMPORTS = re.compile(
+    r"^[ \t]*(from[ \t]+[.\w]+[ \t]+import[ \t]+(?:\([^)]*\)|(?:\\\r?\n|[^\n#(])+)|import[ \t]+[^\n#]+)",
+    re.MULTILINE,
+)
+WORD = re.compile(r"\w+")
+RUNS = re.compile(r"^(?:if +__name__|for |while |with |[A-Za-z_][\w.]*\()", re.MULTILINE)
+"""What stands at the top of a module that does something when it is run: a guard for that, a loop, a call."""
 
-_words: dict[str, tuple[tuple[int, int], frozenset[bytes]]] = {}
+
+class _Scanned(NamedTuple):
+    """What the text of a module tells without parsing it."""
+
+    imports: tuple[str, ...]
+    """The statements that import something."""
+    words: frozenset[str]
+    """The words in them."""
+    runs: bool
+    """Whether it seems to do something when it is run."""
+
+
+NOTHING = _Scanned((), frozenset(), False)
+
+_scanned: dict[str, tuple[tuple[int, int], _Scanned]] = {}
 _folders: dict[str, list[str]] = {}
 
 
@@ -40,39 +63,27 @@ def scripts(path: str) -> list[imports.LocalModule]:
         following: list[str] = []
         for module in frontier:
             for importer in _importers(module, path):
-                if importer.path in known:
+                if importer in known:
                     continue
-                known.add(importer.path)
-                if _runs(importer.tree):
-                    found.append(importer)
+                known.add(importer)
+                if not _scan(importer).runs:
+                    following.append(importer)
+                elif (script := imports.parse(importer)) is not None:
+                    found.append(script)
                     if len(found) == SCRIPTS:
                         return found
-                else:
-                    following.append(importer.path)
-        frontier = following
+        frontier = following[:BETWEEN]
     return found
 
 
-def _runs(tree: ast.Module) -> bool:
-    """Whether a module does something when it is run: a guard for that, or a call or loop at its top."""
-    return any(
-        imports.main_guard(statement)
-        or isinstance(statement, (ast.For, ast.While, ast.With))
-        or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call))
-        for statement in tree.body
-    )
-
-
-def _importers(module: str, beside: str) -> Iterator[imports.LocalModule]:
+def _importers(module: str, beside: str) -> Iterator[str]:
     """The modules near ``beside`` that import the one in the file ``module``."""
     folder, file = os.path.split(module)
     name = os.path.basename(folder) if file == "__init__.py" else file.removesuffix(".py")
-    for place in _places(os.path.dirname(beside)):
-        for path in _listed(place):
-            if path != module and name.encode() in _imported_words(path):
-                importer = imports.parse(path)
-                if importer is not None and _imports(importer, module):
-                    yield importer
+    files = chain.from_iterable(map(_listed, _places(os.path.dirname(beside))))
+    for path in islice(files, FILES):
+        if path != module and name in _scan(path).words and _imports(path, name, module):
+            yield path
 
 
 def _places(folder: str) -> Iterator[str]:
@@ -123,35 +134,43 @@ def _listed(folder: str) -> list[str]:
     if known is None:
         try:
             with os.scandir(folder) as entries:
-                known = sorted(e.path for e in entries if e.name.endswith(".py") and e.is_file())[:FILES]
+                known = sorted(e.path for e in entries if e.name.endswith(".py") and e.is_file())
         except OSError:
             known = []
         _folders[folder] = known
     return known
 
 
-def _imported_words(path: str) -> frozenset[bytes]:
-    """The words on the lines of a file that import something, read once."""
+def _scan(path: str) -> _Scanned:
+    """What a file imports, read once."""
     try:
         status = os.stat(path)
         stamp = (status.st_mtime_ns, status.st_size)
-        known = _words.get(path)
+        known = _scanned.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
         if status.st_size > imports.LARGEST:
-            return frozenset()
-        with open(path, "rb") as file:
-            lines = IMPORTS.findall(file.read())
+            return NOTHING
+        with open(path, encoding="utf-8-sig", errors="replace") as file:
+            text = file.read()
     except OSError:
-        return frozenset()
-    words = frozenset(word for line in lines for word in WORD.findall(line))
-    _words[path] = (stamp, words)
-    return words
+        return NOTHING
+    statements = tuple(IMPORTS.findall(text))
+    words = frozenset(word for statement in statements for word in WORD.findall(statement))
+    scanned = _Scanned(statements, words, RUNS.search(text) is not None)
+    _scanned[path] = stamp, scanned
+    return scanned
 
 
-def _imports(importer: imports.LocalModule, module: str) -> bool:
-    """Whether a module imports the one in the file ``module``, wherever in its code."""
-    for node in ast.walk(importer.tree):
+def _imports(path: str, name: str, module: str) -> bool:
+    """Whether a file imports the module called ``name`` in the file ``module``, wherever in its code."""
+    for statement in _scan(path).imports:
+        if name not in statement:
+            continue
+        try:
+            (node,) = ast.parse(statement).body
+        except (SyntaxError, ValueError):
+            continue
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -159,6 +178,6 @@ def _imports(importer: imports.LocalModule, module: str) -> bool:
             base = "." * node.level + (node.module or "")
             separator = "" if base.endswith(".") else "."
             names = [base, *(f"{base}{separator}{alias.name}" for alias in node.names)]
-        if any(imports.locate(name, importer.path) == module for name in names if name.strip(".")):
+        if any(imports.locate(one, path) == module for one in names if one.strip(".")):
             return True
     return False
