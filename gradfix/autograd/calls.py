@@ -213,13 +213,17 @@ def record(
     return node, requires, bool(saved & OUT)
 
 
-def _graphless(args: list[Argument], keywords: Keywords) -> bool | None:
+def _graphless(table: Operator, args: list[Argument], keywords: Keywords) -> bool | None:
     """Whether something unknown is among operands without a graph; None if one of them may have one.
 
-    Most operations of a script are on data: they are done with quickly.
+    Most operations of a script are on data: they are done with quickly. An unknown size is no operand.
     """
     vague = False
-    for value, _ in [*args, *keywords.values()] if keywords else args:
+    places = None if table.sequences else table.positions
+    given: list[tuple[int | str, Value]] = [(place, value) for place, (value, _) in enumerate(args)]
+    if keywords:
+        given += [(name, value) for name, (value, _) in keywords.items()]
+    for place, value in given:
         kind = value.__class__
         if kind is Tensor:
             if value.requires is not False:  # type: ignore[attr-defined]
@@ -227,7 +231,7 @@ def _graphless(args: list[Argument], keywords: Keywords) -> bool | None:
         elif kind is Opaque:
             if value.node is not None:  # type: ignore[attr-defined]
                 return None
-            vague = True
+            vague = vague or places is None or place in places or place in table.operands
         elif kind is not Const:
             return None
     return vague
@@ -265,7 +269,7 @@ def apply(
 ) -> Value:
     """Run an operation of torch on arguments given by position and by keyword."""
     if weight is None and table.result == "new":
-        vague = _graphless(args, keywords)
+        vague = _graphless(table, args, keywords)
         if vague is not None:
             requires: Tri = None if vague and run.grad_enabled is not False else False
             if table.outputs == "t":
@@ -2219,6 +2223,8 @@ def _each_method(
     if name in ("zero_grad",):
         zero_grad(run, base, base.leaves, node)
         return NONE
+    if base.view == "data" and name.endswith("_") and not name.endswith("__"):
+        return base
     if base.view == "" and name.endswith("_") and not name.endswith("__"):
         each_changed(run, base, node)
         return base

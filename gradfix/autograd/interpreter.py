@@ -50,6 +50,7 @@ from gradfix.autograd.values import (
     Opaque,
     Optimizer,
     Params,
+    Scaled,
     Sequence,
     Suspended,
     Tensor,
@@ -952,6 +953,8 @@ def _enter(run: Run, node: ast.With | ast.AsyncWith, position: int, frame: Frame
         return _within_instance(run, context, node, inside)
     if isinstance(context, GradMode):
         run.grad_enabled = context.enabled
+    if isinstance(context, Scaled):
+        return inside(context.loss)
     catches = _suppresses(entry.context_expr)
     run.catching += catches
     flow = inside(context if isinstance(context, (Module, Optimizer)) else Opaque("context"))

@@ -23,6 +23,7 @@ from gradfix.autograd.calls import (
     leaves_of,
     operands_of,
     set_attribute,
+    simple,
     unknown,
 )
 from gradfix.autograd.engine import backward, differentiate, flag, option, poison
@@ -46,6 +47,7 @@ from gradfix.autograd.values import (
     Partial,
     Process,
     Record,
+    Scaled,
     Scaler,
     Sequence,
     Tensor,
@@ -64,6 +66,7 @@ CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList
 
 WRAPPERS = frozenset(
     """torch.nn.DataParallel torch.nn.parallel.DistributedDataParallel torch.compile torch.jit.script
+    apex.parallel.DistributedDataParallel apex.parallel.convert_syncbn_model
     torch.nn.utils.spectral_norm torch.nn.utils.weight_norm torch.nn.utils.parametrizations.spectral_norm
     torch.nn.utils.parametrizations.weight_norm torch.nn.SyncBatchNorm.convert_sync_batchnorm
     torch.nn.utils.remove_weight_norm torch.jit.trace tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm
@@ -389,6 +392,32 @@ def _backward_function(run: Run, args: list[Argument], keywords: Keywords, node:
 
 def _grad_scaler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     return Scaler()
+
+
+def _scale_loss(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``with apex.amp.scale_loss(loss, optimizer) as scaled: scaled.backward()``."""
+    given = args[0] if args else keywords.get("loss")
+    if given is None:
+        return Opaque("scale_loss")
+    return Scaled(simple(run, "mul", [given, (Tensor(), given[1])], node))
+
+
+def _amp_initialize(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``apex.amp.initialize(models, optimizers, ...)``: what it is handed, patched."""
+    models, optimizers = option(args, keywords, "models", 0), option(args, keywords, "optimizers", 1)
+    if models is None:
+        return Opaque("initialize")
+    if optimizers is None or optimizers is NONE:
+        return models
+    return Sequence("tuple", [models, optimizers])
+
+
+def _master_params(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``apex.amp.master_params(optimizer)``: what it steps on."""
+    owner = args[0][0] if args else NONE
+    if not isinstance(owner, Optimizer):
+        return Opaque("master_params")
+    return Params(owner.state.leaves, owner.state.groups_known)
 
 
 def _partial(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
@@ -775,6 +804,9 @@ HANDLERS: dict[str, Handler] = {
     "torch.nn.parallel.data_parallel": _data_parallel,
     "torch.nn.parallel.data_parallel.data_parallel": _data_parallel,
     "functools.partial": _partial,
+    "apex.amp.scale_loss": _scale_loss,
+    "apex.amp.initialize": _amp_initialize,
+    "apex.amp.master_params": _master_params,
     **dict.fromkeys(PROCESSES, _process),
     "torch.multiprocessing.spawn": _spawn,
     "torch.multiprocessing.spawn.spawn": _spawn,

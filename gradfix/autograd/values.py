@@ -458,6 +458,15 @@ class Process(Partial):
     __slots__ = ()
 
 
+class Scaled(Value):
+    """A context that gives a scaled loss (apex)."""
+
+    __slots__ = ("loss",)
+
+    def __init__(self, loss: Value) -> None:
+        self.loss = loss
+
+
 class GradMode(Value):
     """A context that sets whether graphs are recorded; ``enabled`` None: cannot know."""
 

@@ -746,3 +746,34 @@ def test_networks_and_optimizers_are_followed_where_they_are_kept(
     assert steps == {step}
     clear = "; ".join(call.replace("step", "zero_grad") for call in step.split("; ") if "step" in call)
     assert not found(PLACED.format(made=dedent(made), loss=loss, step=step, zero=clear), options)
+
+
+OPTIMISED = """
+import torch
+from apex import amp
+from elsewhere import count, target
+from torch import nn
+
+image = torch.randn(1, 3).repeat(count, 1)
+image.requires_grad = True
+noises = [torch.zeros(2).repeat(count, 1).normal_() for _ in range(2)]
+for noise in noises:
+    noise.requires_grad = True
+net = nn.Linear(5, 1)
+optimizer = torch.optim.Adam([image] + noises)
+net, optimizer = amp.initialize(net, optimizer, opt_level="O1")
+for _ in range(100):
+    loss = (net(torch.cat([image, noises[0] * noises[1]], 1)) - target).square().mean()
+    {zero}
+    with amp.scale_loss(loss, optimizer) as scaled:
+        scaled.backward()
+    nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)
+    optimizer.step()
+    for noise in noises:
+        noise.data.add_(-noise.mean()).div_(noise.std())
+"""
+
+
+def test_tensors_are_optimised_and_a_loss_is_scaled(options: Options) -> None:
+    assert found(OPTIMISED.format(zero="pass"), options) == [("missing-zero-grad", "optimizer.step()")]
+    assert not found(OPTIMISED.format(zero="optimizer.zero_grad()"), options)
