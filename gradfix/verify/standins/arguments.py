@@ -123,6 +123,8 @@ def variable(run: context.Run, name: str) -> str | None:
     """What a variable of the environment might hold that a launcher sets, or that names a place for files."""
     if name in LAUNCHER:
         return str(run.devices) if name.endswith("SIZE") else "0"
+    if content.book.planned("environment", name):
+        return "0"
     return os.path.join(run.cwd, "given", name.lower()) if PLACES.search(name) else None
 
 
@@ -197,6 +199,13 @@ MISSED = re.compile(r"NoneType|filename must be a str or bytes object")
 
 def advise(error: BaseException) -> str | None:
     """A plan by which places for files are given that are nothing by default, if one of them was needed."""
+    frame = context.raised_in(error)
+    if (
+        isinstance(error, KeyError)
+        and frame is not None
+        and frame.f_code.co_filename in ("<frozen os>", os.__file__)
+    ):
+        return content.planned_with("environment", str(error.args[0]), True)
     if not isinstance(error, (TypeError, AttributeError)) or not MISSED.search(str(error)):
         return None
     return content.planned_with("arguments", "places", True)

@@ -39,6 +39,7 @@ def install(run: context.Run) -> None:
     factories(run)
     queries(run)
     modules(run)
+    synchronized(run)
 
 
 def cpu(run: context.Run, device: Any) -> Any:
@@ -47,6 +48,17 @@ def cpu(run: context.Run, device: Any) -> Any:
         run.used(str(device).split(":")[0], "the CPU")
         return torch.device("cpu")
     return device
+
+
+def synchronized(run: context.Run) -> None:
+    """``SyncBatchNorm``, which only computes on accelerators: in a world of one it is a batch norm."""
+    norm = torch.nn.modules.batchnorm
+
+    def forward(self: Any, input: torch.Tensor) -> torch.Tensor:
+        run.used("SyncBatchNorm", "the batch norm of one process")
+        return norm._BatchNorm.forward(self, input)
+
+    context.replace(norm.SyncBatchNorm, "forward", forward)
 
 
 def moves(run: context.Run) -> None:

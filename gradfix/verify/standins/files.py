@@ -324,9 +324,13 @@ def changing(run: context.Run, overlay: Overlay) -> None:
         ("utime", 1),
     ):
         written(name, count)
-    context.replace(
-        shutil, "copy", lambda source, target, **kwargs: shutil.copyfile(source, target, **kwargs)
-    )
+
+    def copied(source: Any, target: Any, **kwargs: Any) -> Any:
+        inside = os.path.join(target, os.path.basename(source)) if os.path.isdir(target) else target
+        return shutil.copyfile(source, inside, **kwargs)
+
+    for name in ("copy", "copy2"):
+        context.replace(shutil, name, copied)
     context.replace(shutil, "rmtree", lambda *args, **kwargs: None)
 
     def system(command: str) -> int:

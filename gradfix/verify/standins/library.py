@@ -37,6 +37,7 @@ def install(run: context.Run) -> None:
     names(run)
     indexing(run)
     loaders(run)
+    sequences(run)
     gradients(run)
     counters(run)
     retained(run)
@@ -318,6 +319,21 @@ def loaders(run: context.Run) -> None:
     module._BaseDataLoaderIter.next = following  # type: ignore[attr-defined]
 
 
+def sequences(run: context.Run) -> None:
+    """``scores, _ = pack_padded_sequence(...)``: a packed sequence once had two parts."""
+    real = torch.nn.utils.rnn.pack_padded_sequence
+
+    def pack(*args: Any, **kwargs: Any) -> Any:
+        found = real(*args, **kwargs)
+        frame = context.caller_of_standins(run)
+        if frame is not None and context.unpacked(frame) == 2:
+            run.used("a packed sequence in two parts", "its data and the sizes of its batches")
+            return found[0], found[1]
+        return found
+
+    context.replace(torch.nn.utils.rnn, "pack_padded_sequence", pack)
+
+
 def schedulers(run: context.Run) -> None:
     """``verbose`` of a schedule, which some no longer take: it only prints."""
     for owner in vars(torch.optim.lr_scheduler).values():
@@ -461,6 +477,12 @@ def arrays(run: context.Run, numpy: Any) -> None:
         ("NaN", float("nan")),
         ("float_", float),
         ("product", numpy.prod),
+        ("cumproduct", numpy.cumprod),
+        ("alltrue", numpy.all),
+        ("sometrue", numpy.any),
+        ("row_stack", numpy.vstack),
+        ("in1d", numpy.isin),
+        ("trapz", getattr(numpy, "trapezoid", None)),
     ):
         if name not in numpy.__dict__:
             setattr(numpy, name, value)
