@@ -84,7 +84,33 @@ def texts_compared(tree: ast.Module, name: str) -> tuple[str, ...]:
             for one in ast.walk(node.comparators[0]):
                 if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value:
                     found.append(one.value)
+        elif (
+            isinstance(node, ast.Subscript) and named(node.slice) == name and isinstance(node.value, ast.Name)
+        ):
+            found.extend(keys_of(tree, node.value.id))
+        elif (
+            isinstance(node, ast.Subscript) and named(node.slice) == name and isinstance(node.value, ast.Dict)
+        ):
+            found.extend(texts_in(node.value))
     return tuple(found)
+
+
+def keys_of(tree: ast.Module, name: str) -> list[str]:
+    """The texts that are keys of the dictionary that a script gives a name."""
+    return [
+        text
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Dict)
+        and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+        for text in texts_in(node.value)
+    ]
+
+
+def texts_in(node: ast.Dict) -> list[str]:
+    """The texts among the keys of a dictionary."""
+    held = [key.value for key in node.keys if isinstance(key, ast.Constant)]
+    return [one for one in held if isinstance(one, str) and one]
 
 
 SIDES = re.compile(r"\b(image|img|picture|crop)s?\s+(size|resolution|height|width)s?\b", re.I)
@@ -352,6 +378,8 @@ def uses_of_settings(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
                 uses = [node.left]
         elif isinstance(node, ast.BinOp):
             uses = [node.left, node.right]
+        elif isinstance(node, ast.Subscript):
+            uses = [node.slice]
         elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).startswith("os.environ["):
             uses = [node.value]
         elif isinstance(node, ast.Call):

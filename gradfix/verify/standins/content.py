@@ -750,6 +750,14 @@ def constructors() -> None:
         made = Constructor(name + "Tensor", (), {"real": real, "dtype": real.dtype})
         for owner in (torch, torch.cuda):
             setattr(owner, name + "Tensor", made)
+    variable = type(
+        "Variable",
+        (Constructor,),
+        {"__call__": lambda cls, *args, **kwargs: cls.real(*known(args), **kwargs)},
+    )
+    torch.autograd.Variable = variable(  # type: ignore[misc]
+        "Variable", (), {"real": torch.autograd.Variable}
+    )
     real_type = torch.Tensor.type
 
     def kind(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -17,6 +17,7 @@ import builtins
 import importlib.machinery
 import importlib.util
 import json
+import operator
 import os
 import re
 import sys
@@ -223,17 +224,24 @@ def advise(run: context.Run, error: BaseException) -> str | None:
     message = str(error)
     if not run.small or run.medium or not isinstance(error, (RuntimeError, ValueError, AssertionError)):
         return None
-    numbers = {int(one) for one in re.findall(r"\b\d{2,6}\b", message)}
+    numbers = {int(one) for one in re.findall(r"\d+", message)}
     if not re.search(r"shape|size|multipl|channels|match|expected", message, re.I):
         return None
     if numbers & set(content.PRIMES):
         return None
     kept = content.book.planned("sizes", "kept") or []
-    for kind in sorted(REDUCED & {*NETWORK, "picture"}):
-        limit = limits(run).get(kind)
-        if limit is not None and kind not in kept and limit > 2 and any(one % limit == 0 for one in numbers):
-            return content.planned_with("sizes", "kept", sorted([*kept, kind]))
-    return None
+    held = {
+        kind: limit
+        for kind, limit in sorted(limits(run).items())
+        if kind in REDUCED and kind in (*NETWORK, "picture", "batch") and kind not in kept and limit > 2
+    }
+    # One that is named before one that divides what is named.
+    named = [kind for kind, limit in held.items() if limit in numbers and kind != "batch"]
+    named += [
+        kind for kind, limit in held.items() if limit > BATCH and any(n and n % limit == 0 for n in numbers)
+    ]
+    named += [kind for kind, limit in held.items() if kind == "batch" and limit in numbers]
+    return content.planned_with("sizes", "kept", sorted([*kept, named[0]])) if named else None
 
 
 REDUCED: set[str] = set()
@@ -281,7 +289,7 @@ def shorter(run: context.Run) -> None:
     """End long loops without gradients after a few turns."""
 
     def turns(over: Any) -> Any:
-        idle = not torch.is_grad_enabled() and getattr(over, "__len__", lambda: TURNS)() >= TURNS
+        idle = not torch.is_grad_enabled() and (operator.length_hint(over) or TURNS) >= TURNS
         for number, one in enumerate(over):
             if idle and number >= IDLE and not torch.is_grad_enabled():
                 run.used("a long loop without gradients", str(IDLE) + " turns")
@@ -599,11 +607,12 @@ def install(run: context.Run) -> None:
     real = data.DataLoader.__init__
 
     def batches(size: Any) -> Any:
+        REDUCED.add("batch")
         # Twice what a name says, as for pairs, was computed from a size that is reduced already.
         return (
             size
-            if size == 2 * limits(run)["batch"]
-            else at_most(run, "batches of a loader", limits(run)["batch"], size)
+            if size == 2 * limits(run).get("batch", 0)
+            else at_most(run, "batches of a loader", limits(run).get("batch"), size)
         )
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
