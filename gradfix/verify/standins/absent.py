@@ -530,7 +530,7 @@ def looks_like_weights(path: str) -> bool:
     name = os.path.basename(path)
     folder = os.path.basename(os.path.dirname(path))
     if re.search(r"train|test|val|data|sample|set|corpus|vocab|feature|image", name, re.I) and not re.search(
-        r"model|ckpt|checkpoint|net|weight", name, re.I
+        r"model|ckpt|checkpoint|net|weight|pretrain", name, re.I
     ):
         return False
     return bool(WEIGHTS.search(name) or WEIGHTS.search(folder)) or not re.search(

@@ -72,10 +72,11 @@ def install(run: context.Run) -> None:
             if isinstance(state, (AbsentWeights, content.Content)) or (isinstance(state, dict) and not state):
                 # The keys that are missing, and those that nobody expected.
                 return keys([], []) if isinstance(self, torch.nn.Module) else None
-            if isinstance(state, dict) and any(isinstance(one, AbsentWeights) for one in state.values()):
+            made = (AbsentWeights, content.Content)
+            if isinstance(state, dict) and any(isinstance(one, made) for one in state.values()):
                 own = self.state_dict()
                 state = {
-                    key: own.get(key, value) if isinstance(value, AbsentWeights) else value
+                    key: own.get(key, value) if isinstance(value, made) else value
                     for key, value in state.items()
                 }
             return _real(self, state, *args, **kwargs)
