@@ -170,6 +170,32 @@ REACHED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("SyncBatchNorm", "weights pretrained.pth", "a packed sequence in two parts"),
     ),
+    "pictures in an array": (
+        program(
+            """
+            import h5py
+            held = h5py.File("pairs.h5", "r")
+            small, large = held["data"], held["label"]
+            models = [torch.nn.Conv2d(3, 4, 9, padding=4)]
+            def loss():
+                given = torch.from_numpy(small[0:4, :, :, :]).float()
+                assert given.shape[2:] == (32, 32)
+                return models[0](given).mean()
+            """,
+            LOOP,
+        ),
+        ("content of pairs.h5",),
+    ),
+    "settings of another parser": (
+        program("""
+            import configargparse
+            parser = configargparse.ArgumentParser(ignore_unknown_config_file_keys=True, prog="train")
+            parser.add_argument("--wide", type=int, default=3)
+            def batch():
+                return torch.ones(2, parser.parse_args().wide)
+        """),
+        ("configargparse",),
+    ),
     "an encoding that is named": (
         program("""
             import codecs
@@ -335,3 +361,39 @@ def test_no_plan_comes_twice(running: Runner, tmp_path: Path) -> None:
         plans.append(found.plan)
         assert len(plans) < runner.TRIES
     assert len(set(plans)) == len(plans)
+
+
+def test_a_name_that_its_package_lacks_is_that_of_its_module(running: Runner, tmp_path: Path) -> None:
+    (tmp_path / "settings").mkdir()
+    (tmp_path / "README.md").write_text("A project.")
+    (tmp_path / "settings" / "__init__.py").write_text("")
+    (tmp_path / "settings" / "usual.py").write_text("class Usual:\n    wide = 3\n")
+    source = program("""
+        from settings import Usual
+        def batch():
+            return torch.ones(2, Usual.wide)
+    """)
+    found = run(running, tmp_path, source)
+    assert len(found.steps) == 3, found.uncaught
+    assert "import of Usual: that of settings.usual" in found.standins
+
+
+def test_widths_in_one_text_are_smaller_where_the_time_is_over(running: Runner, tmp_path: Path) -> None:
+    source = program(
+        """
+        import argparse
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--projector", default="4096-4096-4096")
+        sizes = [8, *map(int, parser.parse_args().projector.split("-"))]
+        models = [torch.nn.Linear(one, two) for one, two in zip(sizes, sizes[1:])]
+        def loss():
+            found = torch.ones(4096, 8)
+            for one in models:
+                found = one(found)
+            return found.mean()
+        """,
+        LOOP,
+    )
+    found = run(running, tmp_path, source, Limits(steps=3, backwards=10, seconds=4.0))
+    assert len(found.steps) == 3, found.ending
+    assert "argument projector: at most 96 in place of each of 4096-4096-4096" in found.standins

@@ -1204,6 +1204,8 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
                     return place, "dims", [*dims[:-1], SIDE, SIDE, book.prime(place + " last")]
                 if wanted == 4 and have == 2 and "len(dims)" in message:  # Pictures, colours last.
                     return place, "dims", [dims[0], SIDE, SIDE, dims[1]]
+                if wanted == 4 and have == 2 and len(dims) == 2:  # Pictures, colours first.
+                    return place, "dims", [*dims, SIDE, SIDE]
                 return (
                     place,
                     "dims",

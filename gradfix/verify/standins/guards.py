@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import importlib
 import os
 import re
 import sys
@@ -52,8 +53,8 @@ SETTINGS = re.compile(
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Assert, ast.Delete)
 HEADED = (ast.For, ast.With)
 FUNCTIONS = (ast.FunctionDef, ast.ClassDef)
-MADE, LOOPED, TRIED, SOME, GIVEN, YIELDED, FILLED = (
-    "_gradfix_" + name for name in ("made", "looped", "tried", "some", "given", "yielded", "filled")
+MADE, LOOPED, TRIED, SOME, GIVEN, YIELDED, FILLED, FOUND = (
+    "_gradfix_" + name for name in ("made", "looped", "tried", "some", "given", "yielded", "filled", "found")
 )
 """What guarded code calls, among the names that are built in."""
 
@@ -494,7 +495,8 @@ class Guard(ast.NodeTransformer):
         key = self.scope + ("[*]" if self.loops else "")
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names = [alias.asname or alias.name.split(".")[0] for alias in node.names]
-            return [f"{name} = {MADE}({'import'!r}, {name!r})" for name in names]
+            source = (node.module or "") if isinstance(node, ast.ImportFrom) and not node.level else ""
+            return [f"{name} = {FOUND}({source!r}, {alias.name!r})" for name, alias in zip(names, node.names)]
         if isinstance(node, ast.Return) and node.value is not None:
             return [f"return {GIVEN}({self.scope!r}, {ast.unparse(node.value)!r}, locals())"]
         targets = node.targets if isinstance(node, ast.Assign) else []
@@ -601,9 +603,6 @@ def install(run: context.Run) -> None:
     content.convert_contents()
 
     def made(scope: str, name: str, text: bool = False) -> Any:
-        if scope == "import":
-            run.used("import of " + name, "objects without values")
-            return inert.Inert(name)
         number = counts[scope + name] = counts.get(scope + name, -1) + 1
         run.used(f"{name} in {shown(scope)}", "made up: the code that makes it failed without its data")
         found = piece(scope, name, number)
@@ -662,10 +661,24 @@ def install(run: context.Run) -> None:
         (GIVEN, given),
         (YIELDED, yielded),
         (FILLED, filled),
+        (FOUND, lambda source, name: imported(run, source, name)),
         (LOOPED, looped),
         (TRIED, tried),
     ):
         setattr(builtins, name, function)
+
+
+def imported(run: context.Run, source: str, name: str) -> Any:
+    """What cannot be imported: from the module of its package that has it, else an object without values."""
+    package = sys.modules.get(source)
+    for folder in getattr(package, "__path__", ()):
+        for file in sorted(os.listdir(folder)) if run.owns_file(os.path.join(folder, "__init__.py")) else ():
+            text = context.read(os.path.join(folder, file)) if file.endswith(".py") else ""
+            if re.search(r"^(?:(?:class|def)\s+" + name + r"\b|" + name + r"\s*=)", text, re.M):
+                run.used("import of " + name, "that of " + source + "." + file[:-3])
+                return getattr(importlib.import_module(source + "." + file[:-3]), name)
+    run.used("import of " + name, "objects without values")
+    return inert.Inert(name)
 
 
 def shown(scope: str) -> str:

@@ -248,15 +248,22 @@ REDUCED: set[str] = set()
 """The kinds of sizes that were reduced in this run."""
 
 
+OPTIMIZERS = os.path.dirname(torch.optim.__file__)
+
+
 def advise_when_late(run: context.Run) -> str | None:
     """A plan for a run whose time was over: less of all, or of a loop without gradients if it was in one."""
     frame: types.FrameType | None = sys._getframe(1)
     looping = False
     while frame is not None and not looping:
         looping = run.owns(frame) and long_loop(run, frame)
+        if frame.f_code.co_filename.startswith(OPTIMIZERS):
+            break  # It switches gradients off, and is no loop of the script.
         frame = frame.f_back
     if looping and not torch.is_grad_enabled():
-        return content.planned_with("loops", "idle", True)
+        plan = content.planned_with("loops", "idle", True)
+        if plan is not None:
+            return plan
     return content.planned_with("sizes", "tight", True) if run.small and not run.medium else None
 
 
@@ -311,6 +318,9 @@ def reduced(run: context.Run, what: str, name: str, value: Any) -> Any:
         if not all(type(side) is int for side in value):
             return value
         return type(value)(at_most(run, what, limit, side) for side in value)
+    if isinstance(value, str) and WIDTHS.fullmatch(value) and content.book.planned("sizes", "tight"):
+        run.used(what, "at most " + str(SMALL["width"]) + " in place of each of " + value)
+        return re.sub(r"\d+", lambda one: str(min(int(one[0]), SMALL["width"])), value)
     if isinstance(value, str):
         return smaller_sides(run, what, name, value)
     if limit is None or not isinstance(value, (int, float)) or is_flat(name, value):
@@ -332,6 +342,8 @@ def smaller_pictures(run: context.Run, size: Any) -> Any:
     return at_most(run, "pictures of " + str(size), limit, size)
 
 
+WIDTHS = re.compile(r"[1-9]\d{2,4}(-[1-9]\d{2,4})+|[1-9]\d{2,4}(,[1-9]\d{2,4})+")
+"""Widths of layers in one text."""
 SIDES = re.compile(r"(\d{2,4})(\s*[,xX*]\s*)(\d{2,4})")
 """Width and height in one text."""
 
