@@ -230,10 +230,16 @@ def advise(run: context.Run, error: BaseException) -> str | None:
     if numbers & set(content.PRIMES):
         return None
     kept = content.book.planned("sizes", "kept") or []
+    # Pictures that are brought to smaller sizes are then brought to the script's own.
+    others = {
+        *kept,
+        *(["picture"] if content.book.brought else []),
+        *([] if APART.search(message) else ["batch"]),
+    }
     held = {
         kind: limit
         for kind, limit in sorted(limits(run).items())
-        if kind in REDUCED and kind in (*NETWORK, "picture", "batch") and kind not in kept and limit > 2
+        if kind in REDUCED and kind in (*NETWORK, "picture", "batch") and kind not in others and limit > 2
     }
     # One that is named before one that divides what is named.
     named = [kind for kind, limit in held.items() if limit in numbers and kind != "batch"]
@@ -244,6 +250,8 @@ def advise(run: context.Run, error: BaseException) -> str | None:
     return content.planned_with("sizes", "kept", sorted([*kept, named[0]])) if named else None
 
 
+APART = re.compile(r"must match|got size|is invalid for input|broadcast|to match target")
+"""Messages of sizes that a batch may be among."""
 REDUCED: set[str] = set()
 """The kinds of sizes that were reduced in this run."""
 
