@@ -196,6 +196,24 @@ REACHED: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("configargparse",),
     ),
+    "what older versions of numpy and torch had": (
+        program("""
+            import numpy as np
+            import thop
+            from torch._six import string_classes, int_classes, container_abcs
+            assert isinstance("a", string_classes) and isinstance(1, int_classes)
+            count = thop.profile(torch.nn.Linear(2, 2), inputs=(torch.ones(1, 2),))
+            values = np.fromstring(b"abcdef", dtype=np.uint8)
+            values[0] = 3
+            if torch.cuda.is_available():
+                wide = 3
+            else:
+                raise NotImplementedError("it wants a device")
+            def batch():
+                return torch.as_tensor(values[:wide]).float().reshape(1, wide)
+        """),
+        ("numpy.fromstring of bytes", "thop"),
+    ),
     "an encoding that is named": (
         program("""
             import codecs
@@ -397,3 +415,26 @@ def test_widths_in_one_text_are_smaller_where_the_time_is_over(running: Runner, 
     found = run(running, tmp_path, source, Limits(steps=3, backwards=10, seconds=4.0))
     assert len(found.steps) == 3, found.ending
     assert "argument projector: at most 96 in place of each of 4096-4096-4096" in found.standins
+
+
+def test_an_option_by_what_a_module_beside_the_script_compares_it_with(
+    running: Runner, tmp_path: Path
+) -> None:
+    (tmp_path / "README.md").write_text("A project.")
+    (tmp_path / "nets.py").write_text(
+        "import torch\ndef network(args):\n    if args.net == 'flat':\n"
+        "        return torch.nn.Linear(3, 2)\n    raise SystemExit(0)\n"
+    )
+    source = program(
+        """
+        import argparse
+        from nets import network
+        parser = argparse.ArgumentParser()
+        parser.add_argument("-net", type=str, required=True)
+        models = [network(parser.parse_args())]
+        def loss():
+            return models[0](torch.ones(2, 3)).mean()
+        """,
+        LOOP,
+    )
+    assert len(run(running, tmp_path, source).steps) == 3

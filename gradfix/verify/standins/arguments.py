@@ -95,6 +95,29 @@ def texts_compared(tree: ast.Module, name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+NEAR = 40
+"""Files beside a script, and in the folders beside it, that are looked at."""
+
+
+def compared_elsewhere(run: context.Run, name: str) -> tuple[str, ...]:
+    """The texts that a module beside the script compares an attribute of its settings with."""
+    asked = re.compile(
+        r"\b(?:args?|opts?|config|cfg|options|params|flags)\." + re.escape(name) + r"\s*(?:==|in\b)", re.I
+    )
+    places = []
+    for folder, inner, names in os.walk(os.path.dirname(run.entry)):
+        inner[:] = sorted(one for one in inner if one[0] not in "._")
+        places += [os.path.join(folder, one) for one in sorted(names) if one.endswith(".py")]
+        if len(places) > NEAR:
+            break
+    for place in places[:NEAR]:
+        if asked.search(context.read(place)):
+            found = texts_compared(run.tree(place), name)
+            if found:
+                return found
+    return ()
+
+
 def keys_of(tree: ast.Module, name: str) -> list[str]:
     """The texts that are keys of the dictionary that a script gives a name."""
     return [
@@ -420,7 +443,7 @@ def text_for(run: context.Run, name: str, choices: Any = None, kind: Any = None)
         return str(next(iter(choices)))
     if kind in (int, float):
         return "0" if re.search(r"seed|rank|gpu|device|verbose|debug|start|resume", name, re.I) else "2"
-    compared = texts_compared(run.tree(run.entry), name)
+    compared = texts_compared(run.tree(run.entry), name) or compared_elsewhere(run, name)
     if compared:
         return compared[0]
     if name in made_numbers(run.tree(run.entry)):

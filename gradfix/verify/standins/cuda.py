@@ -186,6 +186,10 @@ def demanded(run: context.Run, asked: str) -> bool:
             if isinstance(node, ast.If) and asked in ast.unparse(node.test) and too_little(node.test):
                 if node.test.lineno <= frame.f_lineno <= (node.test.end_lineno or 0):
                     return context.gives_up(node.body)
+            if isinstance(node, ast.If) and isinstance(node.test, ast.Call) and node.orelse:
+                # ``if it: ... else: raise``
+                if node.test.lineno == frame.f_lineno and asked in ast.unparse(node.test):
+                    return not nested(node.orelse) and context.gives_up(node.orelse)
         asked, frame = frame.f_code.co_name, frame.f_back
     return False
 
@@ -197,6 +201,11 @@ def too_little(test: ast.expr) -> bool:
     if isinstance(test, ast.Compare):
         return isinstance(test.ops[0], (ast.Lt, ast.LtE, ast.Eq))
     return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+
+
+def nested(body: list[ast.stmt]) -> bool:
+    """Whether statements hold others that may not be reached."""
+    return any(isinstance(one, (ast.If, ast.For, ast.While, ast.Try, ast.With)) for one in body)
 
 
 def queries(run: context.Run) -> None:

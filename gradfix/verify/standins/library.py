@@ -15,6 +15,7 @@ import os
 import re
 import sys
 import time
+import types
 from typing import Any
 
 import torch
@@ -77,6 +78,19 @@ def names(run: context.Run) -> None:
             setattr(collections, name, getattr(collections.abc, name))
     if not hasattr(itertools, "izip"):
         itertools.izip = zip  # type: ignore[attr-defined]
+    if not hasattr(torch, "_six"):
+        six = sys.modules["torch._six"] = types.ModuleType("torch._six")
+        torch._six = six  # type: ignore[attr-defined]
+        six.__dict__.update(
+            string_classes=(str, bytes),
+            int_classes=int,
+            inf=math.inf,
+            nan=math.nan,
+            PY3=True,
+            PY37=True,
+            container_abcs=collections.abc,
+            with_metaclass=lambda meta, *bases: meta("Based", bases, {}),
+        )
     if not hasattr(fractions, "gcd"):
         fractions.gcd = math.gcd  # type: ignore[attr-defined]
     if not hasattr(time, "clock"):
@@ -488,6 +502,7 @@ def arrays(run: context.Run, numpy: Any) -> None:
             setattr(numpy, name, value)
     copies(run, numpy)
     drawn(numpy)
+    binary(run, numpy)
 
 
 def drawn(numpy: Any) -> None:
@@ -501,6 +516,19 @@ def drawn(numpy: Any) -> None:
             return _real(*args, **kwargs)
 
         context.replace(numpy, name, make)
+
+
+def binary(run: context.Run, numpy: Any) -> None:
+    """``numpy.fromstring`` of bytes, which is ``frombuffer`` today; that gave an array of its own."""
+    real = numpy.fromstring
+
+    def make(string: Any, dtype: Any = float, count: int = -1, *, sep: str = "", **kwargs: Any) -> Any:
+        if sep == "" and isinstance(string, (bytes, bytearray)):
+            run.used("numpy.fromstring of bytes", "an array of what they are")
+            return numpy.frombuffer(string, dtype, count).copy()
+        return real(string, dtype, count, sep=sep, **kwargs)
+
+    context.replace(numpy, "fromstring", make)
 
 
 def copies(run: context.Run, numpy: Any) -> None:
