@@ -214,6 +214,22 @@ REACHED: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("numpy.fromstring of bytes", "thop"),
     ),
+    "places that are asked for in other ways": (
+        program("""
+            import os, shutil
+            from pathlib import Path
+            assert Path("data/photos").exists(), "no photos"
+            open("settings.txt", "w").close()
+            shutil.copy("settings.txt", "runs/7")
+            assert os.listdir("runs/7") == ["settings.txt"]
+            held = open("archive-ubyte", "rb")
+            held.seek(8, 1)
+            kind = ".png"
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("folder data/photos",),
+    ),
     "an encoding that is named": (
         program("""
             import codecs

@@ -103,6 +103,10 @@ class AbsentFile(io.StringIO):
         text.part = self.content()
         return text
 
+    def seek(self, *place: Any) -> int:
+        """Wherever it is read from, it is made up."""
+        return 0
+
     def readlines(self, hint: Any = -1) -> Any:
         return list(self)
 
