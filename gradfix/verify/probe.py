@@ -978,10 +978,16 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
     sys.modules["__main__"] = main
     # No time of modification: linecache then keeps these lines, whatever the file on disk says.
     linecache.cache[path] = (len(source), None, source.splitlines(True), path)
+    standins: Any = None
     if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, lambda *_: recorder.finish("seconds"))
+
+        def late(*_: Any) -> None:
+            if standins:
+                standins.late()
+            recorder.finish("seconds")
+
+        signal.signal(signal.SIGALRM, late)
         signal.setitimer(signal.ITIMER_REAL, job["limits"]["seconds"])
-    standins = None
     if job["manner"] != "as it is":
         with recorder.bookkeeping():
             standins = load_standins().install(recorder, job, main)

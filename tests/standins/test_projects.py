@@ -124,8 +124,9 @@ def test_cython_that_cannot_be_read_has_no_values(running: Runner, tmp_path: Pat
     project(tmp_path, {"fast/__init__.py": "", "fast/core.pyx": text})
     source = program("""
         from fast.core import middle
+        scale = torch.ones(2, requires_grad=True)
         def batch():
-            return torch.ones(4, 2) * middle(1, 4)
+            return torch.ones(4, 2) * middle(scale, 4)
     """)
     found = run(running, tmp_path / "script.py", source)
     assert found.steps == () and "its values are needed" in (runner.obstacle(found) or "")

@@ -27,8 +27,10 @@ from . import (
     content,
     context,
     cuda,
+    elastic,
     files,
     finder,
+    guards,
     installed,
     library,
     parallel,
@@ -52,9 +54,23 @@ class Standins:
 
     def failed(self, error: BaseException) -> None:
         """Say how content that was made up should have looked, if that is why the run failed."""
+        trained = self.run.recorder.backwards
         plan = (
-            library.advise(error) or files.advise(error) or arguments.advise(error) or content.advise(error)
+            (guards.advise(error) if trained else None)
+            or sizes.advise(self.run, error)
+            or library.advise(error)
+            or files.advise(error)
+            or arguments.advise(error)
+            or content.advise(error)
+            or elastic.advise(error)
+            or guards.advise(error)
         )
+        if plan is not None:
+            self.run.recorder.emit("plan", text=plan)
+
+    def late(self) -> None:
+        """Say what a run that takes too long might do with less of."""
+        plan = sizes.advise_when_late(self.run)
         if plan is not None:
             self.run.recorder.emit("plan", text=plan)
 
@@ -78,6 +94,8 @@ def install(recorder: Any, job: dict[str, Any], main: types.ModuleType) -> Stand
     library.install(run)
     weights.install(run)
     sizes.install(run)
+    guards.install(run)
+    elastic.install(run)
     installed.install()
     sys.meta_path.insert(0, finder.Inner())
     sys.meta_path.append(finder.Finder(run))

@@ -7,6 +7,7 @@ others, tables and pickles and arrays, is a :class:`~.content.Content`.
 from __future__ import annotations
 
 import ast
+import codecs
 import csv
 import gzip
 import io
@@ -17,6 +18,7 @@ import re
 import shutil
 import sys
 import tarfile
+import types
 import urllib.request
 import zipfile
 from collections.abc import Iterator
@@ -64,6 +66,10 @@ def install(run: context.Run) -> None:
         arrays(run, sys.modules["numpy"])
 
 
+ASKED = 64
+"""Times that all of an absent file is asked for before it ends."""
+
+
 class AbsentFile(io.StringIO):
     """A file whose content nobody knows, opened for reading."""
 
@@ -86,6 +92,9 @@ class AbsentFile(io.StringIO):
         return text
 
     def read(self, size: Any = -1) -> Any:
+        self.told += 1
+        if self.told > ASKED:
+            return b"" if self.binary else ""  # Whoever asks again and again asks until it ends.
         if self.binary:
             data = AbsentBytes(MARK)
             data.part = self.content()
@@ -93,6 +102,10 @@ class AbsentFile(io.StringIO):
         text = AbsentText("")
         text.part = self.content()
         return text
+
+    def seek(self, *place: Any) -> int:
+        """Wherever it is read from, it is made up."""
+        return 0
 
     def readlines(self, hint: Any = -1) -> Any:
         return list(self)
@@ -240,7 +253,17 @@ def opened(run: context.Run, path: str, mode: str) -> Any:
         if kind in TABLES:
             return TableFile(run, path)
         return text_file(run, path)
+    if kind not in STRUCTURED and through_codecs():
+        return io.BytesIO(text_of(run, name).encode())
     return AbsentFile(run, path, "b" in mode)
+
+
+def through_codecs() -> bool:
+    """Whether a file is opened by ``codecs.open``, which decodes what it reads."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(context.HERE):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename in (codecs.__file__, "<frozen codecs>")
 
 
 FILE_ERRORS = r"OSError|IOError|FileNotFound|Exception"
@@ -511,7 +534,7 @@ def looks_like_weights(path: str) -> bool:
     name = os.path.basename(path)
     folder = os.path.basename(os.path.dirname(path))
     if re.search(r"train|test|val|data|sample|set|corpus|vocab|feature|image", name, re.I) and not re.search(
-        r"model|ckpt|checkpoint|net|weight", name, re.I
+        r"model|ckpt|checkpoint|net|weight|pretrain", name, re.I
     ):
         return False
     return bool(WEIGHTS.search(name) or WEIGHTS.search(folder)) or not re.search(

@@ -84,7 +84,56 @@ def texts_compared(tree: ast.Module, name: str) -> tuple[str, ...]:
             for one in ast.walk(node.comparators[0]):
                 if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value:
                     found.append(one.value)
+        elif (
+            isinstance(node, ast.Subscript) and named(node.slice) == name and isinstance(node.value, ast.Name)
+        ):
+            found.extend(keys_of(tree, node.value.id))
+        elif (
+            isinstance(node, ast.Subscript) and named(node.slice) == name and isinstance(node.value, ast.Dict)
+        ):
+            found.extend(texts_in(node.value))
     return tuple(found)
+
+
+NEAR = 40
+"""Files beside a script, and in the folders beside it, that are looked at."""
+
+
+def compared_elsewhere(run: context.Run, name: str) -> tuple[str, ...]:
+    """The texts that a module beside the script compares an attribute of its settings with."""
+    asked = re.compile(
+        r"\b(?:args?|opts?|config|cfg|options|params|flags)\." + re.escape(name) + r"\s*(?:==|in\b)", re.I
+    )
+    places = []
+    for folder, inner, names in os.walk(os.path.dirname(run.entry)):
+        inner[:] = sorted(one for one in inner if one[0] not in "._")
+        places += [os.path.join(folder, one) for one in sorted(names) if one.endswith(".py")]
+        if len(places) > NEAR:
+            break
+    for place in places[:NEAR]:
+        if asked.search(context.read(place)):
+            found = texts_compared(run.tree(place), name)
+            if found:
+                return found
+    return ()
+
+
+def keys_of(tree: ast.Module, name: str) -> list[str]:
+    """The texts that are keys of the dictionary that a script gives a name."""
+    return [
+        text
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Dict)
+        and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+        for text in texts_in(node.value)
+    ]
+
+
+def texts_in(node: ast.Dict) -> list[str]:
+    """The texts among the keys of a dictionary."""
+    held = [key.value for key in node.keys if isinstance(key, ast.Constant)]
+    return [one for one in held if isinstance(one, str) and one]
 
 
 SIDES = re.compile(r"\b(image|img|picture|crop)s?\s+(size|resolution|height|width)s?\b", re.I)
@@ -123,6 +172,8 @@ def variable(run: context.Run, name: str) -> str | None:
     """What a variable of the environment might hold that a launcher sets, or that names a place for files."""
     if name in LAUNCHER:
         return str(run.devices) if name.endswith("SIZE") else "0"
+    if content.book.planned("environment", name):
+        return "0"
     return os.path.join(run.cwd, "given", name.lower()) if PLACES.search(name) else None
 
 
@@ -197,6 +248,13 @@ MISSED = re.compile(r"NoneType|filename must be a str or bytes object")
 
 def advise(error: BaseException) -> str | None:
     """A plan by which places for files are given that are nothing by default, if one of them was needed."""
+    frame = context.raised_in(error)
+    if (
+        isinstance(error, KeyError)
+        and frame is not None
+        and frame.f_code.co_filename in ("<frozen os>", os.__file__)
+    ):
+        return content.planned_with("environment", str(error.args[0]), True)
     if not isinstance(error, (TypeError, AttributeError)) or not MISSED.search(str(error)):
         return None
     return content.planned_with("arguments", "places", True)
@@ -343,6 +401,8 @@ def uses_of_settings(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
                 uses = [node.left]
         elif isinstance(node, ast.BinOp):
             uses = [node.left, node.right]
+        elif isinstance(node, ast.Subscript):
+            uses = [node.slice]
         elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).startswith("os.environ["):
             uses = [node.value]
         elif isinstance(node, ast.Call):
@@ -383,7 +443,7 @@ def text_for(run: context.Run, name: str, choices: Any = None, kind: Any = None)
         return str(next(iter(choices)))
     if kind in (int, float):
         return "0" if re.search(r"seed|rank|gpu|device|verbose|debug|start|resume", name, re.I) else "2"
-    compared = texts_compared(run.tree(run.entry), name)
+    compared = texts_compared(run.tree(run.entry), name) or compared_elsewhere(run, name)
     if compared:
         return compared[0]
     if name in made_numbers(run.tree(run.entry)):

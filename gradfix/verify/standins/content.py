@@ -46,6 +46,8 @@ INDEX = re.compile(
     r"idx|index|indices|token|\bids?\b|_ids?\b|word|vocab|seq|length|count|src|tgt|edge|user|item|caption|bound",
     re.I,
 )
+LENGTH = re.compile(r"(lens?|lengths?)(?![a-z])", re.I)
+"""Names of lengths, which are more than one."""
 SQUARE = re.compile(r"adj|laplacian|\bcov", re.I)
 AUDIO = re.compile(r"\['(?:\w+_)?(?:wave?|wavs|waveform|audio|speech)s?'\]$", re.I)
 """What is said to be a sound: one row of numbers, many for each of other kinds."""
@@ -292,7 +294,9 @@ class Content:
             dims = book.sizes(place, count)
         kind = book.kind(place)
         generator = context.run().generator("content", place, self._number)
-        if kind == "int":
+        if kind == "int" and LENGTH.search(last(place)) and book.planned(place, "high") is None:
+            values = torch.randint(4, 9, dims, generator=generator)
+        elif kind == "int":
             values = torch.randint(0, book.planned(place, "high") or CLASSES, dims, generator=generator)
         else:
             values = torch.rand(dims, generator=generator)
@@ -309,6 +313,8 @@ class Content:
     def _scalar(self) -> Any:
         if self._dims is None and self._array is None:
             name = last(self._place)
+            if LENGTH.search(name):
+                return int(torch.randint(4, 9, (), generator=self._generator()))
             if LABEL.search(name) or "[*]" in self._place:
                 return int(torch.randint(0, CLASSES, (), generator=self._generator()))
             if re.search(r"epoch|step|iter|start|best|loss|acc", name, re.I):
@@ -394,7 +400,16 @@ class Content:
             self._children["." + name] = value
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(one, torch.Tensor) for one in (*args, *kwargs.values())):
+            # It may be a network, and what that computes is not made up.
+            context.run().stop(self._place + " is made up and is called with a tensor")
         return self._part("()")
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        return None
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, (str, bytes)) or (self._children is not None and key in self._children):
@@ -439,6 +454,8 @@ class Content:
             if self._list is None:
                 self._list = [self._element(i) for i in range(self._length())]
             self._list[key] = value
+        elif isinstance(key, tuple) and any(isinstance(one, slice) for one in key):
+            self._settled(len(key))[key] = value
         elif self._array is not None and not isinstance(key, str):
             self._array[key] = value
         else:
@@ -692,10 +709,19 @@ def convert_contents() -> None:
         return
 
     def together(batch: Any, *, collate_fn_map: Any = None) -> Any:
-        if batch[0]._place.endswith("[*]"):
-            book.collated.append(batch[0]._place[:-3])
-        return torch.stack([one._tensor() for one in batch])
+        place = getattr(batch[0], "_place", "")
+        if place.endswith("[*]"):
+            book.collated.append(place[:-3])
+        parts = [one._tensor() if isinstance(one, Content) else torch.as_tensor(one) for one in batch]
+        return torch.stack([one.to(parts[0].dtype) for one in parts])
 
+    def tensors(batch: Any, *, collate_fn_map: Any = None) -> Any:
+        if any(isinstance(one, Content) for one in batch):
+            return together(batch)
+        return real_tensors(batch, collate_fn_map=collate_fn_map)
+
+    real_tensors = collate.default_collate_fn_map[torch.Tensor]
+    collate.default_collate_fn_map[torch.Tensor] = tensors
     for kind in (Content, Tensors, Number, Part):
         collate.default_collate_fn_map[kind] = together
 
@@ -724,6 +750,14 @@ def constructors() -> None:
         made = Constructor(name + "Tensor", (), {"real": real, "dtype": real.dtype})
         for owner in (torch, torch.cuda):
             setattr(owner, name + "Tensor", made)
+    variable = type(
+        "Variable",
+        (Constructor,),
+        {"__call__": lambda cls, *args, **kwargs: cls.real(*known(args), **kwargs)},
+    )
+    torch.autograd.Variable = variable(  # type: ignore[misc]
+        "Variable", (), {"real": torch.autograd.Variable}
+    )
     real_type = torch.Tensor.type
 
     def kind(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -784,6 +818,8 @@ def advise(error: BaseException) -> str | None:
         return change
     if (larger := larger_pictures()) is not None:
         return planned_with(*larger)
+    if (other := other_pictures(str(error))) is not None:
+        return planned_with(*other)
     for name, among in book.turns.items():
         turn = (book.planned(name, "turn") or 0) + 1
         if turn < len(among):
@@ -804,7 +840,14 @@ def advised(error: BaseException) -> str | None:
         return None
     if re.search(r"\b(Content|Part|Number)\b", message) and isinstance(error, TypeError):
         # A function of torch was looked up before the content was there that it is called with.
-        return planned_with("torch", "contents", True)
+        return planned_with("torch", "contents", True) or planned_with("code", "tensors", True)
+    if re.search(
+        r"(flatten|sum|mean|squeeze|repeat)\(\) (takes|got)|'int' object is not callable|"
+        r"numpy.ndarray' object has no attribute",
+        message,
+    ):
+        if (tensors := planned_with("code", "tensors", True)) is not None:
+            return tensors
     if "object cannot be interpreted as an integer" in message and book.touched:
         return planned_with(book.touched, "dims", [])
     change = (
@@ -865,8 +908,22 @@ def planned_with(place: str, what: str, value: Any) -> str | None:
             if name != place and kin(name) == kin(place) and dims[1:] == had[1:]:
                 # What training reads and what tests read have the same sizes.
                 fields["dims"] = [*dims[:1], *value[1:]]
-    text = json.dumps(plan, sort_keys=True)
-    return None if text == json.dumps(book.plan, sort_keys=True) else text
+    # What was tried before is not tried again: two messages may ask for one thing and its contrary.
+    seen = plan.pop(SEEN, {}).get("plans", [])
+    now = {name: fields for name, fields in book.plan.items() if name != SEEN}
+    seen = [*seen, digest(now)]
+    if digest(plan) in seen:
+        return None
+    plan[SEEN] = {"plans": seen}
+    return json.dumps(plan, sort_keys=True)
+
+
+SEEN = "plans before this one"
+
+
+def digest(plan: dict[str, Any]) -> int:
+    """A number for a plan."""
+    return zlib.crc32(json.dumps(plan, sort_keys=True).encode())
 
 
 def sizes(message: str) -> tuple[str, str, Any] | None:
@@ -923,6 +980,19 @@ def larger_pictures() -> tuple[str, str, Any] | None:
     return None
 
 
+def other_pictures(message: str) -> tuple[str, str, Any] | None:
+    """Pictures of another usual size, for a network whose shapes are made for one."""
+    if not book.pictures or not re.search(r"is invalid for input of size|must match|multiplied", message):
+        return None
+    tried = book.planned("pictures", "tried") or 0
+    if tried >= len(OTHERS):
+        return None
+    book.plan.setdefault("pictures", {})["tried"] = tried + 1  # It goes into the next plan.
+    return "pictures", "side", OTHERS[tried]
+
+
+OTHERS = (84, 32, 224)
+"""Sides of pictures in files, those that networks with fixed shapes are made for most."""
 LARGER = {SIDE: 84, 84: 224}
 """What sides of pictures are tried after others."""
 
@@ -1134,6 +1204,8 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
                     return place, "dims", [*dims[:-1], SIDE, SIDE, book.prime(place + " last")]
                 if wanted == 4 and have == 2 and "len(dims)" in message:  # Pictures, colours last.
                     return place, "dims", [dims[0], SIDE, SIDE, dims[1]]
+                if wanted == 4 and have == 2 and len(dims) == 2:  # Pictures, colours first.
+                    return place, "dims", [*dims, SIDE, SIDE]
                 return (
                     place,
                     "dims",

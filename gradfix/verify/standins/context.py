@@ -7,6 +7,7 @@ import dis
 import functools
 import hashlib
 import os
+import re
 import sys
 import types
 from typing import Any, NoReturn
@@ -18,6 +19,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 class NeedsValues(Exception):
     """The run needs values that no stand-in can know; the message says whose."""
+
+
+SMALLER = re.compile(
+    r"(constant|argument|setting|batches|pictures of|transitions|an? |the |indexing|torch\.)|cuda$"
+)
+"""What is said of sizes that are reduced, of the CPU, and of older versions: nothing is missing then."""
 
 
 class Run:
@@ -45,12 +52,15 @@ class Run:
         """Whether a data set has been made up with fewer samples than the real one has."""
         self.archives = False
         """Whether the script has unpacked an archive that is not there."""
+        self.lacking = False
+        """Whether anything that the script needs is not there, and has a stand-in."""
         self._told: set[str] = set()
 
     def used(self, what: str, gave: str) -> None:
         """Record, once for each ``what``, that a stand-in was used and what it gave."""
         if what not in self._told:
             self._told.add(what)
+            self.lacking |= not SMALLER.match(what)
             self.recorder.emit("standin", what=what, gave=gave)
 
     def stop(self, message: str, line: int | None = None) -> NoReturn:
@@ -60,11 +70,24 @@ class Run:
         forked there is nothing to end but that process.
         """
         error = NeedsValues(message)
+        if line is None and (undo := self.unless(message)) is not None:
+            raise undo
         if os.getpid() == self.recorder.pid:
             place = {"script": [line, None, None, None], "inner": None, "tensor": False}
             at = self.recorder.here() if line is None else place
             self.recorder.finish("error", self.recorder.failed(error, "script", at))
         raise error
+
+    def unless(self, message: str) -> Exception | None:
+        """The error that code which only prepares data is to go on from; else how it might is advised."""
+        from . import guards
+
+        if guards.stopping():
+            return LookupError(message)
+        plan = guards.advise_here()
+        if plan is not None and os.getpid() == self.recorder.pid:
+            self.recorder.emit("plan", text=plan)
+        return None
 
     def generator(self, *about: object) -> torch.Generator:
         """A generator whose numbers depend on the seed of the run and on ``about`` only."""
@@ -74,7 +97,10 @@ class Run:
 
     def owns(self, frame: types.FrameType) -> bool:
         """Whether a frame belongs to the script or to its project."""
-        name = frame.f_code.co_filename
+        return self.owns_file(frame.f_code.co_filename)
+
+    def owns_file(self, name: str) -> bool:
+        """Whether a file is the script's or of its project."""
         return name == self.script or bool(self.recorder.in_project(name))
 
     def caller(self) -> types.FrameType | None:
@@ -186,6 +212,16 @@ def unpacked(frame: types.FrameType | None) -> int | None:
             return None
         frame = frame.f_back
     return None
+
+
+def raised_in(error: BaseException) -> types.FrameType | None:
+    """The frame, outside the stand-ins, in which an error was raised."""
+    trace, found = error.__traceback__, None
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(HERE):
+            found = trace.tb_frame
+        trace = trace.tb_next
+    return found
 
 
 def unpacking(frame: types.FrameType) -> int | None:

@@ -39,6 +39,7 @@ def install(run: context.Run) -> None:
     factories(run)
     queries(run)
     modules(run)
+    synchronized(run)
 
 
 def cpu(run: context.Run, device: Any) -> Any:
@@ -47,6 +48,17 @@ def cpu(run: context.Run, device: Any) -> Any:
         run.used(str(device).split(":")[0], "the CPU")
         return torch.device("cpu")
     return device
+
+
+def synchronized(run: context.Run) -> None:
+    """``SyncBatchNorm``, which only computes on accelerators: in a world of one it is a batch norm."""
+    norm = torch.nn.modules.batchnorm
+
+    def forward(self: Any, input: torch.Tensor) -> torch.Tensor:
+        run.used("SyncBatchNorm", "the batch norm of one process")
+        return norm._BatchNorm.forward(self, input)
+
+    context.replace(norm.SyncBatchNorm, "forward", forward)
 
 
 def moves(run: context.Run) -> None:
@@ -174,6 +186,10 @@ def demanded(run: context.Run, asked: str) -> bool:
             if isinstance(node, ast.If) and asked in ast.unparse(node.test) and too_little(node.test):
                 if node.test.lineno <= frame.f_lineno <= (node.test.end_lineno or 0):
                     return context.gives_up(node.body)
+            if isinstance(node, ast.If) and isinstance(node.test, ast.Call) and node.orelse:
+                # ``if it: ... else: raise``
+                if node.test.lineno == frame.f_lineno and asked in ast.unparse(node.test):
+                    return not nested(node.orelse) and context.gives_up(node.orelse)
         asked, frame = frame.f_code.co_name, frame.f_back
     return False
 
@@ -185,6 +201,11 @@ def too_little(test: ast.expr) -> bool:
     if isinstance(test, ast.Compare):
         return isinstance(test.ops[0], (ast.Lt, ast.LtE, ast.Eq))
     return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+
+
+def nested(body: list[ast.stmt]) -> bool:
+    """Whether statements hold others that may not be reached."""
+    return any(isinstance(one, (ast.If, ast.For, ast.While, ast.Try, ast.With)) for one in body)
 
 
 def queries(run: context.Run) -> None:

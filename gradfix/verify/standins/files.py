@@ -324,9 +324,17 @@ def changing(run: context.Run, overlay: Overlay) -> None:
         ("utime", 1),
     ):
         written(name, count)
-    context.replace(
-        shutil, "copy", lambda source, target, **kwargs: shutil.copyfile(source, target, **kwargs)
-    )
+
+    def copied(source: Any, target: Any, **kwargs: Any) -> Any:
+        # Whoever logs makes a folder for it, but for a stand-in.
+        folder = (
+            not os.path.exists(target) and os.path.splitext(source)[1] and not os.path.splitext(target)[1]
+        )
+        inside = os.path.join(target, os.path.basename(source)) if folder or os.path.isdir(target) else target
+        return shutil.copyfile(source, inside, **kwargs)
+
+    for name in ("copy", "copy2"):
+        context.replace(shutil, name, copied)
     context.replace(shutil, "rmtree", lambda *args, **kwargs: None)
 
     def system(command: str) -> int:
@@ -373,7 +381,12 @@ def insists(run: context.Run) -> bool:
     """Whether the user's code gives up if the file or folder is not there that it asks for."""
     asking = sys._getframe(2)
     frame = asking.f_back
-    if "genericpath" not in asking.f_code.co_filename:
+    if "pathlib" in asking.f_code.co_filename:
+        # ``Path.exists`` asks ``Path.stat``.
+        if frame is None or frame.f_code.co_name not in ("exists", "is_dir", "is_file"):
+            return False
+        frame = frame.f_back
+    elif "genericpath" not in asking.f_code.co_filename:
         return False
     if asking.f_code.co_name == "getsize":
         return frame is not None and run.owns(frame) and not absent.prepared(run)

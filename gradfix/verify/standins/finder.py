@@ -27,10 +27,11 @@ LENIENT = frozenset(
     imageio_ffmpeg moviepy pygame pyglet beepy git telegram slack requests_toolbelt line_profiler
     memory_profiler pytorch_memlab gputil blessings crayons humanize setproctitle dotenv logger_tt
     colorlog swanlab dllogger nsml livelossplot torch_tb_profiler pyvirtualdisplay ipywidgets imgcat tkinter
-    turtle celluloid terminaltables texttable yaspin halo prefetch_generator_log
+    turtle celluloid terminaltables texttable yaspin halo prefetch_generator_log thop ptflops fvcore
+    torchprofile calflops flopth
     """.split()
 )
-"""Modules that log, plot, show progress or watch the machine: what they return trains nothing."""
+"""Modules that log, plot, show progress, count operations, watch the machine: nothing of it trains."""
 
 
 class Finder(importlib.abc.MetaPathFinder):

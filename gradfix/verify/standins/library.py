@@ -15,6 +15,7 @@ import os
 import re
 import sys
 import time
+import types
 from typing import Any
 
 import torch
@@ -37,6 +38,7 @@ def install(run: context.Run) -> None:
     names(run)
     indexing(run)
     loaders(run)
+    sequences(run)
     gradients(run)
     counters(run)
     retained(run)
@@ -76,6 +78,19 @@ def names(run: context.Run) -> None:
             setattr(collections, name, getattr(collections.abc, name))
     if not hasattr(itertools, "izip"):
         itertools.izip = zip  # type: ignore[attr-defined]
+    if not hasattr(torch, "_six"):
+        six = sys.modules["torch._six"] = types.ModuleType("torch._six")
+        torch._six = six  # type: ignore[attr-defined]
+        six.__dict__.update(
+            string_classes=(str, bytes),
+            int_classes=int,
+            inf=math.inf,
+            nan=math.nan,
+            PY3=True,
+            PY37=True,
+            container_abcs=collections.abc,
+            with_metaclass=lambda meta, *bases: meta("Based", bases, {}),
+        )
     if not hasattr(fractions, "gcd"):
         fractions.gcd = math.gcd  # type: ignore[attr-defined]
     if not hasattr(time, "clock"):
@@ -318,6 +333,21 @@ def loaders(run: context.Run) -> None:
     module._BaseDataLoaderIter.next = following  # type: ignore[attr-defined]
 
 
+def sequences(run: context.Run) -> None:
+    """``scores, _ = pack_padded_sequence(...)``: a packed sequence once had two parts."""
+    real = torch.nn.utils.rnn.pack_padded_sequence
+
+    def pack(*args: Any, **kwargs: Any) -> Any:
+        found = real(*args, **kwargs)
+        frame = context.caller_of_standins(run)
+        if frame is not None and context.unpacked(frame) == 2:
+            run.used("a packed sequence in two parts", "its data and the sizes of its batches")
+            return found[0], found[1]
+        return found
+
+    context.replace(torch.nn.utils.rnn, "pack_padded_sequence", pack)
+
+
 def schedulers(run: context.Run) -> None:
     """``verbose`` of a schedule, which some no longer take: it only prints."""
     for owner in vars(torch.optim.lr_scheduler).values():
@@ -461,11 +491,18 @@ def arrays(run: context.Run, numpy: Any) -> None:
         ("NaN", float("nan")),
         ("float_", float),
         ("product", numpy.prod),
+        ("cumproduct", numpy.cumprod),
+        ("alltrue", numpy.all),
+        ("sometrue", numpy.any),
+        ("row_stack", numpy.vstack),
+        ("in1d", numpy.isin),
+        ("trapz", getattr(numpy, "trapezoid", None)),
     ):
         if name not in numpy.__dict__:
             setattr(numpy, name, value)
     copies(run, numpy)
     drawn(numpy)
+    binary(run, numpy)
 
 
 def drawn(numpy: Any) -> None:
@@ -479,6 +516,19 @@ def drawn(numpy: Any) -> None:
             return _real(*args, **kwargs)
 
         context.replace(numpy, name, make)
+
+
+def binary(run: context.Run, numpy: Any) -> None:
+    """``numpy.fromstring`` of bytes, which is ``frombuffer`` today; that gave an array of its own."""
+    real = numpy.fromstring
+
+    def make(string: Any, dtype: Any = float, count: int = -1, *, sep: str = "", **kwargs: Any) -> Any:
+        if sep == "" and isinstance(string, (bytes, bytearray)):
+            run.used("numpy.fromstring of bytes", "an array of what they are")
+            return numpy.frombuffer(string, dtype, count).copy()
+        return real(string, dtype, count, sep=sep, **kwargs)
+
+    context.replace(numpy, "fromstring", make)
 
 
 def copies(run: context.Run, numpy: Any) -> None:

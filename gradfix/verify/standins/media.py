@@ -14,6 +14,8 @@ import torch
 
 from . import context
 
+SHORTEST, LONGEST = 6, 13
+"""Words in a line of a text."""
 FILES = 32
 """Files in a folder that is made up."""
 FOLDERS = 24
@@ -119,12 +121,12 @@ def sound_file(run: context.Run, name: str, rate: int = 22050) -> bytes:
 
 def text(run: context.Run, name: str, lines: int = 200) -> str:
     """Lines of common words."""
-    generator = run.generator("text", name)
+    # One draw, as the recorder looks at each.
+    drawn = torch.randint(0, 1 << 30, (lines, LONGEST + 1), generator=run.generator("text", name)).tolist()
     rows = []
-    for _ in range(lines):
-        count = int(torch.randint(6, 14, (1,), generator=generator))
-        picked = torch.randint(0, len(WORDS), (count,), generator=generator).tolist()
-        rows.append(" ".join(WORDS[index] for index in picked) + " .")
+    for count, *picked in drawn:
+        chosen = picked[: SHORTEST + count % (LONGEST + 1 - SHORTEST)]
+        rows.append(" ".join(WORDS[one % len(WORDS)] for one in chosen) + " .")
     return "\n".join(rows) + "\n"
 
 

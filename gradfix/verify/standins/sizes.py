@@ -17,14 +17,16 @@ import builtins
 import importlib.machinery
 import importlib.util
 import json
+import operator
 import os
 import re
+import sys
 import types
 from typing import Any
 
 import torch
 
-from . import content, context, library, samples
+from . import content, context, files, guards, library, samples
 
 BATCH = 4
 FILL = 64
@@ -69,6 +71,12 @@ LONG = ("warm up", "memory", "rollout", "evaluation", "inner")
 LEAST = min(SMALL.values())
 NETWORK = ("sequence", "sound", "vocabulary", "depth", "width", "widening")
 """What the shapes within a network may be made for."""
+TIGHT = {"batch": 2, "picture": 32, "width": 48, "rollout": 32, "inner": 1}
+"""Smaller still, where the time was over before the second step."""
+IDLE = 2
+"""Turns of a loop without gradients, where the time was over in one."""
+TURNS = 32
+"""Turns above which a loop is a long one."""
 MEDIUM = {**{kind: limit for kind, limit in SMALL.items() if kind not in NETWORK}, "picture": 128}
 """The same in the manner *medium*."""
 FLAT = (784, 3072)
@@ -173,6 +181,8 @@ ARGUMENT = "_gradfix_reduced_argument"
 """The same for the literals that are arguments without a name."""
 PART = "_gradfix_reduced_part"
 """The same for literals that say where a data set is to be divided."""
+SHORTER = "_gradfix_shorter"
+"""The same for what loops over numbers go over."""
 COUNTING = frozenset(
     "range xrange arange permutation randperm random_split Subset islice sample choice SubsetRandomSampler "
     "RandomSampler".split()
@@ -192,7 +202,116 @@ def limit_of(run: context.Run, name: str) -> int | None:
     name = plain(name)
     ending = ENDINGS.search(name)
     kind = KINDS.get(name) or (KINDS[ending[1]] if ending else "")
-    return (MEDIUM if run.medium else SMALL).get(kind)
+    if kind:
+        REDUCED.add(kind)
+    return limits(run).get(kind)
+
+
+def limits(run: context.Run) -> dict[str, int]:
+    """The largest sizes in this run."""
+    if run.medium:
+        return MEDIUM
+    found = {**SMALL, **TIGHT} if content.book.planned("sizes", "tight") else dict(SMALL)
+    for kind in content.book.planned("sizes", "kept") or ():
+        found.pop(kind, None)
+        if kind == "picture":
+            found[kind] = MEDIUM[kind]
+    return found
+
+
+def advise(run: context.Run, error: BaseException) -> str | None:
+    """A plan by which sizes of one kind stay as they are, if shapes do not fit for their being smaller."""
+    message = str(error)
+    if not run.small or run.medium or not isinstance(error, (RuntimeError, ValueError, AssertionError)):
+        return None
+    numbers = {int(one) for one in re.findall(r"\d+", message)}
+    if not re.search(r"shape|size|multipl|channels|match|expected", message, re.I):
+        return None
+    if numbers & set(content.PRIMES):
+        return None
+    kept = content.book.planned("sizes", "kept") or []
+    # Pictures that are brought to smaller sizes are then brought to the script's own.
+    others = {
+        *kept,
+        *(["picture"] if content.book.brought else []),
+        *([] if APART.search(message) else ["batch"]),
+    }
+    held = {
+        kind: limit
+        for kind, limit in sorted(limits(run).items())
+        if kind in REDUCED and kind in (*NETWORK, "picture", "batch") and kind not in others and limit > 2
+    }
+    # One that is named before one that divides what is named.
+    named = [kind for kind, limit in held.items() if limit in numbers and kind != "batch"]
+    named += [
+        kind for kind, limit in held.items() if limit > BATCH and any(n and n % limit == 0 for n in numbers)
+    ]
+    named += [kind for kind, limit in held.items() if kind == "batch" and limit in numbers]
+    return content.planned_with("sizes", "kept", sorted([*kept, named[0]])) if named else None
+
+
+APART = re.compile(r"must match|got size|is invalid for input|broadcast|to match target")
+"""Messages of sizes that a batch may be among."""
+REDUCED: set[str] = set()
+"""The kinds of sizes that were reduced in this run."""
+
+
+OPTIMIZERS = os.path.dirname(torch.optim.__file__)
+
+
+def advise_when_late(run: context.Run) -> str | None:
+    """A plan for a run whose time was over: less of all, or of a loop without gradients if it was in one."""
+    frame: types.FrameType | None = sys._getframe(1)
+    looping = False
+    while frame is not None and not looping:
+        looping = run.owns(frame) and long_loop(run, frame)
+        if frame.f_code.co_filename.startswith(OPTIMIZERS):
+            break  # It switches gradients off, and is no loop of the script.
+        frame = frame.f_back
+    if looping and not torch.is_grad_enabled():
+        plan = content.planned_with("loops", "idle", True)
+        if plan is not None:
+            return plan
+    return content.planned_with("sizes", "tight", True) if run.small and not run.medium else None
+
+
+def long_loop(run: context.Run, frame: types.FrameType) -> bool:
+    """Whether a frame is within a loop over numbers."""
+    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
+    return any(isinstance(one, ast.For) and counted(one) is not None for one in around)
+
+
+def counted(node: ast.For) -> ast.Call | None:
+    """The ``range`` that a loop goes over."""
+    for inner in ast.walk(node.iter):
+        if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") in ("range", "xrange", "trange"):
+            return inner
+    return None
+
+
+class Idle(ast.NodeTransformer):
+    """Hands what loops over numbers go over to :data:`SHORTER`."""
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        """``for step in reversed(range(1000))``."""
+        self.generic_visit(node)
+        if counted(node) is not None:
+            node.iter = asked(SHORTER, [], node.iter)
+        return node
+
+
+def shorter(run: context.Run) -> None:
+    """End long loops without gradients after a few turns."""
+
+    def turns(over: Any) -> Any:
+        idle = not torch.is_grad_enabled() and (operator.length_hint(over) or TURNS) >= TURNS
+        for number, one in enumerate(over):
+            if idle and number >= IDLE and not torch.is_grad_enabled():
+                run.used("a long loop without gradients", str(IDLE) + " turns")
+                return
+            yield one
+
+    setattr(builtins, SHORTER, turns)
 
 
 def is_flat(name: str, value: Any) -> bool:
@@ -207,6 +326,9 @@ def reduced(run: context.Run, what: str, name: str, value: Any) -> Any:
         if not all(type(side) is int for side in value):
             return value
         return type(value)(at_most(run, what, limit, side) for side in value)
+    if isinstance(value, str) and WIDTHS.fullmatch(value) and content.book.planned("sizes", "tight"):
+        run.used(what, "at most " + str(SMALL["width"]) + " in place of each of " + value)
+        return re.sub(r"\d+", lambda one: str(min(int(one[0]), SMALL["width"])), value)
     if isinstance(value, str):
         return smaller_sides(run, what, name, value)
     if limit is None or not isinstance(value, (int, float)) or is_flat(name, value):
@@ -219,7 +341,7 @@ def smaller_pictures(run: context.Run, size: Any) -> Any:
     if not run.small or content.book.planned("pictures", "brought"):
         return size
     content.book.brought = True
-    limit = (MEDIUM if run.medium else SMALL)["picture"]
+    limit = limits(run)["picture"]
     if isinstance(size, (list, tuple)):
         content.book.sides.update((limit, side) for side in size if type(side) is int and side > limit)
         return type(size)(at_most(run, "pictures of " + str(side), limit, side) for side in size)
@@ -228,6 +350,8 @@ def smaller_pictures(run: context.Run, size: Any) -> Any:
     return at_most(run, "pictures of " + str(size), limit, size)
 
 
+WIDTHS = re.compile(r"[1-9]\d{2,4}(-[1-9]\d{2,4})+|[1-9]\d{2,4}(,[1-9]\d{2,4})+")
+"""Widths of layers in one text."""
 SIDES = re.compile(r"(\d{2,4})(\s*[,xX*]\s*)(\d{2,4})")
 """Width and height in one text."""
 
@@ -237,7 +361,7 @@ def smaller_sides(run: context.Run, what: str, name: str, value: str) -> str:
     found = SIDES.fullmatch(value.strip())
     if not found or not re.search(r"size|crop|resol|shape|dims?$", name, re.I):
         return value
-    limit = (MEDIUM if run.medium else SMALL)["picture"]
+    limit = limits(run)["picture"]
     sides = [str(min(int(side), limit)) for side in found.group(1, 3)]
     if sides == list(found.group(1, 3)):
         return value
@@ -479,8 +603,13 @@ def code_of(run: context.Run, text: str, path: str) -> types.CodeType:
             raise
         tree = compile(newer, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
         run.used(os.path.basename(path) + " for Python 2", "its statements as they are written today")
+    if guards.planned():
+        tree = guards.Guard(run, path).visit(tree)
     if run.small:
         tree = Reduce(run).visit(tree)
+    if content.book.planned("loops", "idle"):
+        shorter(run)
+        tree = Idle().visit(tree)
     if content.book.planned("numpy", "one element"):
         library.one_element(run)
         tree = library.OneElement().visit(tree)
@@ -498,8 +627,13 @@ def install(run: context.Run) -> None:
     real = data.DataLoader.__init__
 
     def batches(size: Any) -> Any:
+        REDUCED.add("batch")
         # Twice what a name says, as for pairs, was computed from a size that is reduced already.
-        return size if size == 2 * BATCH else at_most(run, "batches of a loader", BATCH, size)
+        return (
+            size
+            if size == 2 * limits(run).get("batch", 0)
+            else at_most(run, "batches of a loader", limits(run).get("batch"), size)
+        )
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > 5:
@@ -558,6 +692,10 @@ def own_code(run: context.Run) -> None:
 
     def get_code(self: Any, fullname: str) -> Any:
         path = os.path.abspath(self.get_filename(fullname))
+        if not os.path.isfile(path) and (overlay := files.overlay_of_run) is not None:
+            # By a path that is relative to the folder in which the script is started.
+            inside = os.path.relpath(path, run.cwd)
+            path = self.path = os.path.abspath(overlay.reading(path if inside.startswith("..") else inside))
         if path == run.script:
             return code_of(run, run.source, path)
         if run.recorder.in_project(path):

@@ -63,13 +63,22 @@ def install(run: context.Run) -> None:
 
     context.replace(torch, "load", load)
 
+    keys = torch.nn.modules.module._IncompatibleKeys
     for owner in (torch.nn.Module, torch.optim.Optimizer):
 
         def load_state(
             self: Any, state: Any, *args: Any, _real: Any = owner.load_state_dict, **kwargs: Any
         ) -> Any:
             if isinstance(state, (AbsentWeights, content.Content)) or (isinstance(state, dict) and not state):
-                return None
+                # The keys that are missing, and those that nobody expected.
+                return keys([], []) if isinstance(self, torch.nn.Module) else None
+            made = (AbsentWeights, content.Content)
+            if isinstance(state, dict) and any(isinstance(one, made) for one in state.values()):
+                own = self.state_dict()
+                state = {
+                    key: own.get(key, value) if isinstance(value, made) else value
+                    for key, value in state.items()
+                }
             return _real(self, state, *args, **kwargs)
 
         context.replace(owner, "load_state_dict", load_state)

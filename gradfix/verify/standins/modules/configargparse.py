@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 from argparse import (
     ArgumentDefaultsHelpFormatter,  # noqa: F401
     HelpFormatter,  # noqa: F401
@@ -24,10 +25,8 @@ class ArgumentParser(argparse.ArgumentParser):
     """A parser of command lines only."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
-        for name in ("default_config_files", "config_file_parser_class", "auto_env_var_prefix"):
-            settings.pop(name, None)
-        settings.pop("args_for_setting_config_path", None)
-        super().__init__(*args, **settings)
+        taken = inspect.signature(argparse.ArgumentParser.__init__).parameters
+        super().__init__(*args, **{name: value for name, value in settings.items() if name in taken})
 
     def add_argument(self, *names: Any, **settings: Any) -> Any:
         """As ever, without what is said of files."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
+import torch
 from numpy.linalg import cholesky, det, eig, eigh, inv, norm, pinv, qr, solve, svd
 
 from ...inert import others
@@ -16,6 +17,7 @@ __all__ = [
     "eig",
     "eigh",
     "inv",
+    "lu",
     "norm",
     "pinv",
     "qr",
@@ -23,6 +25,11 @@ __all__ = [
     "sqrtm",
     "svd",
 ]
+
+
+def lu(values: Any, *args: Any, **kwargs: Any) -> Any:
+    """A permutation, a lower and an upper triangle."""
+    return tuple(part.numpy() for part in torch.linalg.lu(torch.as_tensor(numpy.asarray(values))))
 
 
 def sqrtm(values: Any, disp: bool = True, **kwargs: Any) -> Any:
