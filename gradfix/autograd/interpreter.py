@@ -185,8 +185,6 @@ class Run:
         self.depth = 0
         self.max_depth = DEPTH
         self.catching = 0
-        self.guessing = True
-        """Whether what was answered before counts where values leave a condition open."""
         self.active: list[ast.AST] = []
         self.entered: set[ast.AST] = set()
         self.nothing: set[ast.AST] = set()
@@ -295,14 +293,24 @@ class Run:
 
     # ------------------------------------------------------------------ conditions
 
-    def decide(self, test: ast.expr, frame: Frame, default: bool = True, site: ast.AST | None = None) -> bool:
-        """Whether ``test`` holds: by its value, by an earlier answer, or by the scenario."""
+    def decide(
+        self,
+        test: ast.expr,
+        frame: Frame,
+        default: bool = True,
+        site: ast.AST | None = None,
+        guess: bool = True,
+    ) -> bool:
+        """Whether ``test`` holds: by its value, by an earlier answer, or by the scenario.
+
+        Where nobody is to ``guess``, an earlier answer does not count.
+        """
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return not self.decide(test.operand, frame, not default, site)
+            return not self.decide(test.operand, frame, not default, site, guess)
         if isinstance(test, ast.BoolOp):
             stop = isinstance(test.op, ast.Or)
             for part in test.values:
-                if self.decide(part, frame, default, site) is stop:
+                if self.decide(part, frame, default, site, guess) is stop:
                     return stop
             return not stop
         value = self.evaluate(test, frame)
@@ -323,6 +331,8 @@ class Run:
         if site is None and now(value):
             # The loop is left in this pass: there is no later one.
             return True
+        if not guess:
+            return self.lean(default)
         answer = self._choose(test, value, frame, default, site)
         if passed is not None and site is not None and self._matters(site):
             # Of what only prints, every hundredth time say, nothing is to be concluded.
@@ -337,8 +347,6 @@ class Run:
         self, test: ast.expr, value: Value, frame: Frame, default: bool, site: ast.AST | None
     ) -> bool:
         """Whether a condition holds that its value leaves open."""
-        if not self.guessing:
-            return self.lean(default)
         key, negated = self.key(test, frame)
         if key is not None and key in self.decisions:
             if site is not None and (self.path or self.inside) and site not in self.undecided:
@@ -841,10 +849,9 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
         # result, as against none, is one of two ways.
         last = node.body[-1]
         site = node if run.depth and _answers(last) else None
+        default = False if site else not run.scenario.main
         # What was guessed before is no reason to end the program.
-        run.guessing = not isinstance(last, ast.Raise)
-        taken = run.decide(node.test, frame, False if site else not run.scenario.main, site)
-        run.guessing = True
+        taken = run.decide(node.test, frame, default, site, guess=not isinstance(last, ast.Raise))
     else:
         taken = run.decide(node.test, frame, True, node)
     if taken:
