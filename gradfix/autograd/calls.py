@@ -1716,7 +1716,7 @@ def call_method(
             return call(run, held, args, keywords, node, discarded)
         if isinstance(base, Module):
             return _module_method(run, base, name, args, keywords, node, discarded)
-        if name == "start" and _is_process(base.cls):
+        if name == "start" and not library.PROCESSES.isdisjoint(base.cls.outside()):
             body = base.cls.lookup("run")
             if isinstance(body, Function):
                 library.start(run, body.bind(base), node)
@@ -1990,12 +1990,6 @@ def _opaque_method(
             base.storage = Storage()
         result.storage = base.storage
     return result
-
-
-def _is_process(cls: Class) -> bool:
-    return any(
-        isinstance(base, External) and base.name in library.PROCESSES for c in cls.order() for base in c.bases
-    )
 
 
 def _told(name: str, args: list[Argument], keywords: Keywords, discarded: bool) -> bool:

@@ -346,9 +346,9 @@ def run_backward(event: Backward, roots: list[tuple[Node, bool]], only: set[Node
     event.visited = seen
     # The engine takes ready nodes by sequence number, the youngest first.
     order = sorted(seen, key=lambda n: n.serial, reverse=True)
-    if event.certain:
+    if event.certain and event.failure is None:
         failure = next(filter(None, (_fault(node) for node in order if seen[node])), None)
-        if failure is not None and event.failure is None:
+        if failure is not None:
             event.fail(failure)
     for node in order:
         certain = seen[node] and event.certain

@@ -290,11 +290,8 @@ def make_optimizer(run: Run, last: str, args: list[Argument], keywords: Keywords
 def is_optimizer(cls: Class) -> bool:
     """Whether a class of the project is an optimizer of torch's kind."""
     return any(
-        isinstance(base, External)
-        and base.name.startswith("torch.optim.")
-        and base.name.rsplit(".", 1)[-1] in (*OPTIMIZERS, "Optimizer")
-        for c in cls.order()
-        for base in c.bases
+        name.startswith("torch.optim.") and name.rsplit(".", 1)[-1] in (*OPTIMIZERS, "Optimizer")
+        for name in cls.outside()
     )
 
 
@@ -458,7 +455,8 @@ def _spawn(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) ->
     target, given = option(args, keywords, "fn", 0), option(args, keywords, "args", 1)
     if target is not None:
         known = given.items if isinstance(given, Sequence) and not given.open else []
-        written = keywords["args"][1] if "args" in keywords else args[-1][1]
+        nothing = ast.copy_location(ast.Constant(None), node)
+        written = keywords["args"][1] if "args" in keywords else args[-1][1] if args else nothing
         start(run, Process(target, [(Opaque("rank"), written), *((v, written) for v in known)], {}), node)
     return Opaque("processes")
 

@@ -366,6 +366,10 @@ class Class(Value):
                 found += [c for c in base.order() if c not in found]
         return found
 
+    def outside(self) -> list[str]:
+        """The names of what it inherits from outside of the project."""
+        return [base.name for cls in self.order() for base in cls.bases if isinstance(base, External)]
+
     def unknown_bases(self) -> bool:
         """Whether something that the model cannot see is inherited."""
         for cls in self.order():

@@ -573,6 +573,13 @@ def test_what_a_process_runs_is_run(started: str, options: Options) -> None:
     assert found(right, options) == []
 
 
+def test_a_process_may_be_handed_nothing(options: Options) -> None:
+    started = "def alone(rank): train(rank, net, optimizer)\nmp.spawn(fn=alone)"
+    assert found(BESIDE.format(zero="pass", started=started), options) == [
+        ("missing-zero-grad", "owner.step()")
+    ]
+
+
 OWN = """
 import torch
 from torch import nn
