@@ -73,6 +73,8 @@ def needless(run: Run) -> dict[Hashable, Backward]:
             or (vague and not useless and not _spent(event, unseen, moved))
             or any(node in kept for later in every[number + 1 :] for node in later.visited)
             or any(not later.roots for later in every[number + 1 :])
+            # Where it leads from there is not always seen; what it begins with is.
+            or any(root in event.visited for later in every[number + 1 :] for root in later.roots)
             or bool(kept & run.escaped_after(event.serial))
             or (not useless and not kept.isdisjoint(reach(returned)))
         )

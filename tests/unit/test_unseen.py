@@ -784,3 +784,19 @@ for _ in range(100):
 def test_tensors_are_optimised_and_a_loss_is_scaled(options: Options) -> None:
     assert found(OPTIMISED.format(zero="pass"), options) == [("missing-zero-grad", "optimizer.step()")]
     assert not found(OPTIMISED.format(zero="optimizer.zero_grad()"), options)
+
+
+def test_a_graph_is_kept_for_a_derivative_whose_way_is_not_seen(options: Options) -> None:
+    code = """
+    import torch
+    from elsewhere import Block
+    from torch import nn
+
+    def twice(x):
+        lin, block = nn.Linear(3, 3), Block(3)
+        h = lin(x)
+        target = block(h).mean()
+        target.backward(retain_graph=True)
+        torch.autograd.grad(target, [h] + list(block.parameters()))
+    """
+    assert not found(code, options)
