@@ -1811,7 +1811,9 @@ def _tensor_method(
         return base
     if name in ("register_hook", "retain_grad"):
         if name == "register_hook" and base.node is not None:
-            base.node.maybe_freed = True
+            hook = args[0][0] if args else NONE
+            if not isinstance(hook, Function) or run.relevance.differentiates(hook.node):
+                base.node.maybe_freed = True
             run.hooked.add(base.node)
         return NONE
     if name == "unbind" or name == "split" or name == "chunk":

@@ -13,7 +13,7 @@ import ast
 import contextlib
 import itertools
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd import calls, imports, options, unbound
@@ -124,19 +124,19 @@ DEPTH = 40
 
 
 class Scenario:
-    """How conditions that nothing decides come out: the main way, the other way, or one flipped."""
+    """How conditions that nothing decides come out: the main way, the other way, or some flipped."""
 
     __slots__ = ("first", "flipped", "main", "unset")
 
     def __init__(
         self,
         main: bool = True,
-        flipped: ast.AST | None = None,
+        flipped: Iterable[ast.AST] = (),
         first: Run | None = None,
         unset: bool = False,
     ) -> None:
         self.main = main
-        self.flipped = flipped
+        self.flipped = frozenset(flipped)
         self.first = first
         """The main run, in the others."""
         self.unset = unset
@@ -145,7 +145,7 @@ class Scenario:
     @property
     def other(self) -> bool:
         """Whether some condition is answered the other way than in the main run."""
-        return self.flipped is not None or not self.main or self.unset
+        return bool(self.flipped) or not self.main or self.unset
 
 
 class Run:
@@ -352,7 +352,7 @@ class Run:
             if site is not None and (self.path or self.inside) and site not in self.undecided:
                 # Decided while networks were set up, and asked again where they are trained.
                 self.undecided[site] = [key]
-                if self.scenario.flipped is site:
+                if site in self.scenario.flipped:
                     self.decisions[key] = not self.decisions[key]
             return self.decisions[key] is not negated
         if key is not None and key[0] == "Eq" and key[1] in self.equals:
@@ -367,7 +367,7 @@ class Run:
             self.undecided.setdefault(site, []).append(key)
             if self.parsed:
                 self._note_options(site, test, value, frame, answer)
-            if self.scenario.flipped is site:
+            if site in self.scenario.flipped:
                 answer = not answer
                 if among:
                     assert key is not None

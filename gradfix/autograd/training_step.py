@@ -47,8 +47,8 @@ PASSES = 8
 """... or as many for each line of the file, where that is more."""
 FLIPS = 12
 """How many undecided conditions are tried the other way."""
-HIDDEN = 2
-"""How many of them are tried for what they hide alone."""
+HIDDEN = 3
+"""How many runs are made for the training alone that no other run has come to."""
 SCRIPTS = 4
 """How many of the scripts that import a file are run."""
 CALLS = 3
@@ -157,9 +157,9 @@ class Entry:
         """Whether it counts against a mistake that it does not show in a run."""
         flipped = run.scenario.flipped
         # The run that answers everything the other way is no witness: it may never get to the fault.
-        if not raises or (flipped is None and run.scenario.main):
+        if not raises or (not flipped and run.scenario.main):
             return True
-        return flipped is not None and not self.varying.get(flipped, False)
+        return bool(flipped) and not any(self.varying.get(site, False) for site in flipped)
 
     def _masked(self, at: ast.AST, reached: list[set[ast.AST]]) -> bool:
         """Whether another backward raises before, or may: who is told of the later one is misled."""
@@ -429,14 +429,13 @@ def explore(
         return entry
     worth = [site for site in main.undecided if _worth(site, relevance)]
     for site in worth:
-        keys = main.undecided[site]
-        entry.varying[site] = None in keys or len(set(keys)) > 1
+        entry.varying[site] = _varies(site, main)
     worth.sort(key=lambda s: not relevance.touches(s))
 
     def opposite() -> Run:
         # Of a single condition it is known what the other answer is about.
-        single = worth[0] if len(worth) == 1 else None
-        return make(Scenario(single is not None, single, main, unset))
+        single = worth if len(worth) == 1 else []
+        return make(Scenario(bool(single), single, main, unset))
 
     optional = [] if unset or main.inside else [site for site in worth if site in main.optional]
     departs = not main.departed.isdisjoint(optional)
@@ -454,12 +453,24 @@ def explore(
         entry.runs.append(opposite())
     elif worth:
         entry.pending.append(opposite)
+    for _ in range(HIDDEN):
+        hidden = _hidden(entry.runs)
+        if hidden is None:
+            break
+        before, site = hidden
+        entry.varying.setdefault(site, _varies(site, before))
+        entry.runs.append(make(Scenario(True, before.scenario.flipped | {site}, main, unset)))
     if len(worth) > 1:
-        unseen = [site for site in worth if _hides_training(site, entry.runs)][:HIDDEN]
-        entry.runs += [make(Scenario(True, site, main, unset)) for site in unseen]
-        others = [site for site in worth[:FLIPS] if site not in unseen]
-        entry.pending += [lambda site=site: make(Scenario(True, site, main, unset)) for site in others]  # type: ignore[misc]
+        tried = {run.scenario.flipped for run in entry.runs}
+        others = [site for site in worth[:FLIPS] if frozenset([site]) not in tried]
+        entry.pending += [lambda site=site: make(Scenario(True, [site], main, unset)) for site in others]  # type: ignore[misc]
     return entry
+
+
+def _varies(site: ast.AST, run: Run) -> bool:
+    """Whether the answer to an undecided condition may differ from pass to pass."""
+    keys = run.undecided[site]
+    return None in keys or len(set(keys)) > 1
 
 
 def _may_raise(run: Run) -> bool:
@@ -477,16 +488,26 @@ def _skipped(site: ast.AST, relevance: Relevance) -> bool:
     return any(relevance.touches(s) or relevance.shapes(s) for s in site.orelse)
 
 
-def _hides_training(site: ast.AST, runs: list[Run]) -> bool:
-    """Whether there is a backward in an else-branch that no run has come to."""
-    if not isinstance(site, ast.If):
-        return False
-    inside = {n for s in site.orelse for n in ast.walk(s) if isinstance(n, ast.Call) and _is_backward(n)}
-    return bool(inside) and not any(event.site in inside for run in runs for event in run.events)
+def _hidden(runs: list[Run]) -> tuple[Run, ast.AST] | None:
+    """A run, and a condition which it may answer differently to come to a backward that no run has met.
+
+    Of three alternatives the third is behind two conditions: the second is asked only by a run that
+    answers the first one differently.
+    """
+    met = {event.site for run in runs for event in run.events}
+    tried = {run.scenario.flipped for run in runs if run.scenario.main}
+    for run in runs:
+        for site in run.undecided if run.scenario.main else ():
+            if isinstance(site, ast.If) and run.scenario.flipped | {site} not in tried:
+                if any(_is_backward(n) and n not in met for s in site.orelse for n in ast.walk(s)):
+                    return run, site
+    return None
 
 
-def _is_backward(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
+def _is_backward(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward"
+    )
 
 
 def _worth(site: ast.AST, relevance: Relevance) -> bool:
