@@ -43,6 +43,7 @@ from gradfix.autograd.values import (
     Index,
     Instance,
     Learner,
+    Length,
     Mapping,
     Method,
     Module,
@@ -73,6 +74,14 @@ BUILTINS = frozenset(dir(builtins))
 
 class Stopped(Exception):
     """The program raised or ended; unwinds the functions in progress."""
+
+
+class Exited(Stopped):
+    """The program ends itself."""
+
+
+class Impossible(Stopped):
+    """A way that only a further run has taken has led nowhere: what it reads has never been bound there."""
 
 
 ALIASES = {
@@ -416,6 +425,9 @@ def binary(
     if isinstance(left, Const):
         if isinstance(right, Const):
             folded = fold(op, left.value, right.value)
+            if left.__class__ is Length or right.__class__ is Length:
+                shifted = isinstance(op, (ast.Add, ast.Sub)) and right.__class__ is not Length
+                return Length(folded.value) if shifted and isinstance(folded, Const) else Opaque("length")
             unset = left.__class__ is options.Default or right.__class__ is options.Default
             return options.Default(folded.value) if unset and isinstance(folded, Const) else folded
     elif left.__class__ is Opaque and left.node is None and isinstance(right, Const):
@@ -642,7 +654,9 @@ def iterate(
 ) -> tuple[list[Value] | None, Callable[[int], Value]]:
     """What iterating over ``value`` gives: all items, or None and a function from pass to item."""
     if isinstance(value, Sequence):
-        if not value.open:
+        # One batch stands for as many as there will be.
+        sample = value.grows and len(value.items) == 1 and not any(t.node for t in tensors_in(value))
+        if not value.open and not sample:
             return value.items, lambda k: value.items[k % len(value.items)]
         if value.items:
             return None, lambda k: value.items[k % len(value.items)]
@@ -1085,7 +1099,7 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
         if name == "training":
             return Opaque("training") if value.training is None else Const(value.training)
     if run.scenario.other and unbound.missing_attribute(value, name):
-        raise Stopped
+        raise Impossible
     fresh = Opaque(name)
     if isinstance(value, Module):
         fresh.owner = value
@@ -1428,11 +1442,19 @@ def call_function(
 ) -> Value:
     """Follow a call into a function of the project."""
     definition = function.node
-    if run.depth >= run.max_depth or run.active.count(definition) >= 2:
+    # A network within a network of the same class is no recursion.
+    active = definition, function.bound if isinstance(function.bound, Module) else None
+    if run.depth >= run.max_depth or run.active.count(active) >= 2:
         return call_opaque(run, Opaque(function.name), args, keywords, node, True)
     frame = Frame(function.frame, function)
     if function.bound is not None:
         args = [(function.bound, _nowhere(node)), *args]
+    spec = definition.args
+    if spec.vararg is None and len(args) > len(spec.posonlyargs) + len(spec.args):
+        # Python raises here: this is not the function that is called.
+        if run.scenario.other:
+            raise Impossible
+        return unknown(run, args, keywords, node, function.name)
     bind(run, definition.args, frame, args, keywords, function.frame)
     run.entered.add(definition)
     if isinstance(definition, ast.Lambda):
@@ -1445,7 +1467,7 @@ def call_function(
     if function.graph_free:
         run.grad_enabled = False
     run.depth += 1
-    run.active.append(definition)
+    run.active.append(active)
     statement, stack = run.statement, run.stack
     if run.current_call is None:
         run.stack = (*stack, (node, args))
@@ -1480,7 +1502,7 @@ def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> Params |
     statement, symbolic = run.statement, run.symbolic
     run.yielding[frame] = lambda value: found.append((value, run.symbolic - symbolic))
     run.depth += 1
-    run.active.append(definition)
+    run.active.append((definition, None))
     try:
         run.block(definition.body, frame)
     finally:
@@ -1721,6 +1743,8 @@ def call_method(
             if isinstance(body, Function):
                 library.start(run, body.bind(base), node)
             return NONE
+        if _told(name, args, keywords, discarded):
+            return Opaque(name)  # a logger that hands on what it is asked for, by ``__getattr__``
         if discarded and name not in LOGGING and base.cls.unknown_bases():
             # What is inherited from somewhere that cannot be seen has all of the object in hand.
             poison(run, [base], node)
@@ -1762,7 +1786,7 @@ def used_nothing(run: Run, node: ast.AST) -> None:
     """
     first = run.scenario.first
     if first is not None and node not in first.nothing:
-        raise Stopped
+        raise Impossible
     run.nothing.add(node)
 
 
@@ -2235,6 +2259,7 @@ def _sequence_method(run: Run, base: Sequence, name: str, args: list[Argument]) 
     run.appended.append(base)
     if name in ("append", "appendleft", "add") and args:
         base.items.append(args[0][0])
+        base.grows = base.loops is not None and run.symbolic > base.loops
         return NONE
     if name in ("extend", "update") and args:
         extend(run, base, args[0][0])
@@ -2254,7 +2279,7 @@ def _sequence_method(run: Run, base: Sequence, name: str, args: list[Argument]) 
         return Opaque("item")
     if name == "clear":
         base.items.clear()
-        base.open = False
+        base.open = base.grows = False
         return NONE
     if name in ("copy", "__iter__"):
         return Sequence(base.kind, list(base.items), base.open)

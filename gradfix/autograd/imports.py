@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradfix.autograd.relevance import Relevance, shift
-from gradfix.autograd.values import External, Frame, Module, Optimizer, Tensor, Value
+from gradfix.autograd.values import (
+    External,
+    Frame,
+    Instance,
+    Mapping,
+    Module,
+    Optimizer,
+    Sequence,
+    Tensor,
+    Value,
+)
 
 if TYPE_CHECKING:
     from gradfix.autograd.interpreter import Run
@@ -27,9 +37,9 @@ LARGEST = 400_000
 LEVELS = 4
 """How many folders above a file may be where its project's imports start."""
 
-MODULES = 12
+MODULES = 32
 """How many modules of the project are followed from one file."""
-REMEMBERED = 48
+REMEMBERED = 96
 """How many parsed modules are kept for the files that come."""
 INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 """An installed package is not the project of whoever looks at it."""
@@ -71,12 +81,12 @@ class Namespace(Value):
 
 
 class Lazy(External):
-    """A name imported from the project that nobody has used yet; until then nothing is parsed."""
+    """A name, or a whole module, of the project that nobody has used yet; until then nothing is parsed."""
 
     __slots__ = ("member", "module", "origin", "resolving")
 
     def __init__(self, module: str, member: str, origin: str) -> None:
-        super().__init__(f"{module}.{member}")
+        super().__init__(f"{module}.{member}" if member else module)
         self.module = module
         self.member = member
         self.origin = origin
@@ -87,7 +97,11 @@ class Lazy(External):
         if self.resolving:  # a package that imports a name from itself
             return External(self.name)
         self.resolving = True
-        value = member(run, self.module, self.member, self.origin)
+        if self.member:
+            value = member(run, self.module, self.member, self.origin)
+        else:
+            path = locate(self.module, self.origin)
+            value = namespace(run, path) if path is not None else None
         self.resolving = False
         return value if value is not None else External(self.name)
 
@@ -118,6 +132,8 @@ def locate(module: str, origin: str) -> str | None:
             folder = os.path.dirname(folder)
             roots.append(folder)
     below = name.replace(".", os.sep)
+    if not level and top == os.path.basename(folder) and os.path.isfile(os.path.join(folder, "__init__.py")):
+        del roots[0]  # a module of a package means the package, not what is in it by the same name
     for root in roots:
         base = os.path.join(root, below) if below else root
         for candidate in (base + ".py", os.path.join(base, "__init__.py")):
@@ -171,7 +187,8 @@ def load(run: Run, path: str) -> Frame | None:
     body: list[ast.stmt] = [s for s in module.tree.body if isinstance(s, EXECUTED) and not main_guard(s)]
     run.block(body, frame)
     held = frame.variables.values()
-    stateful = any(isinstance(v, (Module, Optimizer, Tensor)) for v in held)
+    # A list that one run fills must not be full in the next one.
+    stateful = any(isinstance(v, (Module, Optimizer, Tensor, Instance, Sequence, Mapping)) for v in held)
     if not stateful and len(run.nodes) == nodes and len(run.optimizers) == optimizers:
         module.frame = frame
     return frame

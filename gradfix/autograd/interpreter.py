@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
-import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +44,7 @@ from gradfix.autograd.values import (
     GradMode,
     Index,
     Instance,
+    Length,
     Mapping,
     Module,
     Opaque,
@@ -178,6 +178,10 @@ class Run:
         """Conditions that options decide."""
         self.departed: set[ast.AST] = set()
         """Those of them that decide about graphs and come out as they did only where an option is given."""
+        self.impossible = False
+        """Whether it ended where no program goes on: it shows nothing by what it does not come to."""
+        self.raised = False
+        """Whether it ended early by an exception, which the program itself raises or this way leads to."""
         self.inside = False
         """Whether this is a call of a function from outside, rather than a run from the top."""
         self.weight = 1
@@ -185,7 +189,8 @@ class Run:
         self.depth = 0
         self.max_depth = DEPTH
         self.catching = 0
-        self.active: list[ast.AST] = []
+        self.active: list[tuple[ast.AST, Module | None]] = []
+        """The functions that are running, with the networks whose methods they are."""
         self.entered: set[ast.AST] = set()
         self.nothing: set[ast.AST] = set()
         """Where None is used as if it were something: what cannot be seen must have replaced it."""
@@ -256,7 +261,7 @@ class Run:
 
     def spent(self) -> OutOfFuel:
         """What is raised when the budget is spent: it names the function that has been called first."""
-        return OutOfFuel(getattr(self.active[0], "name", "") if self.active else "")
+        return OutOfFuel(getattr(self.active[0][0], "name", "") if self.active else "")
 
     def escaped_after(self, serial: int) -> set[Node]:
         """Every node that something unknown could traverse after the given moment."""
@@ -282,6 +287,15 @@ class Run:
                 if flow is not None:
                     return flow
         return None
+
+    def file(self, statements: list[ast.stmt], frame: Frame) -> None:
+        """Execute a file from its top.
+
+        Raises:
+            Stopped: It raises there.
+        """
+        if isinstance(self.block(statements, frame), Stop):
+            raise calls.Stopped
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression."""
@@ -822,6 +836,7 @@ def _only_tells(run: Run, function: ast.expr, frame: Frame) -> bool:
 
 
 def _bails_out(body: list[ast.stmt]) -> bool:
+    """Whether a suite ends by leaving what it stands in."""
     return isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break)) or (
         isinstance(body[-1], ast.Expr)
         and isinstance(body[-1].value, ast.Call)
@@ -852,6 +867,8 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
         default = False if site else not run.scenario.main
         # What was guessed before is no reason to end the program.
         taken = run.decide(node.test, frame, default, site, guess=not isinstance(last, ast.Raise))
+    elif isinstance(node.body[-1], ast.Raise) and not isinstance(node.orelse[-1], ast.Raise):
+        taken = run.decide(node.test, frame, not run.scenario.main, guess=False)
     else:
         taken = run.decide(node.test, frame, True, node)
     if taken:
@@ -869,7 +886,7 @@ def _ends_recursion(
     """
     if len(run.active) < 2 or run.active[-1] not in run.active[:-1]:
         return None
-    name = getattr(run.active[-1], "name", "")
+    name = getattr(run.active[-1][0], "name", "")
     again, otherwise = (_mentions(part, name) for part in (body, orelse))
     if again or otherwise:
         return None if again and otherwise else otherwise
@@ -891,7 +908,9 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
         if len(items) <= PARTS and all(isinstance(i, Module) for i in items):
             # The parts of a network: a reset that left some out would be no reset.
             return run.loop(node, frame, iter(items), False, 1)
-        limit = EXACT if run.relevance.differentiates(node) else 64
+        # Fifty steps of a sampler that leave no graph are as good as a few.
+        graphless = run.grad_enabled is False and run.current_call is not None
+        limit = EXACT if graphless or run.relevance.differentiates(node) else 64
         if len(items) <= limit and run.weight * len(items) <= EXACT_TOTAL * (1 if limit == EXACT else 8):
             unrolled = all(_names_a_part(i) for i in items)
             if unrolled:
@@ -1014,10 +1033,18 @@ def _suppresses(context: ast.expr) -> bool:
 
 
 def _try(run: Run, node: ast.Try, frame: Frame) -> Flow:
-    catches = any(_catches_runtime_error(h) for h in node.handlers)
-    run.catching += catches
-    flow = run.block(node.body, frame)
-    run.catching -= catches
+    catching, enabled, call = run.catching, run.grad_enabled, run.current_call
+    run.catching += any(_catches_runtime_error(h) for h in node.handlers)
+    try:
+        flow = run.block(node.body, frame)
+    except calls.Exited:
+        raise
+    except calls.Stopped:  # raised in a function that was called
+        if not node.handlers:
+            raise
+        flow = STOP
+        run.grad_enabled, run.current_call = enabled, call
+    run.catching = catching
     if isinstance(flow, Stop) and node.handlers:
         flow = run.block(node.handlers[0].body, frame)
     elif flow is None:
@@ -1083,18 +1110,15 @@ def _class(run: Run, node: ast.ClassDef, frame: Frame) -> Flow:
 
 
 def _import(run: Run, node: ast.Import, frame: Frame) -> Flow:
+    origin = imports.origin_of(frame)
     for alias in node.names:
-        path = imports.locate(
-            alias.name if alias.asname else alias.name.split(".", 1)[0], imports.origin_of(frame)
-        )
-        value = imports.namespace(run, path) if path is not None and frame in (run.globals, run.top) else None
-        if value is not None:
-            frame.variables[alias.asname or alias.name.split(".", 1)[0]] = value
-        elif alias.asname:
-            frame.variables[alias.asname] = External(alias.name)
-        else:
-            top = alias.name.split(".", 1)[0]
-            frame.variables[top] = External(top)
+        module = alias.name if alias.asname else alias.name.split(".", 1)[0]
+        path = imports.locate(module, origin)
+        value: Value | None = None
+        if path is not None:
+            near = frame in (run.globals, run.top)
+            value = imports.namespace(run, path) if near else imports.Lazy(module, "", origin)
+        frame.variables[alias.asname or module] = External(module) if value is None else value
     return None
 
 
@@ -1240,7 +1264,7 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
         value = calls.member("builtins", name) if name in calls.BUILTINS else Opaque(name)
     if isinstance(value, Opaque):
         if run.scenario.other and unbound.missing_variable(run.tree, frame, name):
-            raise calls.Stopped
+            raise calls.Impossible
         # The same unknown name is the same unknown value wherever it is read.
         run.globals.variables[name] = value
     return value
@@ -1250,10 +1274,15 @@ def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Value:
     return calls.attribute(run, run.evaluate(node.value, frame), node.attr, node)
 
 
+def _identical(left: Any, right: Any) -> bool:
+    """``left is right`` of constants, of which Python keeps one of each."""
+    return left is right or (type(left) is type(right) and bool(left == right))
+
+
 COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     **ORDER,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
+    ast.Is: _identical,
+    ast.IsNot: lambda a, b: not _identical(a, b),
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
@@ -1294,6 +1323,30 @@ def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> Value:
     return value if truth(value) is not None else Opaque("condition")
 
 
+MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.Gt,
+    ast.LtE: ast.GtE,
+    ast.Gt: ast.Lt,
+    ast.GtE: ast.LtE,
+}
+SHORT = 2
+"""Up to so many items of a list that grows, the passes that are run show all there is to see."""
+
+
+def _against_length(op: ast.cmpop, left: Const, right: Const) -> Const | Opaque:
+    """How a comparison of what a list holds comes out, as long as it stays so: the list grows."""
+    how = op.__class__
+    if left.__class__ is not Length:
+        left, right, how = right, left, MIRRORED.get(how, how)
+    if right.__class__ is Length or not isinstance(right.value, (int, float)):
+        return Opaque("condition")
+    held = bool(COMPARE[how](left.value, right.value)) if how in COMPARE else None
+    stays = (how in (ast.Gt, ast.GtE) and held) or (how in (ast.Lt, ast.LtE) and held is False)
+    if how in (ast.Eq, ast.NotEq):
+        stays = left.value > right.value
+    return Const(held) if stays or (held is not None and right.value <= SHORT) else Opaque("condition")
+
+
 def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
     left = run.evaluate(node.left, frame)
     rights = [run.evaluate(c, frame) for c in node.comparators]
@@ -1312,6 +1365,8 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
                 return Const(known)
         left, right = _number(left, right), _number(right, left)
         if isinstance(left, Const) and isinstance(right, Const):
+            if left.__class__ is Length or right.__class__ is Length:
+                return _against_length(op, left, right)
             try:
                 return Const(bool(COMPARE[op.__class__](left.value, right.value)))
             except Exception:
@@ -1392,7 +1447,7 @@ def _sequence(kind: str) -> Callable[[Run, Any, Frame], Value]:
                 items += inner or []
             else:
                 items.append(run.evaluate(element, frame))
-        return Sequence(kind, items, unknown)
+        return Sequence(kind, items, unknown, run.symbolic)
 
     return build
 

@@ -11,9 +11,9 @@ from gradfix.autograd.calls import (
     MODULE_METHODS,
     Argument,
     Attributes,
+    Exited,
     Iteration,
     Keywords,
-    Stopped,
     apply,
     attribute,
     call,
@@ -39,6 +39,7 @@ from gradfix.autograd.values import (
     Function,
     GradMode,
     Instance,
+    Length,
     Mapping,
     Module,
     Opaque,
@@ -531,7 +532,7 @@ def _iteration(kind: str) -> Handler:
 def _list(kind: str) -> Handler:
     def handler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
         if not args:
-            return Sequence(kind, [])
+            return Sequence(kind, [], False, run.symbolic)
         value = args[0][0]
         if isinstance(value, Params):
             return value
@@ -607,13 +608,13 @@ def _setattr(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) 
 
 
 def _exit(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    raise Stopped
+    raise Exited
 
 
 def _len(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     value = args[0][0] if args else NONE
     if isinstance(value, Sequence) and not value.open:
-        return Const(len(value.items))
+        return Length(len(value.items)) if value.grows else Const(len(value.items))
     if isinstance(value, Module) and value.items and value.leaf is None:
         return Const(len(value.items))
     return Opaque("length")
@@ -737,6 +738,35 @@ def _data_parallel(run: Run, args: list[Argument], keywords: Keywords, node: ast
     return call(run, module, [(inputs, expression)], {}, node)
 
 
+def _on_one_device(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``replicate`` and ``scatter``: what there is of it on the one device."""
+    return Sequence("list", [args[0][0]]) if args else Opaque("replicas")
+
+
+def _parallel_apply(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``torch.nn.parallel.parallel_apply(modules, inputs)``: each module, called on its inputs."""
+    if len(args) < 2:
+        return unknown(run, args, keywords, node, "parallel_apply")
+    (modules, expression), (inputs, _), *_ = args
+    if not (isinstance(modules, Sequence) and isinstance(inputs, Sequence)):
+        return unknown(run, args, keywords, node, "parallel_apply")
+    return Sequence(
+        "list",
+        [
+            _data_parallel(run, [(module, expression), (given, args[1][1])], {}, node)
+            for module, given in zip(modules.items, inputs.items)
+        ],
+    )
+
+
+def _gather(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``torch.nn.parallel.gather``: of one device, what it has."""
+    given = args[0][0] if args else NONE
+    if isinstance(given, Sequence) and len(given.items) == 1:
+        return given.items[0]
+    return unknown(run, args, keywords, node, "gather")
+
+
 def _checkpoint(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     """Activation checkpointing recomputes with the weights of the moment: nothing certain is said of it."""
     return unknown(run, args[1:], keywords, node, "checkpoint", certain=False)
@@ -797,9 +827,15 @@ HANDLERS: dict[str, Handler] = {
     "torch.cuda.amp.GradScaler": _grad_scaler,
     "torch.amp.GradScaler": _grad_scaler,
     "torch.cuda.amp.grad_scaler.GradScaler": _grad_scaler,
+    # One, as most have: what several are for goes the same way through autograd.
+    "torch.cuda.device_count": lambda run, args, keywords, node: Const(1),
     "torch.save": _saved,
     "torch.jit.save": _saved,
     "torch.nn.parallel.data_parallel": _data_parallel,
+    "torch.nn.parallel.replicate": _on_one_device,
+    "torch.nn.parallel.scatter": _on_one_device,
+    "torch.nn.parallel.parallel_apply": _parallel_apply,
+    "torch.nn.parallel.gather": _gather,
     "torch.nn.parallel.data_parallel.data_parallel": _data_parallel,
     "functools.partial": _partial,
     "apex.amp.scale_loss": _scale_loss,

@@ -76,6 +76,8 @@ class Entry:
     """The same way if no option of the command line is given, where conditions depend on options."""
     plain: Run | None = None
     """The run that goes the way that is gone without options."""
+    known: set[ast.AST] = field(default_factory=set)
+    """Places that other ways into the file come to, which know more of them: this one says nothing there."""
 
     @property
     def usual(self) -> Run:
@@ -112,8 +114,9 @@ class Entry:
         """
         told: set[ast.AST] = set()
         for found in self._certain(observe, anchor, raises, merge):
-            told.add(anchor(found))
-            yield found
+            if anchor(found) not in self.known:
+                told.add(anchor(found))
+                yield found
         if raises and self.bare is not None and self.plain is not None:
             if all(anchor(found) in told for found in observe(self.plain).values()):
                 return
@@ -156,6 +159,8 @@ class Entry:
     def _testifies(self, run: Run, raises: bool) -> bool:
         """Whether it counts against a mistake that it does not show in a run."""
         flipped = run.scenario.flipped
+        if run.impossible or (run.raised and not raises and run.scenario.other):
+            return False
         # The run that answers everything the other way is no witness: it may never get to the fault.
         if not raises or (not flipped and run.scenario.main):
             return True
@@ -282,7 +287,7 @@ def _fill(program: Program, relevance: Relevance) -> None:
 
         def execute(run: Run) -> None:
             run.tree = tree
-            run.block(tree.body, run.globals)
+            run.file(tree.body, run.globals)
 
         entry = explore("<module>", tree, relevance, execute, messages, str(program.path), _fuel(tree))
         program.entries.append(entry)
@@ -291,19 +296,27 @@ def _fill(program: Program, relevance: Relevance) -> None:
     surroundings: Surroundings | None = None
     asked = False
     for definition in entry_points(tree, relevance):
-        if definition in entered:
+        known = {event.site for entry in program.entries for run in entry.runs for event in run.events}
+        if definition not in entered:
+            known.clear()
+        elif all(n in known for n in ast.walk(definition) if _is_backward(n)):
             continue
-        if not asked:
+        if not asked and definition not in entered:
             asked = True
             program.entries += called(program, relevance)
         surroundings = surroundings or Surroundings(tree, relevance)
 
         def start(
-            run: Run, definition: Definition = definition, surroundings: Surroundings = surroundings
+            run: Run,
+            definition: Definition = definition,
+            surroundings: Surroundings = surroundings,
+            otherwise: bool = definition in entered,
         ) -> None:
-            run_entry(run, surroundings, definition)
+            run_entry(run, surroundings, definition, otherwise)
 
+        # A setting of the script may keep it from some of a function's training: that is looked at by itself.
         entry = explore(definition.name, definition, relevance, start, messages, str(program.path), FUEL)
+        entry.known = known
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
@@ -369,7 +382,7 @@ def run_script(run: Run, tree: ast.Module, path: str, script: LocalModule) -> No
     run.top.origin = script.path
     run.top.variables["__name__"] = Const("__main__")
     run.modules[script.path] = run.top
-    run.block(script.tree.body, run.top)
+    run.file(script.tree.body, run.top)
 
 
 def entry_points(tree: ast.Module, relevance: Relevance) -> list[Definition]:
@@ -410,8 +423,9 @@ def explore(
         run.globals.origin = origin
         try:
             start(run)
-        except calls.Stopped:
-            pass
+        except calls.Stopped as stopped:
+            run.impossible = isinstance(stopped, calls.Impossible)
+            run.raised = not isinstance(stopped, calls.Exited)
         except OutOfFuel as spent:
             (function,) = spent.args
             where = f" in {function}" if function not in ("", name) else ""
@@ -633,8 +647,12 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
         yield from _binds(inner)
 
 
-def run_entry(run: Run, surroundings: Surroundings, definition: Definition) -> None:
-    """Call a function or method of the file as somebody outside would, with unknown arguments."""
+def run_entry(run: Run, surroundings: Surroundings, definition: Definition, otherwise: bool = False) -> None:
+    """Call a function or method of the file as somebody outside would, with unknown arguments.
+
+    Called ``otherwise`` than the file does, what has a default is unknown as well.
+    """
+    keywords = _settings(definition) if otherwise else {}
     surroundings.around(run)
     run.inside = True
     if run.relevance.switches_mode:
@@ -644,7 +662,7 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition) -> N
     if owner is None:
         value = run.variable(definition.name)
         if isinstance(value, Function):
-            _returned(run, calls.call_function(run, value, [], {}, definition))
+            _returned(run, calls.call_function(run, value, [], keywords, definition))
         return
     cls = run.variable(owner.name)
     if not isinstance(cls, Class):
@@ -652,7 +670,7 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition) -> N
     instance = calls.instantiate(run, cls, [], {}, definition)
     method = cls.attributes.get(definition.name)
     if isinstance(method, calls.Static):
-        calls.call_function(run, method.function, [], {}, definition)
+        calls.call_function(run, method.function, [], keywords, definition)
     if not isinstance(method, Function) or not isinstance(instance, (Module, Instance)):
         return
     run.events.clear()
@@ -669,8 +687,18 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition) -> N
             run.carried[definition, run.path] = names
         else:
             run.before[definition, ()] = {f"self.{k}": v for k, v in named(instance.attributes).items()}
-        _returned(run, calls.call_function(run, method.bind(instance), [], {}, definition))
+        _returned(run, calls.call_function(run, method.bind(instance), [], keywords, definition))
     run.path = ()
+
+
+def _settings(definition: Definition) -> dict[str, calls.Argument]:
+    """The parameters that have a default, as unknown values."""
+    spec = definition.args
+    positional = [*spec.posonlyargs, *spec.args]
+    given = positional[len(positional) - len(spec.defaults) :] + [
+        a for a, default in zip(spec.kwonlyargs, spec.kw_defaults) if default is not None
+    ]
+    return {a.arg: (Opaque(a.arg), ast.Name(a.arg, ast.Load())) for a in given}
 
 
 def _forget_modes(run: Run, variables: dict[str, Value]) -> None:

@@ -250,15 +250,25 @@ class Optimizer(Value):
         self.state = state
 
 
+class Length(Const):
+    """How much a list holds that a loop of unknown length fills: as much by now, more later."""
+
+    __slots__ = ()
+
+
 class Sequence(Value):
     """A list, tuple or set. ``open`` says that it may hold more than ``items``."""
 
-    __slots__ = ("items", "kind", "open")
+    __slots__ = ("grows", "items", "kind", "loops", "open")
 
-    def __init__(self, kind: str, items: list[Value], open: bool = False) -> None:
+    def __init__(self, kind: str, items: list[Value], open: bool = False, loops: int | None = None) -> None:
         self.kind = kind
         self.items = items
         self.open = open
+        self.loops = loops
+        """How many loops of unknown length were running when it was made, where that is known."""
+        self.grows = False
+        """Whether such a loop, begun later, has added to it."""
 
 
 class Mapping(Value):

@@ -1,0 +1,404 @@
+"""Which ways through a program the model takes, and which of them say something. Nothing is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent, indent
+
+import pytest
+
+from gradfix import pipeline, source
+from gradfix.pipeline import Options, Wishes
+from gradfix.source import Source
+
+UNCLEARED = "missing-zero-grad"
+
+
+@pytest.fixture(scope="module")
+def options() -> Options:
+    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    assert isinstance(prepared, Options)
+    return prepared
+
+
+def findings(path: Path, code: str, options: Options) -> list[str]:
+    """The mistakes in a program that stands at ``path``, each with the line that is reported."""
+    path.write_text(code)
+    parsed = source.parse(str(path), code.encode(), 1 << 20)
+    assert isinstance(parsed, Source)
+    lines = code.splitlines()
+    return [f"{f.code}: {lines[f.span.line - 1].strip()}" for f in pipeline.findings(parsed, options)]
+
+
+HEAD = """
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+"""
+
+STEP = """
+loss = net({batch}).square().mean()
+{clear}
+loss.backward()
+optimizer.step()
+"""
+
+
+def program(code: str, batch: str = "batch", cleared: bool = False) -> str:
+    """``code`` below a network and its optimizer; the line ``STEP`` in it is one step of training."""
+    step = STEP.format(batch=batch, clear="optimizer.zero_grad()" if cleared else "")
+    lines = [
+        indent(step, line[: -len("STEP")]) if line.strip() == "STEP" else line
+        for line in dedent(code).splitlines()
+    ]
+    return HEAD + "\n".join(lines) + "\n"
+
+
+TRAINED = {
+    "a memory that has to be full enough": """
+        memory = []
+        for number in range(1000):
+            memory.append(torch.randn(3))
+            if len(memory) > 32:
+                batch = torch.stack(memory[-32:])
+                STEP
+    """,
+    "a memory that is not yet full enough": """
+        memory = []
+        for number in range(1000):
+            memory.append(torch.randn(3))
+            if len(memory) < 32:
+                continue
+            batch = torch.stack(memory[-32:])
+            STEP
+    """,
+    "batches that a function collects": """
+        def batches(data, size):
+            found, batch = [], []
+            for item in data:
+                batch.append(item)
+                if len(batch) == size:
+                    found.append(torch.stack(batch))
+                    batch = []
+            return found
+
+        for epoch in range(20):
+            for number, batch in enumerate(batches(torch.randn(100, 3), 20)):
+                STEP
+    """,
+    "a setting that is checked before others are told apart": """
+        import sys
+
+        def layers(count):
+            if count < 1:
+                raise ValueError("no layers")
+            elif count == 1:
+                return 1
+            else:
+                return count
+
+        layers(int(sys.argv[1]))
+        for batch in torch.randn(5, 4, 3):
+            STEP
+    """,
+    "a function that raises where somebody waits for it": """
+        def fresh(batches):
+            raise StopIteration
+
+        for epoch in range(3):
+            try:
+                batch = fresh(None)
+            except StopIteration:
+                batch = torch.randn(4, 3)
+            STEP
+    """,
+    "texts that are compared by identity": """
+        def prepare(kind):
+            if kind is "speech":
+                return 1
+            elif kind is "text":
+                return 2
+            else:
+                raise NotImplementedError
+
+        prepare("text")
+        for batch in torch.randn(5, 4, 3):
+            STEP
+    """,
+    "replicas": """
+        from torch.nn.parallel import gather, parallel_apply, replicate, scatter
+
+        for batch in torch.randn(5, 4, 3):
+            if torch.cuda.device_count() > 1:
+                ids = list(range(torch.cuda.device_count()))
+                value = gather(parallel_apply(replicate(net, ids), scatter((batch,), ids)), ids[0])
+            else:
+                value = net(batch)
+            loss = value.square().mean()
+            STEP
+    """,
+    "training that a setting of the script keeps from being run": """
+        def train(batches, warm_up=0):
+            for epoch in range(10):
+                for batch in batches:
+                    if epoch < warm_up:
+                        STEP
+
+        train(torch.randn(5, 4, 3))
+    """,
+    "a way that cannot be gone": """
+        import sys
+
+        kind = sys.argv[1]
+        for number, batch in enumerate(torch.randn(5, 4, 3)):
+            STEP
+            if kind == "a":
+                shown = loss.item()
+            if kind != "a":
+                shown = 0.0
+            if kind == "a":
+                more = loss.item()
+            else:
+                raise SystemError("no such kind")
+            print(number, shown, more)
+    """,
+}
+
+
+@pytest.mark.parametrize("code", TRAINED.values(), ids=TRAINED)
+def test_training_is_come_to(code: str, options: Options, tmp_path: Path) -> None:
+    assert findings(tmp_path / "script.py", program(code), options) == [f"{UNCLEARED}: optimizer.step()"]
+    assert findings(tmp_path / "script.py", program(code, cleared=True), options) == []
+
+
+def test_what_a_list_holds_in_the_first_passes_is_known(options: Options, tmp_path: Path) -> None:
+    code = program(
+        """
+        losses = []
+        for batch in torch.randn(9, 4, 3):
+            losses.append(net(batch).mean())
+            if len(losses) == 2:
+                optimizer.zero_grad()
+                sum(losses).backward()
+                optimizer.step()
+                losses = []
+        """
+    )
+    assert findings(tmp_path / "script.py", code, options) == []
+
+
+def test_each_loss_of_a_growing_list_is_differentiated_once(options: Options, tmp_path: Path) -> None:
+    code = program(
+        """
+        losses = []
+        for batch in torch.randn(9, 4, 3):
+            losses.append(net(batch).mean())
+        optimizer.zero_grad()
+        for loss in losses:
+            loss.backward()
+        optimizer.step()
+        """
+    )
+    assert findings(tmp_path / "script.py", code, options) == []
+
+
+def test_a_network_within_a_network_of_its_class_is_no_recursion(options: Options, tmp_path: Path) -> None:
+    code = program(
+        """
+        class Within(nn.Module):
+            def __init__(self, size, inner=None):
+                super().__init__()
+                down, up = nn.Linear(size, size + 1), nn.Linear(size + 1, size)
+                parts = [down, up] if inner is None else [down, inner, up]
+                self.model = nn.Sequential(*parts)
+
+            def forward(self, x):
+                return x + self.model(x)
+
+        block = None
+        for size in (6, 5, 4, 3):
+            block = Within(size, block)
+        net = block
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for batch in torch.randn(9, 4, 3):
+            STEP
+        """
+    )
+    assert findings(tmp_path / "script.py", code, options) == [f"{UNCLEARED}: optimizer.step()"]
+
+
+def test_a_long_sampler_that_leaves_no_graph_costs_little(options: Options, tmp_path: Path) -> None:
+    code = program(
+        """
+        class Sampler(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(3, 3)
+
+            def forward(self, x, passes=1):
+                for first in range(passes):
+                    for second in range(60):
+                        for third in range(60):
+                            x = self.layer(x)
+                            x = x + first
+                            x = x - second
+                return x
+
+        net = Sampler()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        with torch.no_grad():
+            sample = net(torch.randn(1, 3), 60)
+        for batch in torch.randn(9, 4, 3):
+            loss = net.layer(batch).square().mean()
+            loss.backward()
+            optimizer.step()
+        """
+    )
+    assert findings(tmp_path / "script.py", code, options) == [f"{UNCLEARED}: optimizer.step()"]
+
+
+def test_a_logger_that_hands_on_what_it_is_asked_for(options: Options, tmp_path: Path) -> None:
+    code = """
+        import importlib
+
+        import torch
+        from elsewhere import build, read
+
+        class Writer:
+            def __init__(self, kind):
+                self.writer = importlib.import_module(kind).SummaryWriter()
+
+            def __getattr__(self, name):
+                write = getattr(self.writer, name, None)
+                return lambda tag, data: write(tag, data, 0)
+
+        writer = Writer("tensorboard")
+        net = getattr(build, "Network")()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for batch in read():
+            loss = net(batch).mean()
+            loss.backward()
+            optimizer.step()
+            writer.add_image("what it looks like", batch)
+    """
+    assert findings(tmp_path / "script.py", dedent(code), options) == [f"{UNCLEARED}: optimizer.step()"]
+
+
+def test_a_call_that_python_refuses_says_nothing_about_graphs(options: Options, tmp_path: Path) -> None:
+    # Settings choose both the network and the loss: with that one the call has an argument too many.
+    code = program(
+        """
+        import sys
+
+        class First(nn.Module):
+            def forward(self, features):
+                return features.mean()
+
+        class Second(nn.Module):
+            def forward(self, weak, strong):
+                return (strong - weak).square().mean()
+
+        criterion = First() if sys.argv[1] == "first" else Second()
+        for batch in torch.randn(5, 4, 3):
+            with torch.no_grad():
+                weak = net(batch)
+            loss = criterion(weak, net(batch))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """
+    )
+    assert findings(tmp_path / "script.py", code, options) == []
+
+
+# ---------------------------------------------------------------------- modules of the project
+
+SCRIPT = """
+import torch
+from torch import nn
+{imports}
+
+def main():
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for batch in torch.randn(9, 4, 3):
+        net(batch).mean().backward()
+        {between}
+        optimizer.step()
+
+{start}
+"""
+
+
+def project(folder: Path, files: dict[str, str], options: Options) -> list[str]:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(dedent(text))
+    return findings(folder / "script.py", (folder / "script.py").read_text(), options)
+
+
+def test_an_imported_module_imports_whole_modules_itself(options: Options, tmp_path: Path) -> None:
+    files = {
+        "helpers.py": """
+            import clipping as how
+
+            def clip(optimizer):
+                how.clip(optimizer)
+        """,
+        "clipping.py": """
+            from torch.nn.utils import clip_grad_norm_
+
+            def clip(optimizer):
+                for group in optimizer.param_groups:
+                    clip_grad_norm_(group["params"], 1.0)
+        """,
+        "script.py": SCRIPT.format(
+            imports="import helpers", between="helpers.clip(optimizer)", start="main()"
+        ),
+    }
+    assert project(tmp_path, files, options) == [f"{UNCLEARED}: optimizer.step()"]
+
+
+def test_a_package_that_has_a_module_of_its_own_name(options: Options, tmp_path: Path) -> None:
+    files = {
+        "several/__init__.py": "from .several import GROUP\nfrom .launch import launch\n",
+        "several/several.py": "GROUP = None\n",
+        "several/launch.py": """
+            import several as own
+
+            def launch(function, count):
+                if count > 1:
+                    if own.GROUP is not None:
+                        raise ValueError("there is a group")
+                function()
+        """,
+        "script.py": "import sys\n"
+        + SCRIPT.format(imports="import several", between="", start="several.launch(main, int(sys.argv[1]))"),
+    }
+    assert project(tmp_path, files, options) == [f"{UNCLEARED}: optimizer.step()"]
+
+
+def test_what_one_run_does_to_a_module_is_undone_for_the_next(options: Options, tmp_path: Path) -> None:
+    files = {
+        "settings.py": """
+            class Settings:
+                def __init__(self):
+                    self.done = False
+
+                def configure(self):
+                    if self.done:
+                        raise RuntimeError("twice")
+                    self.done = True
+
+            settings = Settings()
+        """,
+        "script.py": "import sys\n"
+        + SCRIPT.format(
+            imports="from settings import settings",
+            between="if len(sys.argv) > 7: nn.utils.clip_grad_norm_(net.parameters(), 1.0)",
+            start="settings.configure()\nmain()",
+        ),
+    }
+    assert project(tmp_path, files, options) == [f"{UNCLEARED}: optimizer.step()"]
