@@ -51,11 +51,14 @@ def find(program: Program) -> Iterator[Finding]:
     """Report each step that comes before its backward."""
     for entry in program.entries:
         for early in entry.certain(too_early, lambda e: e.backward.site, raises=False):
-            step, backward = program.statement(early.step.site), program.statement(early.backward.site)
+            step = program.statement(early.step.site)
             block = program.block(step)
-            if backward not in block or block.index(step) > block.index(backward):
-                continue
-            yield _finding(program, early, step, backward)
+            # It may be in a function that is called there.
+            places = [*early.backward.calls, early.backward.site]
+            leading = [program.statement(place) for place in places if getattr(place, "lineno", 0) > 0]
+            backward = next((statement for statement in leading if statement in block), None)
+            if backward is not None and block.index(step) < block.index(backward):
+                yield _finding(program, early, step, backward)
 
 
 def too_early(run: Run) -> dict[Hashable, Early]:

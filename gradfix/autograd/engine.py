@@ -72,6 +72,7 @@ def backward(
     create = flag(option(args, keywords, "create_graph", 2), False)
     retain = flag(option(args, keywords, "retain_graph", 1), create)
     event = Backward(run.home(node), run.path, run.tick(), [run.operand(v, e) for v, e in roots], retain)
+    event.calls = tuple(call for call, _ in run.stack)
     event.certain = "**" not in keywords
     event.caught = run.catching > 0
     event.creates = create

@@ -209,6 +209,8 @@ class Backward(Event):
     failure: Failure | None = None
     creates: Tri = False
     """``create_graph``."""
+    calls: tuple[ast.AST, ...] = ()
+    """The calls that lead to it, outermost first."""
     caught: bool = False
     """An error of it is expected: a handler around it goes on, and nobody wants to be told."""
 
