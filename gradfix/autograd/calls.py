@@ -1445,6 +1445,8 @@ def call_function(
     # A network within a network of the same class is no recursion.
     active = definition, function.bound if isinstance(function.bound, Module) else None
     if run.depth >= run.max_depth or run.active.count(active) >= 2:
+        if not run.relevance.touches(definition):
+            return unknown(run, args, keywords, node, function.name)  # a tree: the rest is like what was seen
         return call_opaque(run, Opaque(function.name), args, keywords, node, True)
     frame = Frame(function.frame, function)
     if function.bound is not None:
