@@ -295,6 +295,12 @@ NOT_GUARDED = {
     "what settings say": program(
         LACKS + NETWORK + "config = held.nothing_of_texts\nrate = config.rate", LOOP
     ),
+    "a command that trains": program(
+        LACKS
+        + "import click\n@click.command()\ndef main():\n    torch.optim.SGD([], lr=0.1)\nmain()"
+        + NETWORK,
+        LOOP,
+    ),
     "a mistake where nothing is missing": program(NETWORK + "rows = [1, 2]\nlast = rows[2]", LOOP),
     "a name that there is not": program(LACKS + NETWORK + "print(name_of_nobody)", LOOP),
 }
