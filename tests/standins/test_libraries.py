@@ -16,6 +16,7 @@ from gradfix.verify import runner
 from gradfix.verify.runner import Job, Limits, Runner, planned
 from tests.standins.further import FURTHER
 from tests.standins.libraries import LIBRARIES, LOOP
+from tests.standins.newer import NEWER
 from tests.standins.programs import program
 from tests.standins.test_standins import digests, installed
 from tests.standins.tries import TRIES
@@ -26,7 +27,7 @@ LIMITS = Limits(steps=3, backwards=10, seconds=20.0)
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Runner]:
-    with Runner(sys.executable, workers=2, total=300.0) as one:
+    with Runner(sys.executable, workers=2, total=900.0) as one:
         yield one
 
 
@@ -34,9 +35,9 @@ def job(folder: Path, source: str, **options: object) -> Job:
     return Job(folder / "script.py", source, limits=LIMITS, **{"manner": "small", **options})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER, *WILD, *TRIES])
+@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER, *NEWER, *WILD, *TRIES])
 def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner, tmp_path: Path) -> None:
-    source, replaced = {**LIBRARIES, **FURTHER, **WILD, **TRIES}[name]
+    source, replaced = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES}[name]
     (found,) = running.run([planned(running, job(tmp_path, source))])
     assert len([step for step in found.steps if step.consumes]) >= 2, (found.uncaught, found.output)
     told = [one.split(": ")[0] for one in found.standins]

@@ -26,12 +26,14 @@ from typing import Any
 
 import torch
 
-from . import context, media
+from . import context, inert, media
 
 FIELDS = 13
 """Fields in a line of a text, at most."""
 SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
+WITHIN = (16, 4)
+"""Elements of what is an element itself, and of what lies deeper."""
 PRIMES = tuple(one for one in range(37, 200) if all(one % other for other in range(2, 15)))
 CLASSES = 2
 GROUPS = 6
@@ -189,6 +191,11 @@ def one_sample(place: str) -> bool:
     return "[*]" in place
 
 
+def nested(place: str) -> int:
+    """How many elements there are at a place of which nothing is known: fewer within others."""
+    return (SAMPLES, *WITHIN)[min(place.count("[*]"), len(WITHIN))]
+
+
 def grouped(place: str) -> bool:
     """Whether what has names for keys at a place is said to hold classes: each has its own samples."""
     return re.search(r"class", last(place), re.I) is not None
@@ -222,7 +229,7 @@ class Content:
 
     # -- parts ---------------------------------------------------------------------------
 
-    def _part(self, suffix: str, number: int | None = None, dims: Any = None) -> Content:
+    def _part(self, suffix: str, number: int | None = None, dims: Any = None) -> Any:
         return part(self._place + suffix, self._number if number is None else number, self._tensors, dims)
 
     def _child(self, key: Any) -> Any:
@@ -242,7 +249,7 @@ class Content:
             if not self._dims:
                 raise TypeError("a number has no length")
             return self._dims[0]
-        return int((book.planned(self._place, "dims") or [SAMPLES])[0])
+        return int((book.planned(self._place, "dims") or [nested(self._place)])[0])
 
     def _element(self, number: int) -> Any:
         if self._list is None and self._place.endswith("[**]") and grouped(self._place[:-4]):
@@ -542,10 +549,12 @@ class Number(Content):
         return int(self._scalar())
 
 
-def part(place: str, number: int = 0, tensors: bool = False, dims: Any = None) -> Content:
+def part(place: str, number: int = 0, tensors: bool = False, dims: Any = None) -> Any:
     """The content at a place, of the class that fits what is known of it."""
     settled = book.planned(place, "dims") if dims is None else dims
     book.touched = place
+    if book.planned(place, "text"):
+        return Content(place, number)._text()
     kind = Number if settled == [] else Tensors if tensors else Content
     return kind(place, number, tensors=tensors, dims=dims)
 
@@ -669,7 +678,7 @@ def constant_index(frame: types.FrameType) -> bool:
     return before is not None and before.opname in ("LOAD_CONST", "LOAD_SMALL_INT")
 
 
-def absent(run: context.Run, path: Any, *, tensors: bool = False) -> Content:
+def absent(run: context.Run, path: Any, *, tensors: bool = False) -> Any:
     """The content of the data file at ``path``, which is not there."""
     name = os.path.basename(os.fspath(path))
     run.used("content of " + name, "values made up as they are used")
@@ -703,6 +712,14 @@ def convert_contents() -> None:
 
         context.replace(torch, name, convert)
     constructors()
+    real_default = json.JSONEncoder.default
+
+    def default(self: Any, value: Any) -> Any:
+        if isinstance(value, Content):
+            return value._settled().tolist() if value._known() else str(value)
+        return real_default(self, value)
+
+    context.replace(json.JSONEncoder, "default", default)
     try:
         from torch.utils.data._utils import collate
     except ImportError:
@@ -838,6 +855,8 @@ def advised(error: BaseException) -> str | None:
         return planned_with(*change)
     if not book.touched and not book.styles:
         return None
+    if isinstance(error, TypeError) and TEXT_WANTED.search(message):
+        return planned_with(wanting_text(error), "text", True)
     if re.search(r"\b(Content|Part|Number)\b", message) and isinstance(error, TypeError):
         # A function of torch was looked up before the content was there that it is called with.
         return planned_with("torch", "contents", True) or planned_with("code", "tensors", True)
@@ -861,6 +880,21 @@ def advised(error: BaseException) -> str | None:
     if change is None:
         return None
     return planned_with(*change)
+
+
+TEXT_WANTED = re.compile(
+    r"(expected string or bytes-like object, got|expected str instance,|must be str, not|apply to a) "
+    r"'?(Content|Part|Number)\b"
+)
+"""Messages of what takes nothing but a text."""
+
+
+def wanting_text(error: BaseException) -> str:
+    """The place of what was given where a text was wanted: what the function that failed holds, if any."""
+    frame = context.raised_in(error)
+    held = inert.flat(list(frame.f_locals.values())) if frame is not None else []
+    places = [one._place for one in held if isinstance(one, Content)]
+    return places[-1] if places else book.touched
 
 
 def pictures(message: str) -> tuple[str, str, Any] | None:
@@ -1132,10 +1166,22 @@ def highest_index(error: BaseException) -> int:
     return max((indices[name] for name in failed), default=0)
 
 
+def of_nothing(error: BaseException) -> bool:
+    """Whether what failed asks for no more than the first or the last of a list: there is nothing in it."""
+    trace, run = innermost(error), context.run()
+    statements = (
+        context.statements_at(run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno) if trace else []
+    )
+    if not statements:
+        return False
+    asked = [one.slice for one in ast.walk(statements[-1]) if isinstance(one, ast.Subscript)]
+    return bool(asked) and all(ast.unparse(one) in ("0", "-1") for one in asked)
+
+
 def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
     """Another number of values in a row."""
     short = re.search(r"not enough values to unpack \(expected (\d+), got (\d+)\)", message)
-    if short or message == "list index out of range":
+    if short or (message == "list index out of range" and not of_nothing(error)):
         for name, style in reversed(list(book.styles.items())):
             had = int(style.split(":")[1]) if ":" in style else 1
             wanted = int(short[1]) if short else max(had, highest_index(error)) + 1
@@ -1167,6 +1213,8 @@ def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
                 return name, "style", "names and numbers"
             if style == "names and numbers" and ".png" in word[1]:
                 return name, "style", "numbers"
+            if style.startswith(("fields:", "numbers:")) and re.match(r"\d{3}\.\w+$", word[1]):
+                return name, "style", "counts:" + style.partition(":")[2]
         if " " in word[1] or "," not in word[1]:
             return (styles[0][0], "separator", ",") if styles[0][1] != "common words" else None
     return None
@@ -1186,6 +1234,7 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
         r"axis (?P<axis>\d) is out of bounds for array of dimension (?P<have>\d)",
         r"expected (?P<wanted>\d)D tensor,? (?:but )?got (?P<have>\d)D",
         r"must have (?P<wanted>\d) dimensions, got (?P<have>\d)",
+        r"(?P<have>\d)-dimensional array given. Array must be at least (?P<wanted>two)-dimensional",
         r"not enough values to unpack \(expected (?P<wanted>\d), got (?P<have>\d)\)",
         r"sparse_dim.*number of dimensions \((?P<have>\d)\).*(?P<wanted>\d)",
         r"input\.dim\(\) = (?P<have>\d) is not equal to len\(dims\) = (?P<wanted>\d)",
@@ -1194,7 +1243,8 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
         if found:
             groups = found.groupdict()
             have = int(groups.get("have") or found[1])
-            wanted = int(groups["axis"]) + 1 if "axis" in groups else int(groups.get("wanted") or found[2])
+            least = (groups.get("wanted") or "").replace("two", "2") or found[2]
+            wanted = int(groups["axis"]) + 1 if "axis" in groups else int(least)
             latest = list(reversed(list(book.dims.items())))
             fitting = [one for one in latest if len(one[1]) + one_sample(one[0]) == have]
             fitting += [one for one in latest if len(one[1]) - 1 == have]
@@ -1223,6 +1273,12 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
             return place, "dims", [*dims, book.prime(f"{place} {len(dims)}")]
     if "too many indices for tensor" in message or "Dimension out of range" in message:
         return one_more()
+    if re.search(
+        r"must be (batches of )?square matrices|[Ll]ast 2 dimensions of the array must be square", message
+    ):
+        for place, dims in reversed(list(book.dims.items())):
+            if len(dims) > 1 and dims[-1] in PRIMES and dims[-1] != dims[-2]:
+                return place, "dims", [*dims[:-1], dims[-2]] if dims[-2] != SAMPLES else [dims[-1], dims[-1]]
     if "multi-target not supported" in message or "multilabel" in message:
         rows = [(place, dims) for place, dims in reversed(list(book.dims.items())) if len(dims) == 2]
         likely = [one for one in rows if LABEL.search(last(one[0]))]

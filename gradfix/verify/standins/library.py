@@ -525,7 +525,7 @@ def binary(run: context.Run, numpy: Any) -> None:
     def make(string: Any, dtype: Any = float, count: int = -1, *, sep: str = "", **kwargs: Any) -> Any:
         if sep == "" and isinstance(string, (bytes, bytearray)):
             run.used("numpy.fromstring of bytes", "an array of what they are")
-            return numpy.frombuffer(string, dtype, count).copy()
+            return numpy.array(numpy.frombuffer(string, dtype, count))
         return real(string, dtype, count, sep=sep, **kwargs)
 
     context.replace(numpy, "fromstring", make)

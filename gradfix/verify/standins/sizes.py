@@ -26,7 +26,7 @@ from typing import Any
 
 import torch
 
-from . import content, context, files, guards, library, samples
+from . import absent, content, context, files, guards, library, samples
 
 BATCH = 4
 FILL = 64
@@ -717,6 +717,13 @@ def settings(run: context.Run) -> None:
         context.replace(json, name, read)
 
 
+def asked_for_one(run: context.Run, frame: types.FrameType) -> bool:
+    """Whether a frame asks for one batch by ``next``, as often as there should be batches."""
+    here = context.following(frame, 0)
+    alone = here is None or here.opname != "FOR_ITER"
+    return alone and not absent.prepared(run, "StopIteration|Exception")
+
+
 def short_loops(run: context.Run) -> None:
     """End the loops over a loader in which nothing is trained."""
     import torch.utils.data.dataloader as module
@@ -728,7 +735,7 @@ def short_loops(run: context.Run) -> None:
         then, since = getattr(self, "_gradfix_idle", (run.recorder.backwards, 0))
         since = since + 1 if then == run.recorder.backwards else 1
         self._gradfix_idle = run.recorder.backwards, since
-        if since > UNTRAINED:
+        if since > UNTRAINED and not asked_for_one(run, sys._getframe(1)):
             run.used("a loop over a loader that trains nothing", str(UNTRAINED) + " batches")
             raise StopIteration
         return real(self)

@@ -1,0 +1,273 @@
+"""Small training scripts that lack newer libraries, or what came with older Pythons."""
+
+from __future__ import annotations
+
+from tests.standins.libraries import LOOP
+from tests.standins.programs import program
+
+NEWER: dict[str, tuple[str, tuple[str, ...]]] = {
+    "torchdiffeq": (
+        program(
+            """
+            from torchdiffeq import odeint, odeint_adjoint
+            class Change(torch.nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.inner = torch.nn.Linear(3, 3)
+                def forward(self, time, state):
+                    if isinstance(state, tuple):
+                        return self.inner(state[0]).tanh(), state[1] * 2
+                    return self.inner(state).tanh()
+            change = Change()
+            models = [change]
+            start = torch.rand(4, 3, requires_grad=True)
+            times = torch.linspace(0, 1, 3)
+            def whole(way, state):
+                found = way(change, state, times, method="dopri5", atol=1e-5)
+                return found if isinstance(found, torch.Tensor) else torch.cat(found, -1)
+            def loss():
+                for state in (start, (start, torch.ones(4, 1))):
+                    plain, adjoint = (whole(way, state) for way in (odeint, odeint_adjoint))
+                    assert plain.shape[:2] == (3, 4) and torch.equal(plain, adjoint)
+                    wanted = [start, *change.parameters()]
+                    both = [torch.autograd.grad(one.pow(2).sum(), wanted) for one in (plain, adjoint)]
+                    assert all(torch.allclose(*pair) for pair in zip(*both))
+                return whole(odeint_adjoint, start)[-1].pow(2).mean()
+            """,
+            LOOP,
+        ),
+        ("torchdiffeq",),
+    ),
+    "einx and torch_einops_utils": (
+        program(
+            """
+            import einx
+            from torch_einops_utils import (
+                and_masks, batched_index_select, lens_to_mask, masked_mean, maybe, pack_with_inverse,
+                pad_at_dim, safe_cat, temp_eval, tree_map_tensor)
+            from torch_einops_utils.device import module_device
+            from torch_einops_utils.nn import Lambda, Sequential
+            values, weights = torch.rand(2, 3, 4), torch.rand(3)
+            assert torch.equal(einx.multiply("a b c, b -> a b c", values, weights), values * weights[:, None])
+            assert torch.equal(einx.multiply("a b c, b", values, weights), values * weights[:, None])
+            assert einx.less("j, i -> i j", torch.arange(4), torch.arange(2)).shape == (2, 4)
+            mask = lens_to_mask(torch.tensor([1, 3]), 3)
+            kept = einx.where("a b, a b c, -> a b c", mask, values, 0.0)
+            assert torch.equal(kept, values * mask[..., None])
+            assert torch.allclose(einx.sum("a b c -> a c", values), values.sum(1))
+            mean = masked_mean(values, mask, dim=1)
+            assert torch.allclose(mean[0], values[0, 0]) and torch.allclose(mean[1], values[1].mean(0))
+            assert and_masks([None, mask, ~mask]).any() == False
+            assert pad_at_dim(values, (1, 0), dim=1).shape == (2, 4, 4)
+            assert safe_cat([None, values]) is values and maybe(None)(1) == 1
+            chosen = batched_index_select(values, torch.tensor([[2], [0]]))
+            assert torch.equal(chosen[:, 0], values[[0, 1], [2, 0]])
+            packed, back = pack_with_inverse(values, "* d")
+            assert packed.shape == (6, 4) and torch.equal(back(packed), values)
+            models = [Sequential(torch.nn.Linear(4, 2), None, Lambda(lambda one: one * 2))]
+            assert module_device(models[0]).type == "cpu"
+            with temp_eval(models[0]):
+                assert not models[0].training
+            def loss():
+                return models[0](tree_map_tensor(lambda one: one + 1, [kept])[0]).mean()
+            """,
+            LOOP,
+        ),
+        ("einx", "torch_einops_utils"),
+    ),
+    "path": (
+        program(
+            """
+            from path import Path
+            root = Path("data") / "scenes"
+            place = Path("out") / "log"
+            place.makedirs_p()
+            (place / "seen.txt").open("w").write("1")
+            assert place.files("*.txt") == ["out/log/seen.txt"] and place.name == "log" and place.isdir()
+            assert (place / "seen.txt").stripext().basename() == "seen"
+            pictures = sorted(root.files("*.png"))
+            assert pictures and all(one.ext == ".png" and isinstance(one, str) for one in pictures)
+            def batch():
+                return torch.ones(2, len(pictures))
+            """
+        ),
+        ("path", "folder data/scenes"),
+    ),
+    "a network of the script's own, derived from one of transformers": (
+        program(
+            """
+            from transformers import AlbertConfig, AlbertModel, BertPreTrainedModel
+            class Reader(AlbertModel):
+                def forward(self, *args):
+                    return super().forward(*args).last_hidden_state
+            class Plain(BertPreTrainedModel):
+                def __init__(self, config):
+                    super().__init__(config)
+                    self.only = torch.nn.Linear(config.hidden_size, 2)
+            config = AlbertConfig(vocab_size=20, hidden_size=12)
+            models = [Reader(config), Plain(config)]
+            assert len(list(models[0].parameters())) > 4 and len(list(models[1].parameters())) == 2
+            def loss():
+                return models[1].only(models[0](torch.zeros(2, 3, dtype=torch.long))).mean()
+            """,
+            LOOP,
+        ),
+        ("transformers", "Reader"),
+    ),
+    "the cosine transform of torchaudio": (
+        program(
+            """
+            from torchaudio.functional import create_dct
+            turned = create_dct(n_mfcc=8, n_mels=8, norm="ortho")
+            assert torch.allclose(turned.T @ turned, torch.eye(8), atol=1e-5)
+            assert create_dct(4, 6, None).shape == (6, 4)
+            def batch():
+                return turned
+            """
+        ),
+        ("torchaudio",),
+    ),
+    "pkg_resources": (
+        program(
+            """
+            import pkg_resources
+            from pkg_resources import DistributionNotFound, get_distribution, parse_version
+            try:
+                get_distribution("nothing_of_this_name")
+                raise AssertionError
+            except DistributionNotFound:
+                pass
+            assert parse_version(get_distribution("torch").version) >= parse_version("1.0")
+            def batch():
+                return torch.ones(2, 2)
+            """
+        ),
+        ("pkg_resources",),
+    ),
+    "modules of Python 2": (
+        program(
+            """
+            import cPickle
+            from Queue import Queue
+            from StringIO import StringIO
+            held = cPickle.load(open("train.pkl", "rb"))
+            assert StringIO("a").read() == "a" and Queue().empty()
+            def batch():
+                return torch.as_tensor(held["values"][:4]).float()
+            """
+        ),
+        ("cPickle", "Queue", "StringIO", "content of train.pkl"),
+    ),
+    "a download whose hash is checked": (
+        program(
+            """
+            import hashlib
+            import os
+            import urllib.request
+            import numpy as np
+            def sound(name, wanted):
+                found = hashlib.sha1()
+                with open(name, "rb") as file:
+                    while True:
+                        data = file.read(1 << 20)
+                        if not data:
+                            break
+                        found.update(data)
+                return found.hexdigest()[:8] == wanted[:8]
+            if not os.path.exists("values.npz"):
+                urllib.request.urlretrieve("https://example.org/values.npz", "values.npz")
+            if not sound("values.npz", "0123456789abcdef"):
+                raise ValueError("another hash")
+            assert hashlib.md5(b"a").hexdigest() == "0cc175b9c0f1b6a831c399e269772661"
+            try:
+                values = np.load("values.npz")["values"]
+            except FileNotFoundError:
+                print("it should have been downloaded")
+            def batch():
+                return torch.as_tensor(values[:4]).float()
+            """
+        ),
+        ("hash of a download", "content of values.npz"),
+    ),
+    "as many bytes as were asked for": (
+        program(
+            """
+            import gzip
+            import numpy as np
+            with gzip.open("data/letters.gz") as file:
+                held = np.frombuffer(file.read(int(3e5)), dtype=np.uint8).copy()
+            train, test = np.split(held, [int(2e5)])
+            with open("data/more.dat", "rb") as file:
+                more = np.frombuffer(file.read(), dtype=np.float32)
+            def batch():
+                assert len(train) == 200000 and len(test) == 100000 and len(more) > 1000
+                return torch.from_numpy(train[:64]).float().reshape(2, 32)
+            """
+        ),
+        (),
+    ),
+    "texts within JSON": (
+        program(
+            """
+            import json
+            import re
+            held = json.load(open("questions.json"))["data"]
+            words, kept = set(), []
+            for article in held:
+                for paragraph in article["paragraphs"]:
+                    for answer in paragraph["answers"]:
+                        words.update(re.findall(r"[a-z]+", answer["text"]))
+                        kept.append({"id": answer["id"], "text": answer["text"]})
+            with open("kept.json", "w") as file:
+                json.dump(kept, file)
+            def batch():
+                assert len(words) > 20
+                return torch.ones(2, 2)
+            """
+        ),
+        ("content of questions.json",),
+    ),
+    "a file of numbers in each line": (
+        program(
+            """
+            places = {}
+            for line in open("labels.txt"):
+                parts = line.split(",")
+                places[int(parts[0])] = int(parts[1])
+            def batch():
+                assert len(places) > 10
+                return torch.ones(2, 2)
+            """
+        ),
+        ("file labels.txt",),
+    ),
+    "square arrays": (
+        program(
+            """
+            import pickle
+            import numpy as np
+            held = pickle.load(open("cameras.pkl", "rb"))
+            turned = np.linalg.inv(held["camera"][0])
+            def batch():
+                return torch.as_tensor(turned).float()
+            """
+        ),
+        ("content of cameras.pkl",),
+    ),
+    "as many batches as there should be": (
+        program(
+            """
+            import torchvision
+            data = torchvision.datasets.MNIST("data", transform=torchvision.transforms.ToTensor())
+            loader = torch.utils.data.DataLoader(data, batch_size=4)
+            held = iter(loader)
+            seen = [next(held) for _ in range(40)]
+            assert len(seen) == 40
+            assert sum(1 for _ in loader) == 16
+            def batch():
+                return seen[0][0]
+            """
+        ),
+        ("torchvision.datasets.MNIST",),
+    ),
+}
