@@ -13,7 +13,7 @@ import pytest
 
 from gradfix.codemod import Claim
 from gradfix.verify import runner
-from gradfix.verify.runner import Job, Limits, Runner, planned
+from gradfix.verify.runner import Job, Limits, Runner, hopeless, planned, search
 from tests.standins.further import FURTHER
 from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.newer import NEWER
@@ -186,3 +186,26 @@ def test_older_yaml_is_read(running: Runner, tmp_path: Path) -> None:
     """)
     (found,) = running.run([job(tmp_path, source)])
     assert len(found.steps) == 3, found.uncaught
+
+
+MISSING = """
+    import instrument_of_nobody
+    if instrument_of_nobody.rule():
+        print("it rules")
+    def batch():
+        return torch.ones(2, 2)
+"""
+OWN_SIZE = """
+    batch_size = 32
+    def batch():
+        assert batch_size == 32
+        return torch.ones(batch_size, 2)
+"""
+
+
+@pytest.mark.parametrize(("text", "hopes"), [(MISSING, False), (OWN_SIZE, True)])
+def test_what_no_sizes_can_mend_is_given_up(text: str, hopes: bool, running: Runner, tmp_path: Path) -> None:
+    """A module without values is missing in every manner; what only fits the script's own sizes is not."""
+    found, last = search(running, job(tmp_path, program(text)))
+    assert running.run([found])[0].steps == ()
+    assert hopeless(running, last) is not hopes
