@@ -127,6 +127,59 @@ NEWER: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("torchaudio",),
     ),
+    "boxes in pictures": (
+        program(
+            """
+            import pickle
+            import xml.etree.ElementTree as tree
+            import numpy as np
+            from PIL import Image
+            from scipy.misc import toimage
+            kept = pickle.load(open("kept.pkl", "rb"))
+            torch.set_default_tensor_type("torch.FloatTensor")
+            for name in ("000001", "000002"):
+                found = tree.parse("VOC2007/Annotations/" + name + ".xml").getroot()
+                width, height = Image.open("VOC2007/JPEGImages/" + name + ".jpg").size
+                for one in found.iter("object"):
+                    assert one.find("name").text == "person" and one.find("difficult").text == "0"
+                    box = one.find("bndbox")
+                    corners = [int(box.find(end).text) for end in ("xmin", "ymin", "xmax", "ymax")]
+                    assert 0 < corners[0] < corners[2] <= width and 0 < corners[1] < corners[3] <= height
+            assert toimage(np.zeros((4, 4), np.uint8), high=255, low=0).size == (4, 4)
+            def batch():
+                return torch.tensor([corners, corners]).float()
+            """
+        ),
+        ("file VOC2007/Annotations/*.xml",),
+    ),
+    "boxes with their classes": (
+        program(
+            """
+            import json
+            held = json.load(open("TRAIN_objects.json"))
+            for number in range(3):
+                boxes = torch.FloatTensor(held[number]["boxes"])
+                labels = torch.LongTensor(held[number]["labels"])
+                assert boxes.shape == (len(labels), 4) and (boxes[:, 2:] > boxes[:, :2]).all()
+            def batch():
+                return boxes
+            """
+        ),
+        ("content of TRAIN_objects.json",),
+    ),
+    "an array of what differs in length": (
+        program(
+            """
+            import numpy as np
+            rows = np.array([[1, 2], [3]])
+            assert rows.shape == (2,) and rows[1] == [3]
+            assert np.random.choice((None, (0.1, None), (0.3, None))) in (None, (0.1, None), (0.3, None))
+            def batch():
+                return torch.ones(2, 2)
+            """
+        ),
+        ("an array of what differs in length",),
+    ),
     "pkg_resources": (
         program(
             """

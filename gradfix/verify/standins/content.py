@@ -50,6 +50,12 @@ INDEX = re.compile(
 )
 LENGTH = re.compile(r"(lens?|lengths?)(?![a-z])", re.I)
 """Names of lengths, which are more than one."""
+BOX = re.compile(r"(?<![a-z])b?box(es)?(?![a-z])", re.I)
+"""Names of boxes in pictures: two corners each."""
+BESIDE = re.compile(r"label|class|categor|difficult|crowd|area|score", re.I)
+"""Names of what each box has, where it stands beside them."""
+BOXES = 3
+"""Boxes in a picture."""
 SQUARE = re.compile(r"adj|laplacian|\bcov", re.I)
 AUDIO = re.compile(r"\['(?:\w+_)?(?:wave?|wavs|waveform|audio|speech)s?'\]$", re.I)
 """What is said to be a sound: one row of numbers, many for each of other kinds."""
@@ -102,6 +108,8 @@ class Book:
         """The plan by what files of training and of tests have in common in their names."""
         for place, fields in self.plan.items():
             self.kin[kin(place)] = {**fields, **self.kin.get(kin(place), {})}
+        self.boxed = {owner(place) for place in self.plan if BOX.search(last(place))}
+        """Places of mappings in which there are boxes."""
         self.primes: dict[str, int] = {}
         self.taken = {one for fields in self.plan.values() for one in fields.get("dims", ())}
 
@@ -141,6 +149,11 @@ class Book:
             known = [] if one_sample(place) else [SAMPLES]
             if SQUARE.search(last(place)):
                 known = [self.prime(place)] * 2
+            elif BOX.search(last(place)):
+                self.boxed.add(owner(place))
+                known = [BOXES if one_sample(place) else SAMPLES, 4]
+            elif one_sample(place) and owner(place) in self.boxed and BESIDE.search(last(place)):
+                known = [BOXES]
             elif AUDIO.search(place):
                 known = [SAMPLES * 256]
             elif not LABEL.search(last(place)) and (count is None or count > len(known)):
@@ -189,6 +202,11 @@ book = Book("")
 def one_sample(place: str) -> bool:
     """Whether a place lies within one of several samples that are alike."""
     return "[*]" in place
+
+
+def owner(place: str) -> str:
+    """The place of what a place is a part of."""
+    return place.rpartition("[")[0]
 
 
 def nested(place: str) -> int:
@@ -307,6 +325,10 @@ class Content:
             values = torch.randint(0, book.planned(place, "high") or CLASSES, dims, generator=generator)
         else:
             values = torch.rand(dims, generator=generator)
+            if BOX.search(last(place)) and dims and dims[-1] == 4:
+                # The second corner lies below the first, and to the right of it.
+                values[..., 2:] = values[..., :2] / 2 + 0.25
+                values[..., :2] /= 4
         np = numpy()
         return values if self._tensors or np is None else values.numpy()
 
