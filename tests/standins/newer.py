@@ -152,6 +152,34 @@ NEWER: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("file VOC2007/Annotations/*.xml",),
     ),
+    "an option that is only joined under a name": (
+        program(
+            """
+            import argparse, os
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--expname", type=str)
+            args = parser.parse_args()
+            expname = args.expname
+            os.makedirs(os.path.join("logs", expname))
+            def batch():
+                return torch.ones(2, 2)
+            """
+        ),
+        ("argument expname",),
+    ),
+    "an option whose first choice there is not": (
+        program(
+            """
+            import argparse
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--kind", choices=["wide_one", "narrow_one"], required=True)
+            wide = {"narrow_one": 2}[parser.parse_args().kind]
+            def batch():
+                return torch.ones(2, wide)
+            """
+        ),
+        ("argument kind",),
+    ),
     "boxes with their classes": (
         program(
             """

@@ -98,6 +98,8 @@ class Book:
         """Of the folders of pictures that were made."""
         self.turns: dict[str, list[Any]] = {}
         """What one of several was taken for, and all of them, where nothing says which of them it is."""
+        self.chosen: dict[str, list[str]] = {}
+        """Of options that have to have one of several texts: these, by the option's name."""
         self.folders = False
         """Whether a folder has been made up."""
         self.missed: list[str] = []

@@ -31,6 +31,8 @@ from . import absent, content, context, files, guards, library, samples
 BATCH = 4
 FILL = 64
 """Transitions to collect before learning begins where that has no name: more than most batches."""
+ENDLESS = 300
+"""Times that loaders without batches are asked before it is clear that there is no end to it."""
 UNTRAINED = 16
 """Batches in a row that train nothing: to evaluate, to show, or to compute statistics."""
 SMALL = {
@@ -652,6 +654,7 @@ def install(run: context.Run) -> None:
 
     context.replace(data.DataLoader, "__init__", init)
     own_code(run)
+    empty_loops(run)
     if run.small:
         settings(run)
         short_loops(run)
@@ -715,6 +718,28 @@ def settings(run: context.Run) -> None:
             return reduced_settings(run, found) if context.caller_of_standins(run) is not None else found
 
         context.replace(json, name, read)
+
+
+def empty_loops(run: context.Run) -> None:
+    """End a run that asks a loader again and again that has no batches: it would never end."""
+    import torch.utils.data.dataloader as module
+
+    real = module._BaseDataLoaderIter.__next__
+    times = 0
+
+    def following(self: Any) -> Any:
+        nonlocal times
+        try:
+            found = real(self)
+        except StopIteration:
+            times += not getattr(self, "_gradfix_any", False)
+            if times > ENDLESS:
+                run.stop("a loader that is asked again and again has no batches")
+            raise
+        self._gradfix_any, times = True, 0
+        return found
+
+    context.replace(module._BaseDataLoaderIter, "__next__", following)
 
 
 def asked_for_one(run: context.Run, frame: types.FrameType) -> bool:
