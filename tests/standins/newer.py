@@ -180,6 +180,17 @@ NEWER: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("argument kind",),
     ),
+    "an array that as a whole has a shape": (
+        program(
+            """
+            import numpy as np
+            camera = np.genfromtxt("scene/cam.txt").astype(np.float32).reshape((3, 3))
+            def batch():
+                return torch.from_numpy(camera)
+            """
+        ),
+        ("content of cam.txt",),
+    ),
     "boxes with their classes": (
         program(
             """

@@ -1334,6 +1334,10 @@ def arrangement(message: str) -> tuple[str, str, Any] | None:
                 inner = math.prod(dims[1:]) // dims[index]
                 new = fixed // others if -1 not in wanted else fixed // math.gcd(fixed, inner)
                 return place, "dims", [*dims[:index], max(1, new), *dims[index + 1 :]]
+    for place, dims in reversed(list(book.dims.items())):
+        if math.prod(dims) == size and -1 not in wanted and any(one in PRIMES for one in dims):
+            # All of it is to have that shape.
+            return place, "dims", wanted
     if len(wanted) > 1 and wanted[0] == size and -1 not in wanted:
         for place, dims in reversed(list(book.dims.items())):
             if len(dims) == 1:

@@ -496,8 +496,10 @@ def make_folder(run: context.Run, overlay: Overlay, path: str, kind: str | None 
         overlay._make(place)
         with real_open(os.path.join(place, "list_attr_celeba.txt"), "wb") as file:
             file.write(formats.attributes(run, count, endings[0]))
+    busy, overlay.busy = overlay.busy, True  # Every file that is made is looked at by the sandbox, too.
     for ending in endings:
         fill(run, overlay, folders, ending, count, shown(run, path))
+    overlay.busy = busy
     content.book.folders = True
     inner = f"{len(folders)} folders of " if len(folders) > 1 else ""
     run.used("folder " + alike(shown(run, path)), f"{inner}{count} files *{' *'.join(endings)}")
