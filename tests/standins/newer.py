@@ -191,6 +191,35 @@ NEWER: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("content of cam.txt",),
     ),
+    "groups, neighbours and linear models of sklearn": (
+        program(
+            """
+            import numpy as np
+            from sklearn.cluster import KMeans
+            from sklearn.linear_model import LinearRegression, LogisticRegression
+            from sklearn.manifold import TSNE
+            from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
+            from sklearn.svm import SVC
+            classes = np.array([0, 1] * 10)
+            points = torch.from_numpy(np.random.randn(20, 3) / 10 + 5 * classes[:, None])
+            groups = KMeans(2, random_state=0).fit(points)
+            assert (groups.labels_ == classes).all() or (groups.labels_ != classes).all()
+            assert (groups.predict(points) == groups.labels_).all()
+            assert groups.cluster_centers_.shape == (2, 3)
+            for kind in (KNeighborsClassifier(3), LogisticRegression(max_iter=9), SVC(kernel="rbf")):
+                assert kind.fit(points, classes).score(points, classes) == 1
+                assert kind.predict_proba(points).shape == (20, 2)
+            far, near = NearestNeighbors(n_neighbors=2).fit(points).kneighbors(points)
+            assert (near[:, 0] == np.arange(20)).all() and far[:, 1].min() > 0
+            line = LinearRegression().fit(points, points.sum(1))
+            assert line.score(points, points.sum(1)) > 0.99
+            assert TSNE(n_components=2).fit_transform(points).shape == (20, 2)
+            def batch():
+                return torch.from_numpy(groups.cluster_centers_).float()
+            """
+        ),
+        ("sklearn",),
+    ),
     "boxes with their classes": (
         program(
             """
