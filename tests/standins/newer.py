@@ -220,6 +220,29 @@ NEWER: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("sklearn",),
     ),
+    "pycocotools": (
+        program(
+            """
+            from PIL import Image
+            from pycocotools.coco import COCO
+            coco = COCO("annotations/instances_train2017.json")
+            kinds = {one: place for place, one in enumerate(coco.getCatIds())}
+            people = coco.getCatIds(catNms=["person"])
+            assert len(kinds) == 80 and coco.loadCats(people)[0]["name"] == "person"
+            boxes = []
+            for number in coco.getImgIds():
+                shown = coco.loadImgs(number)[0]
+                held = coco.loadAnns(coco.getAnnIds(imgIds=number))
+                assert held == coco.imgToAnns[number] and coco.annToMask(held[0]).sum() == held[0]["area"]
+                boxes += [one["bbox"] for one in held if one["category_id"] in kinds]
+            picture = Image.open("train2017/" + shown["file_name"])
+            assert picture.size == (shown["width"], shown["height"]) and isinstance(held[0]["caption"], str)
+            def batch():
+                return torch.tensor(boxes)
+            """
+        ),
+        ("pycocotools", "content of instances_train2017.json"),
+    ),
     "boxes with their classes": (
         program(
             """
