@@ -700,12 +700,12 @@ def planned(runner: Runner, job: Job) -> Job:
 
 
 def search(runner: Runner, job: Job) -> tuple[Job, Job]:
-    """``job``, or the same with a plan, found in a few tries in about the time that one run may take; and the
-    last one that was tried.
+    """``job``, or the same with a plan, found in a few tries in about the time that one run may take, or two
+    with small sizes, which mostly decide; and the last one that was tried.
 
     A run that stops at content that was made up in a wrong shape says what the shape should have been.
     """
-    until = time.monotonic() + job.limits.seconds
+    until = time.monotonic() + job.limits.seconds * (2 if job.manner == "small" else 1)
     patience, plain = PATIENCE, job
     for _ in range(TRIES):
         if not forced(job.plan):
