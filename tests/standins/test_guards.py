@@ -246,7 +246,7 @@ REACHED: dict[str, tuple[str, tuple[str, ...]]] = {
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Runner]:
-    with Runner(sys.executable, workers=2, total=600.0) as one:
+    with Runner(sys.executable, workers=2, total=900.0) as one:
         yield one
 
 
