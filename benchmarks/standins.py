@@ -35,8 +35,9 @@ from gradfix.verify.runner import (
     Runner,
     broken_off,
     choose_interpreter,
+    hopeless,
     obstacle,
-    planned,
+    search,
 )
 
 
@@ -99,7 +100,7 @@ def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
     reasons = []
     for manner in MANNERS:
         try:
-            job = planned(runner, Job(path, source, limits=limits, manner=manner))
+            job, last = search(runner, Job(path, source, limits=limits, manner=manner))
             (recording,) = runner.run([job])
         except CannotRun as error:
             return Measured(str(path), 0, 0, manner, time.monotonic() - started, str(error), [])
@@ -110,6 +111,8 @@ def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
             furthest = recording, manner
         reasons.append(why or "")
         if manner != "as it is" and recording.ending in ("seconds", "killed"):
+            break
+        if manner == "small" and hopeless(runner, last):
             break
     if furthest is not None and (why or broken_off(recording)):
         # It came to a gradient in no manner without breaking off: the first that came to one is taken.

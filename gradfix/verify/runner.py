@@ -695,11 +695,17 @@ PATIENCE = 2
 
 
 def planned(runner: Runner, job: Job) -> Job:
-    """``job``, or the same with a plan, found in a few tries in about the time that one run may take.
+    """``job``, or the same with the plan that it needs."""
+    return search(runner, job)[0]
+
+
+def search(runner: Runner, job: Job) -> tuple[Job, Job]:
+    """``job``, or the same with a plan, found in a few tries in about the time that one run may take, or two
+    with small sizes, which mostly decide; and the last one that was tried.
 
     A run that stops at content that was made up in a wrong shape says what the shape should have been.
     """
-    until = time.monotonic() + job.limits.seconds
+    until = time.monotonic() + job.limits.seconds * (2 if job.manner == "small" else 1)
     patience, plain = PATIENCE, job
     for _ in range(TRIES):
         if not forced(job.plan):
@@ -716,8 +722,18 @@ def planned(runner: Runner, job: Job) -> Job:
         job = replace(job, plan=recording.plan)
     if forced(job.plan) and not runner.run([job])[0].backwards:
         # What stopped it before says more.
-        return plain
-    return job
+        return plain, job
+    return job, job
+
+
+def hopeless(runner: Runner, last: Job) -> bool:
+    """Whether no sizes will bring a script further than ``last``, which was tried with small ones.
+
+    With its own sizes it then stops at the same place and for the same reason.
+    """
+    small, full = runner.run([last, replace(last, manner="full")])
+    why = obstacle(small)
+    return why is not None and why == obstacle(full) and full.ending in ("error", "finished")
 
 
 def forced(plan: str) -> bool:
@@ -863,14 +879,14 @@ def _verify(
     try:
         with runner_for(interpreter.executable, total, allow_unsandboxed) as runner:
             # The originals first: for one that cannot be run, nothing else needs to be.
-            slow: set[int] = set()
+            given_up: set[int] = set()
             for manner in MANNERS:
                 waiting = [
                     number
                     for number, trial in enumerate(trials)
                     if manner == "as it is"
                     or (
-                        number not in slow
+                        number not in given_up
                         and (trial.obstacle(runner, exact=False) or trial.unfinished(runner))
                     )
                 ]
@@ -884,8 +900,8 @@ def _verify(
                     attempt = attempt.planned(runner)
                     if manner == "as it is" or attempt.better(trials[number], runner):
                         trials[number] = attempt
-                    elif attempt.too_large(runner):
-                        slow.add(number)
+                    elif attempt.too_large(runner) or attempt.hopeless(runner):
+                        given_up.add(number)
             # One seed of each: where hashes prove everything, it is enough.
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
             runner.run(job for trial in runnable for job in trial.opening(runner))
@@ -968,6 +984,8 @@ class _Trial:
     limits: Limits
     manner: Manner = "as it is"
     plan: str = ""
+    tried: str = ""
+    """The last plan that was tried."""
     hashed: bool = False
     """Whether hashes prove everything, so that no numbers are asked for."""
 
@@ -994,7 +1012,13 @@ class _Trial:
 
     def planned(self, runner: Runner) -> _Trial:
         """The same with the plan that its original needs."""
-        return replace(self, plan=planned(runner, self.before(self.seeds[0])).plan)
+        found, last = search(runner, self.before(self.seeds[0]))
+        return replace(self, plan=found.plan, tried=last.plan)
+
+    def hopeless(self, runner: Runner) -> bool:
+        """Whether the original stops with small sizes as it does with all others."""
+        last = replace(self.before(self.seeds[0]), plan=self.tried)
+        return self.manner == "small" and hopeless(runner, last)
 
     def reference(self, seed: int, **how: bool) -> Job:
         return self.before(seed, keep=True, **how)

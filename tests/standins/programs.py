@@ -246,6 +246,18 @@ REACHED: dict[str, tuple[str, tuple[str, ...]]] = {
 """Scripts that must get to their steps, and the names of what was replaced."""
 
 STOPPED: dict[str, tuple[str, str]] = {
+    "a loader without batches": (
+        program("""
+            def batches(loader):
+                while True:
+                    for one in loader:
+                        yield one
+            held = batches(torch.utils.data.DataLoader([1.0, 2.0], batch_size=3, drop_last=True))
+            def batch():
+                return next(held)
+        """),
+        "a loader that is asked again and again has no batches",
+    ),
     "value": (
         program("""
             import instrument_of_nobody

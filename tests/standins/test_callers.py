@@ -276,3 +276,13 @@ def test_what_nothing_tells_is_named_and_not_made_up(
     reason = runner.obstacle(found) or ""
     assert reason.startswith("nothing calls learn, and nothing says what its argument " + argument), reason
     assert reason.endswith("at line 5")
+
+
+def test_a_class_whose_file_only_makes_an_object_of_it_is_trained_by_who_imports_it(
+    running: Runner, tmp_path: Path
+) -> None:
+    (tmp_path / "main.py").write_text(textwrap.dedent(MAIN))
+    made = textwrap.dedent(TRAINER) + 'if __name__ == "__main__":\n    Trainer(torch.nn.Linear(2, 2), 0.1)\n'
+    found = run(running, tmp_path / "trainer.py", made)
+    assert steps(found) == 4, (found.uncaught, found.output)
+    assert "a caller of trainer.py: main.py" in found.standins

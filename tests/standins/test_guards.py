@@ -246,7 +246,7 @@ REACHED: dict[str, tuple[str, tuple[str, ...]]] = {
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Runner]:
-    with Runner(sys.executable, workers=2, total=600.0) as one:
+    with Runner(sys.executable, workers=2, total=900.0) as one:
         yield one
 
 
@@ -294,6 +294,12 @@ NOT_GUARDED = {
     ),
     "what settings say": program(
         LACKS + NETWORK + "config = held.nothing_of_texts\nrate = config.rate", LOOP
+    ),
+    "a command that trains": program(
+        LACKS
+        + "import click\n@click.command()\ndef main():\n    torch.optim.SGD([], lr=0.1)\nmain()"
+        + NETWORK,
+        LOOP,
     ),
     "a mistake where nothing is missing": program(NETWORK + "rows = [1, 2]\nlast = rows[2]", LOOP),
     "a name that there is not": program(LACKS + NETWORK + "print(name_of_nobody)", LOOP),

@@ -13,9 +13,10 @@ import pytest
 
 from gradfix.codemod import Claim
 from gradfix.verify import runner
-from gradfix.verify.runner import Job, Limits, Runner, planned
+from gradfix.verify.runner import Job, Limits, Runner, hopeless, planned, search
 from tests.standins.further import FURTHER
 from tests.standins.libraries import LIBRARIES, LOOP
+from tests.standins.newer import NEWER
 from tests.standins.programs import program
 from tests.standins.test_standins import digests, installed
 from tests.standins.tries import TRIES
@@ -26,7 +27,7 @@ LIMITS = Limits(steps=3, backwards=10, seconds=20.0)
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Runner]:
-    with Runner(sys.executable, workers=2, total=300.0) as one:
+    with Runner(sys.executable, workers=2, total=900.0) as one:
         yield one
 
 
@@ -34,9 +35,9 @@ def job(folder: Path, source: str, **options: object) -> Job:
     return Job(folder / "script.py", source, limits=LIMITS, **{"manner": "small", **options})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER, *WILD, *TRIES])
+@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER, *NEWER, *WILD, *TRIES])
 def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner, tmp_path: Path) -> None:
-    source, replaced = {**LIBRARIES, **FURTHER, **WILD, **TRIES}[name]
+    source, replaced = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES}[name]
     (found,) = running.run([planned(running, job(tmp_path, source))])
     assert len([step for step in found.steps if step.consumes]) >= 2, (found.uncaught, found.output)
     told = [one.split(": ")[0] for one in found.standins]
@@ -185,3 +186,26 @@ def test_older_yaml_is_read(running: Runner, tmp_path: Path) -> None:
     """)
     (found,) = running.run([job(tmp_path, source)])
     assert len(found.steps) == 3, found.uncaught
+
+
+MISSING = """
+    import instrument_of_nobody
+    if instrument_of_nobody.rule():
+        print("it rules")
+    def batch():
+        return torch.ones(2, 2)
+"""
+OWN_SIZE = """
+    batch_size = 32
+    def batch():
+        assert batch_size == 32
+        return torch.ones(batch_size, 2)
+"""
+
+
+@pytest.mark.parametrize(("text", "hopes"), [(MISSING, False), (OWN_SIZE, True)])
+def test_what_no_sizes_can_mend_is_given_up(text: str, hopes: bool, running: Runner, tmp_path: Path) -> None:
+    """A module without values is missing in every manner; what only fits the script's own sizes is not."""
+    found, last = search(running, job(tmp_path, program(text)))
+    assert running.run([found])[0].steps == ()
+    assert hopeless(running, last) is not hopes

@@ -10,6 +10,7 @@ import ast
 import codecs
 import csv
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -62,12 +63,23 @@ def install(run: context.Run) -> None:
     readers(run)
     archives(run)
     downloads(run)
+    hashes(run)
     if "numpy" in sys.modules:
         arrays(run, sys.modules["numpy"])
 
 
 ASKED = 64
 """Times that all of an absent file is asked for before it ends."""
+
+
+LARGE = 1 << 16
+"""Bytes that nobody asks for who reads a header."""
+
+
+def letters(run: context.Run, name: str, count: int) -> bytes:
+    """So many bytes of a text."""
+    generator = run.generator("letters", os.path.basename(name))
+    return torch.randint(97, 123, (count,), dtype=torch.uint8, generator=generator).numpy().tobytes()
 
 
 class AbsentFile(io.StringIO):
@@ -80,7 +92,7 @@ class AbsentFile(io.StringIO):
         self.binary = binary
         self.told = 0
 
-    def content(self) -> Content:
+    def content(self) -> Any:
         """All of it."""
         return content.absent(self.run, self.name)
 
@@ -96,7 +108,8 @@ class AbsentFile(io.StringIO):
         if self.told > ASKED:
             return b"" if self.binary else ""  # Whoever asks again and again asks until it ends.
         if self.binary:
-            data = AbsentBytes(MARK)
+            large = isinstance(size, int) and size >= LARGE
+            data = AbsentBytes(letters(self.run, self.name, size) if large else MARK)
             data.part = self.content()
             return data
         text = AbsentText("")
@@ -170,7 +183,8 @@ SENTENCE = 8
 
 
 def rows_of(run: context.Run, name: str, kind: str, count: str, separator: str) -> str:
-    """Lines of ``count`` fields: the name of a file, numbers, and words, or one more number."""
+    """Lines of ``count`` fields: the name of a file, numbers, and words, or one more number; ``counts`` begin
+    with the number of their line."""
     ending = files.spoken_of(run) or ""
     sentences = asks_for_blanks(run) and separator == "\t" and int(count) > 2
     words = media.text(run, name).splitlines()
@@ -180,7 +194,7 @@ def rows_of(run: context.Run, name: str, kind: str, count: str, separator: str) 
     rows = []
     for number, (said, row) in enumerate(zip(words, classes.tolist())):
         last = said.rstrip(" .") if kind == "fields" else str(row[-1])
-        first, middle = format(number, "03d") + ending, row[1:-1]
+        first, middle = str(number) if kind == "counts" else format(number, "03d") + ending, row[1:-1]
         if sentences:
             # What depends on another word of its sentence depends on the one before it.
             first, middle = str(number % SENTENCE + 1), [number % SENTENCE] * len(middle)
@@ -219,7 +233,7 @@ class TableFile(io.StringIO):
             lines.append(separator.join(str(one) for one in [number, *row[1:]]))
         super().__init__("\n".join(lines) + "\n")
 
-    def content(self) -> Content:
+    def content(self) -> Any:
         """All of it, for a reader that knows tables."""
         return content.absent(self.run, self.name)
 
@@ -301,6 +315,13 @@ def is_absent(path: Any) -> bool:
     return overlay is not None and marked(overlay.reading(os.fspath(path)))
 
 
+def spared(run: context.Run, source: Any) -> bool:
+    """Whether a script can do without a file; not if it has downloaded it, and so expects it to be there."""
+    path = files.plain(source)
+    overlay = files.overlay_of_run
+    return prepared(run) and not (path and overlay is not None and marked(overlay.reading(path)))
+
+
 def marked(place: str) -> bool:
     """Whether a file holds nothing but what a download has left that did not happen."""
     try:
@@ -326,7 +347,12 @@ def reader(run: context.Run, owner: Any, name: str, tensors: bool = False) -> No
     def read(source: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(source, (AbsentText, AbsentBytes)):
             return source.part
-        if not name.endswith("s") and is_absent(source) and run.caller() is not None and not prepared(run):
+        if (
+            not name.endswith("s")
+            and is_absent(source)
+            and run.caller() is not None
+            and not spared(run, source)
+        ):
             path = named(source)
             if not SETTINGS.search(os.path.basename(path)):
                 return content.absent(run, path, tensors=tensors)
@@ -366,11 +392,25 @@ def readers(run: context.Run) -> None:
 
 def arrays(run: context.Run, numpy: Any) -> None:
     """Readers of numpy."""
+    real_buffer = numpy.frombuffer
+
+    def buffer(data: Any, dtype: Any = float, count: int = -1, *args: Any, **kwargs: Any) -> Any:
+        if type(data) is AbsentBytes and data == MARK:
+            kind, generator = numpy.dtype(dtype), run.generator("buffer", data.part._place)
+            count = count if count > 0 else LARGE
+            if kind.kind in "iub":
+                values = torch.randint(0, content.CLASSES, (count,), generator=generator)
+            else:
+                values = torch.rand(count, generator=generator)
+            return values.numpy().astype(kind)
+        return real_buffer(data, dtype, count, *args, **kwargs)
+
+    context.replace(numpy, "frombuffer", buffer)
     for name in ("load", "loadtxt", "genfromtxt", "fromfile", "memmap"):
         real = getattr(numpy, name)
 
         def read(file: Any, *args: Any, _real: Any = real, _name: str = name, **kwargs: Any) -> Any:
-            if not is_absent(file) or run.caller() is None or prepared(run):
+            if not is_absent(file) or run.caller() is None or spared(run, file):
                 return _real(file, *args, **kwargs)
             found = content.absent(run, named(file))
             if _name in ("load", "memmap"):
@@ -487,6 +527,73 @@ def archives(run: context.Run) -> None:
             real_unpack(filename, *args, **kwargs)
 
     context.replace(shutil, "unpack_archive", unpack)
+
+
+class Unknown(str):
+    """The hash of what nobody knows, which is as good as any other."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str)
+
+    def __ne__(self, other: object) -> bool:
+        return not isinstance(other, str)
+
+    __hash__ = str.__hash__
+
+    def __getitem__(self, place: Any) -> Unknown:
+        return Unknown(str.__getitem__(self, place))
+
+    def startswith(self, *args: Any) -> bool:
+        return True
+
+    endswith = startswith
+
+    def upper(self) -> Unknown:
+        return self
+
+    lower = upper
+
+
+class Hash:
+    """A hash of what is read, which may be the made-up content of a download."""
+
+    def __init__(self, real: Any, run: context.Run, data: Any) -> None:
+        self.real = real
+        self.run = run
+        self.absent = False
+        self.update(data)
+
+    def update(self, data: Any) -> None:
+        """Take in more."""
+        self.absent |= isinstance(data, AbsentBytes)
+        self.real.update(data)
+
+    def hexdigest(self, *length: int) -> str:
+        """What is compared with the hash of the real file."""
+        found = self.real.hexdigest(*length)
+        if self.absent:
+            self.run.used("hash of a download", "the one that is expected")
+            return Unknown(found)
+        return str(found)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+
+def hashes(run: context.Run) -> None:
+    """The hashes by which a script checks what it has downloaded."""
+    for name in ("md5", "sha1", "sha256", "sha512", "new"):
+        real = getattr(hashlib, name)
+
+        def make(*args: Any, _real: Any = real, _named: bool = name == "new", **kwargs: Any) -> Any:
+            data = args[_named] if len(args) > _named else kwargs.pop("data", kwargs.pop("string", b""))
+            found = _real(*args[:_named], **kwargs)
+            if context.caller_of_standins(run) is None:
+                found.update(data)
+                return found
+            return Hash(found, run, data)
+
+        context.replace(hashlib, name, make)
 
 
 def downloads(run: context.Run) -> None:

@@ -255,6 +255,8 @@ def advise(error: BaseException) -> str | None:
         and frame.f_code.co_filename in ("<frozen os>", os.__file__)
     ):
         return content.planned_with("environment", str(error.args[0]), True)
+    if (plan := another(error)) is not None:
+        return plan
     if not isinstance(error, (TypeError, AttributeError)) or not MISSED.search(str(error)):
         return None
     return content.planned_with("arguments", "places", True)
@@ -379,11 +381,23 @@ def there_if(test: ast.expr) -> str | None:
 def uses_of_settings(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
     """The attributes of settings that a script computes with and never asks for, and those that it asks for.
 
+    A name to which it gives one (``name = args.name``) is that one.
     To compute with one is to add or join it, to open it, or to compare it with a text; to ask is to use
     it as a condition or to compare it with ``None``.
     """
     used: set[str] = set()
     asked: set[str] = set()
+    short = {
+        node.targets[0].id: node.value.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Attribute)
+    }
+
+    def attribute(node: ast.expr) -> str | None:
+        return node.attr if isinstance(node, ast.Attribute) else short.get(getattr(node, "id", ""))
+
     for node in ast.walk(tree):
         tests: list[ast.expr] = []
         uses: list[ast.expr] = []
@@ -415,8 +429,8 @@ def uses_of_settings(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
                 "range",
             ):
                 uses = node.args
-        asked.update(test.attr for test in tests if isinstance(test, ast.Attribute))
-        used.update(use.attr for use in uses if isinstance(use, ast.Attribute))
+        asked.update(name for one in tests if (name := attribute(one)) is not None)
+        used.update(name for one in uses if (name := attribute(one)) is not None)
     return frozenset(used - asked), frozenset(asked)
 
 
@@ -440,12 +454,12 @@ def value_of(run: context.Run, action: argparse.Action) -> Any:
 def text_for(run: context.Run, name: str, choices: Any = None, kind: Any = None) -> str:
     """What a person might have typed for the argument ``name``."""
     if choices:
-        return str(next(iter(choices)))
+        return chosen(name, [str(one) for one in choices])
     if kind in (int, float):
         return "0" if re.search(r"seed|rank|gpu|device|verbose|debug|start|resume", name, re.I) else "2"
     compared = texts_compared(run.tree(run.entry), name) or compared_elsewhere(run, name)
     if compared:
-        return compared[0]
+        return chosen(name, list(dict.fromkeys(compared)))
     if name in made_numbers(run.tree(run.entry)):
         return "2"
     if re.search(r"gpu|cuda", name, re.I):
@@ -458,6 +472,24 @@ def text_for(run: context.Run, name: str, choices: Any = None, kind: Any = None)
         kind = files.spoken_of(run) if FILES.search(name) else None
         return os.path.join(run.cwd, "given", name + (kind if kind in media.PICTURES else ""))
     return name
+
+
+def chosen(name: str, among: list[str]) -> str:
+    """The first of several texts that an option may have; the next one if the run failed for it."""
+    content.book.chosen[name] = among
+    return among[(content.book.planned("choice " + name, "turn") or 0) % len(among)]
+
+
+def another(error: BaseException) -> str | None:
+    """A plan with another text for the option whose text an error names."""
+    if not isinstance(error, (LookupError, ValueError, NotImplementedError, AttributeError, AssertionError)):
+        return None
+    for name, among in content.book.chosen.items():
+        turn = content.book.planned("choice " + name, "turn") or 0
+        said = re.search(r"(?<!\w)" + re.escape(among[turn]) + r"(?!\w)", str(error))
+        if said and len(among[turn]) > 2 and turn + 1 < min(len(among), content.TURNS):
+            return content.planned_with("choice " + name, "turn", turn + 1)
+    return None
 
 
 FILES = re.compile(r"(^|_)(img|image|picture|photo)?_?(file|img|image|picture|photo)s?$", re.I)

@@ -26,12 +26,14 @@ from typing import Any
 
 import torch
 
-from . import context, media
+from . import context, inert, media
 
 FIELDS = 13
 """Fields in a line of a text, at most."""
 SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
+WITHIN = (16, 4)
+"""Elements of what is an element itself, and of what lies deeper."""
 PRIMES = tuple(one for one in range(37, 200) if all(one % other for other in range(2, 15)))
 CLASSES = 2
 GROUPS = 6
@@ -48,6 +50,12 @@ INDEX = re.compile(
 )
 LENGTH = re.compile(r"(lens?|lengths?)(?![a-z])", re.I)
 """Names of lengths, which are more than one."""
+BOX = re.compile(r"(?<![a-z])b?box(es)?(?![a-z])", re.I)
+"""Names of boxes in pictures: two corners each."""
+BESIDE = re.compile(r"label|class|categor|difficult|crowd|area|score", re.I)
+"""Names of what each box has, where it stands beside them."""
+BOXES = 3
+"""Boxes in a picture."""
 SQUARE = re.compile(r"adj|laplacian|\bcov", re.I)
 AUDIO = re.compile(r"\['(?:\w+_)?(?:wave?|wavs|waveform|audio|speech)s?'\]$", re.I)
 """What is said to be a sound: one row of numbers, many for each of other kinds."""
@@ -90,6 +98,8 @@ class Book:
         """Of the folders of pictures that were made."""
         self.turns: dict[str, list[Any]] = {}
         """What one of several was taken for, and all of them, where nothing says which of them it is."""
+        self.chosen: dict[str, list[str]] = {}
+        """Of options that have to have one of several texts: these, by the option's name."""
         self.folders = False
         """Whether a folder has been made up."""
         self.missed: list[str] = []
@@ -100,6 +110,8 @@ class Book:
         """The plan by what files of training and of tests have in common in their names."""
         for place, fields in self.plan.items():
             self.kin[kin(place)] = {**fields, **self.kin.get(kin(place), {})}
+        self.boxed = {owner(place) for place in self.plan if BOX.search(last(place))}
+        """Places of mappings in which there are boxes."""
         self.primes: dict[str, int] = {}
         self.taken = {one for fields in self.plan.values() for one in fields.get("dims", ())}
 
@@ -139,6 +151,11 @@ class Book:
             known = [] if one_sample(place) else [SAMPLES]
             if SQUARE.search(last(place)):
                 known = [self.prime(place)] * 2
+            elif BOX.search(last(place)):
+                self.boxed.add(owner(place))
+                known = [BOXES if one_sample(place) else SAMPLES, 4]
+            elif one_sample(place) and owner(place) in self.boxed and BESIDE.search(last(place)):
+                known = [BOXES]
             elif AUDIO.search(place):
                 known = [SAMPLES * 256]
             elif not LABEL.search(last(place)) and (count is None or count > len(known)):
@@ -189,6 +206,16 @@ def one_sample(place: str) -> bool:
     return "[*]" in place
 
 
+def owner(place: str) -> str:
+    """The place of what a place is a part of."""
+    return place.rpartition("[")[0]
+
+
+def nested(place: str) -> int:
+    """How many elements there are at a place of which nothing is known: fewer within others."""
+    return (SAMPLES, *WITHIN)[min(place.count("[*]"), len(WITHIN))]
+
+
 def grouped(place: str) -> bool:
     """Whether what has names for keys at a place is said to hold classes: each has its own samples."""
     return re.search(r"class", last(place), re.I) is not None
@@ -222,7 +249,7 @@ class Content:
 
     # -- parts ---------------------------------------------------------------------------
 
-    def _part(self, suffix: str, number: int | None = None, dims: Any = None) -> Content:
+    def _part(self, suffix: str, number: int | None = None, dims: Any = None) -> Any:
         return part(self._place + suffix, self._number if number is None else number, self._tensors, dims)
 
     def _child(self, key: Any) -> Any:
@@ -242,7 +269,7 @@ class Content:
             if not self._dims:
                 raise TypeError("a number has no length")
             return self._dims[0]
-        return int((book.planned(self._place, "dims") or [SAMPLES])[0])
+        return int((book.planned(self._place, "dims") or [nested(self._place)])[0])
 
     def _element(self, number: int) -> Any:
         if self._list is None and self._place.endswith("[**]") and grouped(self._place[:-4]):
@@ -300,6 +327,10 @@ class Content:
             values = torch.randint(0, book.planned(place, "high") or CLASSES, dims, generator=generator)
         else:
             values = torch.rand(dims, generator=generator)
+            if BOX.search(last(place)) and dims and dims[-1] == 4:
+                # The second corner lies below the first, and to the right of it.
+                values[..., 2:] = values[..., :2] / 2 + 0.25
+                values[..., :2] /= 4
         np = numpy()
         return values if self._tensors or np is None else values.numpy()
 
@@ -542,10 +573,12 @@ class Number(Content):
         return int(self._scalar())
 
 
-def part(place: str, number: int = 0, tensors: bool = False, dims: Any = None) -> Content:
+def part(place: str, number: int = 0, tensors: bool = False, dims: Any = None) -> Any:
     """The content at a place, of the class that fits what is known of it."""
     settled = book.planned(place, "dims") if dims is None else dims
     book.touched = place
+    if book.planned(place, "text"):
+        return Content(place, number)._text()
     kind = Number if settled == [] else Tensors if tensors else Content
     return kind(place, number, tensors=tensors, dims=dims)
 
@@ -669,7 +702,7 @@ def constant_index(frame: types.FrameType) -> bool:
     return before is not None and before.opname in ("LOAD_CONST", "LOAD_SMALL_INT")
 
 
-def absent(run: context.Run, path: Any, *, tensors: bool = False) -> Content:
+def absent(run: context.Run, path: Any, *, tensors: bool = False) -> Any:
     """The content of the data file at ``path``, which is not there."""
     name = os.path.basename(os.fspath(path))
     run.used("content of " + name, "values made up as they are used")
@@ -703,6 +736,14 @@ def convert_contents() -> None:
 
         context.replace(torch, name, convert)
     constructors()
+    real_default = json.JSONEncoder.default
+
+    def default(self: Any, value: Any) -> Any:
+        if isinstance(value, Content):
+            return value._settled().tolist() if value._known() else str(value)
+        return real_default(self, value)
+
+    context.replace(json.JSONEncoder, "default", default)
     try:
         from torch.utils.data._utils import collate
     except ImportError:
@@ -838,6 +879,8 @@ def advised(error: BaseException) -> str | None:
         return planned_with(*change)
     if not book.touched and not book.styles:
         return None
+    if isinstance(error, TypeError) and TEXT_WANTED.search(message):
+        return planned_with(wanting_text(error), "text", True)
     if re.search(r"\b(Content|Part|Number)\b", message) and isinstance(error, TypeError):
         # A function of torch was looked up before the content was there that it is called with.
         return planned_with("torch", "contents", True) or planned_with("code", "tensors", True)
@@ -861,6 +904,21 @@ def advised(error: BaseException) -> str | None:
     if change is None:
         return None
     return planned_with(*change)
+
+
+TEXT_WANTED = re.compile(
+    r"(expected string or bytes-like object, got|expected str instance,|must be str, not|apply to a) "
+    r"'?(Content|Part|Number)\b"
+)
+"""Messages of what takes nothing but a text."""
+
+
+def wanting_text(error: BaseException) -> str:
+    """The place of what was given where a text was wanted: what the function that failed holds, if any."""
+    frame = context.raised_in(error)
+    held = inert.flat(list(frame.f_locals.values())) if frame is not None else []
+    places = [one._place for one in held if isinstance(one, Content)]
+    return places[-1] if places else book.touched
 
 
 def pictures(message: str) -> tuple[str, str, Any] | None:
@@ -1132,10 +1190,22 @@ def highest_index(error: BaseException) -> int:
     return max((indices[name] for name in failed), default=0)
 
 
+def of_nothing(error: BaseException) -> bool:
+    """Whether what failed asks for no more than the first or the last of a list: there is nothing in it."""
+    trace, run = innermost(error), context.run()
+    statements = (
+        context.statements_at(run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno) if trace else []
+    )
+    if not statements:
+        return False
+    asked = [one.slice for one in ast.walk(statements[-1]) if isinstance(one, ast.Subscript)]
+    return bool(asked) and all(ast.unparse(one) in ("0", "-1") for one in asked)
+
+
 def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
     """Another number of values in a row."""
     short = re.search(r"not enough values to unpack \(expected (\d+), got (\d+)\)", message)
-    if short or message == "list index out of range":
+    if short or (message == "list index out of range" and not of_nothing(error)):
         for name, style in reversed(list(book.styles.items())):
             had = int(style.split(":")[1]) if ":" in style else 1
             wanted = int(short[1]) if short else max(had, highest_index(error)) + 1
@@ -1167,6 +1237,8 @@ def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
                 return name, "style", "names and numbers"
             if style == "names and numbers" and ".png" in word[1]:
                 return name, "style", "numbers"
+            if style.startswith(("fields:", "numbers:")) and re.match(r"\d{3}\.\w+$", word[1]):
+                return name, "style", "counts:" + style.partition(":")[2]
         if " " in word[1] or "," not in word[1]:
             return (styles[0][0], "separator", ",") if styles[0][1] != "common words" else None
     return None
@@ -1186,6 +1258,7 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
         r"axis (?P<axis>\d) is out of bounds for array of dimension (?P<have>\d)",
         r"expected (?P<wanted>\d)D tensor,? (?:but )?got (?P<have>\d)D",
         r"must have (?P<wanted>\d) dimensions, got (?P<have>\d)",
+        r"(?P<have>\d)-dimensional array given. Array must be at least (?P<wanted>two)-dimensional",
         r"not enough values to unpack \(expected (?P<wanted>\d), got (?P<have>\d)\)",
         r"sparse_dim.*number of dimensions \((?P<have>\d)\).*(?P<wanted>\d)",
         r"input\.dim\(\) = (?P<have>\d) is not equal to len\(dims\) = (?P<wanted>\d)",
@@ -1194,7 +1267,8 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
         if found:
             groups = found.groupdict()
             have = int(groups.get("have") or found[1])
-            wanted = int(groups["axis"]) + 1 if "axis" in groups else int(groups.get("wanted") or found[2])
+            least = (groups.get("wanted") or "").replace("two", "2") or found[2]
+            wanted = int(groups["axis"]) + 1 if "axis" in groups else int(least)
             latest = list(reversed(list(book.dims.items())))
             fitting = [one for one in latest if len(one[1]) + one_sample(one[0]) == have]
             fitting += [one for one in latest if len(one[1]) - 1 == have]
@@ -1223,6 +1297,12 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
             return place, "dims", [*dims, book.prime(f"{place} {len(dims)}")]
     if "too many indices for tensor" in message or "Dimension out of range" in message:
         return one_more()
+    if re.search(
+        r"must be (batches of )?square matrices|[Ll]ast 2 dimensions of the array must be square", message
+    ):
+        for place, dims in reversed(list(book.dims.items())):
+            if len(dims) > 1 and dims[-1] in PRIMES and dims[-1] != dims[-2]:
+                return place, "dims", [*dims[:-1], dims[-2]] if dims[-2] != SAMPLES else [dims[-1], dims[-1]]
     if "multi-target not supported" in message or "multilabel" in message:
         rows = [(place, dims) for place, dims in reversed(list(book.dims.items())) if len(dims) == 2]
         likely = [one for one in rows if LABEL.search(last(one[0]))]
@@ -1254,6 +1334,10 @@ def arrangement(message: str) -> tuple[str, str, Any] | None:
                 inner = math.prod(dims[1:]) // dims[index]
                 new = fixed // others if -1 not in wanted else fixed // math.gcd(fixed, inner)
                 return place, "dims", [*dims[:index], max(1, new), *dims[index + 1 :]]
+    for place, dims in reversed(list(book.dims.items())):
+        if math.prod(dims) == size and -1 not in wanted and any(one in PRIMES for one in dims):
+            # All of it is to have that shape.
+            return place, "dims", wanted
     if len(wanted) > 1 and wanted[0] == size and -1 not in wanted:
         for place, dims in reversed(list(book.dims.items())):
             if len(dims) == 1:

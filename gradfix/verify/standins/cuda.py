@@ -129,7 +129,9 @@ def factories(run: context.Run) -> None:
     real_default = torch.set_default_tensor_type
 
     def default(kind: Any) -> None:
-        real_default(kind.replace("torch.cuda.", "torch.") if isinstance(kind, str) else kind)
+        kind = getattr(torch, kind.rpartition(".")[2]) if isinstance(kind, str) else kind
+        # Another may stand for it, which takes contents too.
+        real_default(kind.real if isinstance(kind, content.Constructor) else kind)
 
     context.replace(torch, "set_default_tensor_type", default)
     if hasattr(torch, "set_default_device"):

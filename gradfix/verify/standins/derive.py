@@ -104,7 +104,15 @@ def uncalled(tree: ast.Module) -> list[ast.FunctionDef | ast.ClassDef]:
     for node in tree.body:
         if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             top |= names_called(node)
-    return [node for node in outermost(defined, names_called) if node.name not in top]
+    asked = {one.attr for one in ast.walk(tree) if isinstance(one, ast.Attribute)}
+
+    def idle(node: ast.stmt) -> bool:
+        # A file may make an object of its class only to see that it can be made.
+        methods = {one.name: one for one in getattr(node, "body", ()) if isinstance(one, ast.FunctionDef)}
+        training = {one.name for one in outermost(methods, owned_calls)}
+        return bool(training) and not training & {*asked, "__init__", "__call__", "forward"}
+
+    return [node for node in outermost(defined, names_called) if node.name not in top or idle(node)]
 
 
 def names_called(node: ast.AST) -> set[str]:

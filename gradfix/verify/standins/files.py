@@ -360,6 +360,8 @@ READERS = (
     "tarfile.py",
     "zipfile.py",
     "fileinput.py",
+    "ElementTree.py",
+    "expatbuilder.py",
 )
 """Parts of the names of the files of libraries that open a file because they were told to."""
 
@@ -433,6 +435,8 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
         data = absent.text_of(run, os.path.basename(path)).encode()
     elif kind == ".bin":
         data = media.small_numbers(run, os.path.basename(path))
+    elif kind == ".xml" and media.of_labels(shown(run, path)):
+        data = formats.boxes(run, os.path.basename(path))
     elif kind in media.PICTURES or kind == ".wav":
         data = one_of_few(run, os.path.basename(path), kind, media.of_labels(shown(run, path)))
     else:
@@ -442,6 +446,7 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
         file.write(data)
     style = content.book.style(os.path.basename(path))
     what = "made-up samples in the format of the real ones" if known is not None else "text of " + style
+    what = "boxes as those of Pascal VOC" if kind == ".xml" else what
     if kind in media.PICTURES:
         what = f"a picture of {media.side(run)} x {media.side(run)}"
         what += " of classes" if media.of_labels(shown(run, path)) else ""
@@ -491,8 +496,10 @@ def make_folder(run: context.Run, overlay: Overlay, path: str, kind: str | None 
         overlay._make(place)
         with real_open(os.path.join(place, "list_attr_celeba.txt"), "wb") as file:
             file.write(formats.attributes(run, count, endings[0]))
+    busy, overlay.busy = overlay.busy, True  # Every file that is made is looked at by the sandbox, too.
     for ending in endings:
         fill(run, overlay, folders, ending, count, shown(run, path))
+    overlay.busy = busy
     content.book.folders = True
     inner = f"{len(folders)} folders of " if len(folders) > 1 else ""
     run.used("folder " + alike(shown(run, path)), f"{inner}{count} files *{' *'.join(endings)}")

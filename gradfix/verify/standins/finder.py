@@ -60,6 +60,9 @@ class Finder(importlib.abc.MetaPathFinder):
         found = self.elsewhere(fullname, known=(has(top) and top != "datasets") or top in LENIENT)
         if found is not None:
             return found
+        if fullname in RENAMED:
+            self.run.used(fullname, "what it is called today, " + RENAMED[fullname])
+            return importlib.machinery.ModuleSpec(fullname, Renamed())
         if has(top):
             self.run.modern_gym |= top == "gymnasium"
             self.run.used(top, "a stand-in with the same shapes")
@@ -72,7 +75,10 @@ class Finder(importlib.abc.MetaPathFinder):
         """A submodule that an installed package no longer has (``scipy.misc`` and the like)."""
         name = getattr(parent, "__file__", None) or next(iter(getattr(parent, "__path__", ())), "")
         folder, last = os.path.dirname(name), fullname.rpartition(".")[2]
-        if self.run.recorder.in_project(name) and (found := pyx.loader(os.path.join(folder, last + ".pyx"))):
+        source = source_of(folder, os.path.abspath(self.run.root), fullname) or os.path.join(
+            folder, last + ".pyx"
+        )
+        if self.run.recorder.in_project(name) and (found := pyx.loader(source)):
             self.run.used("compiled code " + fullname, "its Cython, read as Python")
             return importlib.machinery.ModuleSpec(fullname, found)
         if self.run.recorder.in_project(name) and VERSION.match(last):
@@ -181,6 +187,16 @@ def catches_imports(kind: ast.expr | None) -> bool:
 COMPILED = (".pyx", ".pxd", ".c", ".cc", ".cpp", ".cu")
 
 
+def source_of(folder: str, root: str, fullname: str) -> str | None:
+    """The Cython from which a setup of the project makes a module, if it says so."""
+    made = re.escape(fullname) + r"""['"]\s*,\s*(?:sources\s*=\s*)?\[\s*['"]([^'"]+\.pyx)['"]"""
+    while (folder + os.sep).startswith(root + os.sep):
+        if found := re.search(made, context.read(os.path.join(folder, "setup.py"))):
+            return os.path.join(folder, found[1])
+        folder = os.path.dirname(folder)
+    return None
+
+
 def is_built(folder: str, fullname: str) -> bool:
     """Whether a module of a package is compiled first, from a source of its name or by a setup."""
     name = fullname.rpartition(".")[2]
@@ -255,6 +271,30 @@ class Specific(importlib.abc.Loader):
 
 VERSION = re.compile(r"^_{0,2}version_{0,2}$|^_scm_version$")
 """Modules that a setup writes: they only say which version of a package it is."""
+
+
+RENAMED = {
+    "cPickle": "pickle",
+    "StringIO": "io",
+    "cStringIO": "io",
+    "Queue": "queue",
+    "ConfigParser": "configparser",
+    "copy_reg": "copyreg",
+    "urlparse": "urllib.parse",
+    "urllib2": "urllib.request",
+    "__builtin__": "builtins",
+}
+"""Modules of Python 2, and what they are called today."""
+
+
+class Renamed(importlib.abc.Loader):
+    """A module of Python's own under the name that it once had."""
+
+    def create_module(self, spec: Any) -> Any:
+        return importlib.import_module(RENAMED[spec.name])
+
+    def exec_module(self, module: Any) -> None:
+        pass
 
 
 class Version(importlib.abc.Loader):

@@ -47,6 +47,24 @@ def attributes(run: context.Run, count: int, kind: str = ".jpg") -> bytes:
     return "\n".join([str(count), ATTRIBUTES, *rows, ""]).encode()
 
 
+def boxes(run: context.Run, name: str) -> bytes:
+    """What is to be seen in a picture, as Pascal VOC has it: two people."""
+    side = media.side(run)
+    low = torch.randint(0, side // 2, (2, 2), generator=run.generator("boxes", name))
+    high = low + side // 4
+    shown = "".join(
+        "<object><name>person</name><pose>Unspecified</pose><truncated>0</truncated><difficult>0</difficult><bndbox>"
+        f"<xmin>{x + 1}</xmin><ymin>{y + 1}</ymin><xmax>{right}</xmax><ymax>{bottom}</ymax></bndbox></object>"
+        for (x, y), (right, bottom) in zip(low.tolist(), high.tolist())
+    )
+    size = f"<size><width>{side}</width><height>{side}</height><depth>3</depth></size>"
+    stem = name.rpartition(".")[0]
+    return (
+        f"<annotation><folder>VOC</folder><filename>{stem}.jpg</filename>{size}<segmented>0</segmented>"
+        f"{shown}</annotation>"
+    ).encode()
+
+
 def digits(run: context.Run, part: str, what: str) -> bytes:
     """A file of MNIST: big-endian sizes, then bytes."""
     count = SHORT if part == "train" else SHORT // 6

@@ -282,6 +282,12 @@ def values(chain: list[str], spaces: list[Any]) -> Iterator[Any]:
             yield value
 
 
+def wrapped(value: Any) -> list[Any]:
+    """What an object may call when it is called."""
+    held = getattr(value, "__dict__", {})
+    return [held.get(name) for name in ("callback", "__wrapped__", "func", "function")]
+
+
 def unfit(value: Any, depth: int, seen: set[int], alone: bool) -> bool:
     """Whether a value that code names has to do with the training."""
     if trains(value, 1):
@@ -295,6 +301,9 @@ def unfit(value: Any, depth: int, seen: set[int], alone: bool) -> bool:
             if any(trains(one, 1) for one in list(vars(value).values())[:64]):
                 return True
     function: Any = vars(value).get("__init__") if isinstance(value, type) else value
+    if not isinstance(value, (type, types.ModuleType, torch.nn.Module)) and not hasattr(function, "__code__"):
+        # A command that a decorator has made of a function.
+        function = next((one for one in wrapped(value) if isinstance(one, types.FunctionType)), function)
     spaces: list[Any] = []
     if isinstance(function, types.MethodType):
         function, owner = function.__func__, function.__self__
@@ -307,8 +316,13 @@ def unfit(value: Any, depth: int, seen: set[int], alone: bool) -> bool:
     if not (code.co_filename == run.script or run.recorder.in_project(code.co_filename)):
         return False
     seen.add(id(code))
-    around = context.statements_at(run.tree(code.co_filename), code.co_firstlineno)
-    found = [one for one in around if isinstance(one, ast.FunctionDef) and one.name == code.co_name]
+    found = [
+        one
+        for one in ast.walk(run.tree(code.co_filename))
+        if isinstance(one, ast.FunctionDef) and one.name == code.co_name
+        # The code of a function begins with what decorates it.
+        if code.co_firstlineno in (one.lineno, *(above.lineno for above in one.decorator_list))
+    ]
     return bool(found) and involves(found[-1], [*spaces, function.__globals__], depth - 1, seen)
 
 
@@ -686,7 +700,7 @@ def shown(scope: str) -> str:
     return scope.replace("[*]", "") or "the script"
 
 
-def piece(scope: str, name: str, number: int) -> content.Content:
+def piece(scope: str, name: str, number: int) -> Any:
     """What is made up for a name of a scope."""
     dims: list[int] | None = [] if COUNTS.search(name) else None
     return content.part(f"{scope}[{name!r}]", number, bool(content.book.planned("code", "tensors")), dims)

@@ -501,6 +501,7 @@ def arrays(run: context.Run, numpy: Any) -> None:
         if name not in numpy.__dict__:
             setattr(numpy, name, value)
     copies(run, numpy)
+    ragged(run, numpy)
     drawn(numpy)
     binary(run, numpy)
 
@@ -525,10 +526,36 @@ def binary(run: context.Run, numpy: Any) -> None:
     def make(string: Any, dtype: Any = float, count: int = -1, *, sep: str = "", **kwargs: Any) -> Any:
         if sep == "" and isinstance(string, (bytes, bytearray)):
             run.used("numpy.fromstring of bytes", "an array of what they are")
-            return numpy.frombuffer(string, dtype, count).copy()
+            return numpy.array(numpy.frombuffer(string, dtype, count))
         return real(string, dtype, count, sep=sep, **kwargs)
 
     context.replace(numpy, "fromstring", make)
+
+
+def ragged(run: context.Run, numpy: Any) -> None:
+    """Arrays of what differs in length, which once held objects; only if the run failed for it."""
+    if not content.book.planned("numpy", "ragged"):
+        return
+
+    def lenient(owner: Any, name: str) -> None:
+        real = getattr(owner, name)
+
+        def make(values: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return real(values, *args, **kwargs)
+            except ValueError as error:
+                if RAGGED not in str(error):
+                    raise
+                run.used("an array of what differs in length", "one of objects")
+                held = numpy.empty(len(values), dtype=object)
+                held[:] = list(values)
+                return real(held, *args, **kwargs)
+
+        context.replace(owner, name, make)
+
+    for name in ("array", "asarray"):
+        lenient(numpy, name)
+    lenient(numpy.random, "choice")
 
 
 def copies(run: context.Run, numpy: Any) -> None:
@@ -552,6 +579,8 @@ ONE_ELEMENT = re.compile(
     r"^setting an array element with a sequence\.$|^only 0-dimensional arrays can be conv"
 )
 """Messages of numpy 2.4 where an array of one element has the place of a number, which earlier ones took."""
+RAGGED = "inhomogeneous shape"
+"""In the message of numpy 1.24 and later about what differs in length."""
 NUMBER, STORE = "_gradfix_number", "_gradfix_store"
 """What :class:`OneElement` lets the code call, among the names that are built in."""
 
@@ -600,6 +629,8 @@ def advise(error: BaseException) -> str | None:
     """The plan of a run that what older versions did might get further than this error."""
     if "numpy" in sys.modules and ONE_ELEMENT.match(str(error)):
         return content.planned_with("numpy", "one element", True)
+    if "numpy" in sys.modules and RAGGED in str(error):
+        return content.planned_with("numpy", "ragged", True)
     if isinstance(error, AttributeError) and OLD_METHOD.match(str(error)):
         return content.planned_with("python", "mappings", True)
     if isinstance(error, ZeroDivisionError) or NO_DEVICES.search(str(error)):

@@ -136,12 +136,17 @@ def small_numbers(run: context.Run, name: str, count: int = 1 << 18) -> bytes:
     return raw(values)
 
 
+_made: dict[tuple[str, str, bool], bytes] = {}
+
+
 def file_of(run: context.Run, kind: str, name: str, folder: str) -> bytes:
-    """The content of a file of a kind in a folder."""
-    if kind == ".wav":
-        return sound_file(run, name)
-    if kind in PICTURES:
-        return picture_file(run, name, of_labels(folder))
+    """The content of a file of a kind in a folder; those of one name are the same in many folders."""
+    if kind == ".wav" or kind in PICTURES:
+        labels = of_labels(folder)
+        if (kind, name, labels) not in _made:
+            made = sound_file(run, name) if kind == ".wav" else picture_file(run, name, labels)
+            _made[kind, name, labels] = made
+        return _made[kind, name, labels]
     from . import absent
 
     return absent.text_of(run, name + kind).encode()

@@ -26,11 +26,13 @@ from typing import Any
 
 import torch
 
-from . import content, context, files, guards, library, samples
+from . import absent, content, context, files, guards, library, samples
 
 BATCH = 4
 FILL = 64
 """Transitions to collect before learning begins where that has no name: more than most batches."""
+ENDLESS = 300
+"""Times that loaders without batches are asked before it is clear that there is no end to it."""
 UNTRAINED = 16
 """Batches in a row that train nothing: to evaluate, to show, or to compute statistics."""
 SMALL = {
@@ -652,6 +654,7 @@ def install(run: context.Run) -> None:
 
     context.replace(data.DataLoader, "__init__", init)
     own_code(run)
+    empty_loops(run)
     if run.small:
         settings(run)
         short_loops(run)
@@ -717,6 +720,35 @@ def settings(run: context.Run) -> None:
         context.replace(json, name, read)
 
 
+def empty_loops(run: context.Run) -> None:
+    """End a run that asks a loader again and again that has no batches: it would never end."""
+    import torch.utils.data.dataloader as module
+
+    real = module._BaseDataLoaderIter.__next__
+    times = 0
+
+    def following(self: Any) -> Any:
+        nonlocal times
+        try:
+            found = real(self)
+        except StopIteration:
+            times += not getattr(self, "_gradfix_any", False)
+            if times > ENDLESS:
+                run.stop("a loader that is asked again and again has no batches")
+            raise
+        self._gradfix_any, times = True, 0
+        return found
+
+    context.replace(module._BaseDataLoaderIter, "__next__", following)
+
+
+def asked_for_one(run: context.Run, frame: types.FrameType) -> bool:
+    """Whether a frame asks for one batch by ``next``, as often as there should be batches."""
+    here = context.following(frame, 0)
+    alone = here is None or here.opname != "FOR_ITER"
+    return alone and not absent.prepared(run, "StopIteration|Exception")
+
+
 def short_loops(run: context.Run) -> None:
     """End the loops over a loader in which nothing is trained."""
     import torch.utils.data.dataloader as module
@@ -728,7 +760,7 @@ def short_loops(run: context.Run) -> None:
         then, since = getattr(self, "_gradfix_idle", (run.recorder.backwards, 0))
         since = since + 1 if then == run.recorder.backwards else 1
         self._gradfix_idle = run.recorder.backwards, since
-        if since > UNTRAINED:
+        if since > UNTRAINED and not asked_for_one(run, sys._getframe(1)):
             run.used("a loop over a loader that trains nothing", str(UNTRAINED) + " batches")
             raise StopIteration
         return real(self)

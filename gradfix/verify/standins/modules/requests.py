@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..absent import AbsentFile, response
-from ..content import Content
 from ..context import run
 
 
@@ -46,7 +45,7 @@ class Response:
         text = AbsentFile(run(), self.raw.name, False)
         return text.read()
 
-    def json(self) -> Content:
+    def json(self) -> Any:
         """All of it."""
         return self.raw.content()
 

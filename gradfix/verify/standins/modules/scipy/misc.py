@@ -35,7 +35,11 @@ def imsave(*args: Any, **kwargs: Any) -> None:
     """Nothing is kept."""
 
 
-toimage = pil().fromarray
+def toimage(values: Any, *args: Any, **kwargs: Any) -> Any:
+    """A picture of an array."""
+    return pil().fromarray(numpy.asarray(values))
+
+
 imshow = imsave
 
 

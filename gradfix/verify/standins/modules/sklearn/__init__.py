@@ -1,4 +1,4 @@
-"""sklearn: splits, scales, measures and small data sets; its estimators only where their values are shown."""
+"""sklearn: splits, scales, measures, small data sets, groups, neighbours and linear models."""
 
 from ...inert import others
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -35,6 +36,16 @@ def amplitude_to_DB(
 ) -> torch.Tensor:
     """In decibels."""
     return multiplier * x.clamp(min=amin).log10()
+
+
+def create_dct(n_mfcc: int, n_mels: int, norm: str | None) -> torch.Tensor:
+    """The cosine transform, bands x coefficients."""
+    places, orders = torch.arange(float(n_mels)) + 0.5, torch.arange(float(n_mfcc))
+    found = torch.cos(math.pi / n_mels * places[:, None] * orders)
+    if norm is None:
+        return found * 2.0
+    found[:, 0] *= math.sqrt(0.5)
+    return found * math.sqrt(2.0 / n_mels)
 
 
 __getattr__ = others(__name__)
