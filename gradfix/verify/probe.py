@@ -191,6 +191,9 @@ class Recorder:
         self.events = open(os.path.join(job["folder"], "events.jsonl"), "w", encoding="utf-8")  # noqa: SIM115
         self.values = open(os.path.join(job["folder"], "values.bin"), "wb")  # noqa: SIM115
         self.offset = 0
+        self.writing = 0
+        self.overdue: Any = None
+        """What ends the run as soon as what is being written is whole."""
         self.known: dict[str, list[Any]] = {}
         self.signs: dict[int, torch.Tensor] = {}
         self.optimizers: list[Any] = []
@@ -206,9 +209,30 @@ class Recorder:
 
     def emit(self, event: str, **fields: Any) -> None:
         """Write one event, after the values that it points into."""
-        self.values.flush()
-        self.events.write(json.dumps({"event": event, **fields}) + "\n")
-        self.events.flush()
+        line = json.dumps({"event": event, **fields}) + "\n"
+        with self.undivided():
+            self.values.flush()
+            self.events.write(line)
+            self.events.flush()
+
+    @contextlib.contextmanager
+    def undivided(self) -> Any:
+        """Around a write: a signal that ends the run is answered after it; no file can be written within."""
+        self.writing += 1
+        try:
+            yield
+        finally:
+            self.writing -= 1
+            if self.overdue is not None and not self.writing:
+                leave, self.overdue = self.overdue, None
+                leave()
+
+    def interrupt(self, leave: Any) -> None:
+        """Leave now, or once what is being written is whole."""
+        if self.writing:
+            self.overdue = leave
+        else:
+            leave()
 
     def finish(self, how: str, raised: int | None = None) -> None:
         """Write the last event and leave the process at once."""
@@ -272,7 +296,8 @@ class Recorder:
                     largest = float(torch.linalg.vector_norm(wide, math.inf)) if size else 0.0
                     norm = float(torch.linalg.vector_norm(wide))
                     offset = self.offset
-                    self.values.write(memory(wide))
+                    with self.undivided():
+                        self.values.write(memory(wide))
                     self.offset += size * 8
                 else:
                     largest, norm, sketch = self.measure(flat)
@@ -981,12 +1006,12 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
     standins: Any = None
     if hasattr(signal, "setitimer"):
 
-        def late(*_: Any) -> None:
+        def late() -> None:
             if standins:
                 standins.late()
             recorder.finish("seconds")
 
-        signal.signal(signal.SIGALRM, late)
+        signal.signal(signal.SIGALRM, lambda *_: recorder.interrupt(late))
         signal.setitimer(signal.ITIMER_REAL, job["limits"]["seconds"])
     if job["manner"] != "as it is":
         with recorder.bookkeeping():
