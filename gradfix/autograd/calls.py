@@ -579,16 +579,32 @@ def leaves_of(value: Value) -> tuple[list[Leaf], bool]:
     if isinstance(value, Sequence):
         found: list[Leaf] = []
         complete = not value.open
-        for item_ in value.items:
+        groups = [_picked(item_) for item_ in value.items]
+        for item_, picked in zip(value.items, groups):
             leaves, known = leaves_of(item_)
             found += leaves
-            complete = complete and known
-        return found, complete
+            rest = picked is not None and any(other is not None and _rest(picked, other) for other in groups)
+            complete = complete and (known or rest)
+        return list(dict.fromkeys(found)), complete
     if isinstance(value, Mapping):
         if "params" in value.items:
             return leaves_of(value.items["params"])
         return leaves_of(Sequence("list", list(value.items.values()), value.open))
     return [], False
+
+
+def _picked(value: Value) -> Params | None:
+    """What a group of an optimizer holds, if a condition has picked it."""
+    if isinstance(value, Mapping):
+        value = value.items.get("params", value)
+    return value if isinstance(value, Params) and value.half is not None else None
+
+
+def _rest(one: Params, other: Params) -> bool:
+    """Whether one holds what the other leaves out: those with weight decay, and those without."""
+    if one.half is None or other.half is None or set(one.leaves) != set(other.leaves):
+        return False
+    return one.half == (other.half[0], not other.half[1])
 
 
 def module_leaves(module: Module) -> list[Leaf]:
@@ -1759,6 +1775,8 @@ def call_method(
         return _sequence_method(run, base, name, args)
     if isinstance(base, Mapping):
         return _mapping_method(run, base, name, args, keywords)
+    if isinstance(base, Params) and name in ("items", "values"):
+        return Params(base.leaves, base.complete, named=name == "items")  # a dict of them, by their names
     if isinstance(base, Attributes):
         return _attributes_method(run, base.holder, name, args, keywords)
     if isinstance(base, Scaler):

@@ -1478,16 +1478,46 @@ def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp
     complete = _generate(run, node.generators, 0, inner, lambda: out.append(run.evaluate(node.elt, inner)))
     kind = "tuple" if isinstance(node, ast.GeneratorExp) else "list"
     if len(out) == 1 and isinstance(out[0], Each) and out[0].view == "":
-        return Params(out[0].leaves, complete)
+        picked = Params(out[0].leaves, complete)
+        picked.half = _half(node.generators)
+        if picked.half is not None:
+            source = run.evaluate(node.generators[0].iter, frame)
+            if isinstance(source, Params) and not source.complete:
+                picked.half = None
+        return picked
     if any(isinstance(v, Each) for v in out):
         leaves = [leaf for v in out if isinstance(v, Each) for leaf in v.leaves]
         return Params(leaves, complete)
     return Sequence(kind, out, not complete)
 
 
+COMPLEMENTS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.GtE,
+    ast.LtE: ast.Gt,
+    ast.NotEq: ast.Eq,
+    ast.NotIn: ast.In,
+    ast.IsNot: ast.Is,
+}
+
+
+def _half(generators: list[ast.comprehension]) -> tuple[str, bool] | None:
+    """The one condition of a comprehension, and whether it has to hold: another may pick what is left out."""
+    if len(generators) != 1 or len(generators[0].ifs) != 1:
+        return None
+    test, holds = generators[0].ifs[0], True
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, holds = test.operand, not holds
+    text = ast.dump(test)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in COMPLEMENTS:
+        other = COMPLEMENTS[type(test.ops[0])]()
+        text, holds = ast.dump(ast.Compare(test.left, [other], test.comparators)), not holds
+    return text, holds
+
+
 def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> Value:
     inner = Frame(frame, frame.function)
     out: dict[Any, Value] = {}
+    named: list[Leaf] = []
     unknown = False
 
     def add() -> None:
@@ -1497,8 +1527,12 @@ def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> Value:
             out[key.value] = value
         else:
             unknown = True
+            if isinstance(value, Each) and value.view == "":
+                named.extend(value.leaves)
 
     complete = _generate(run, node.generators, 0, inner, add)
+    if named and not out:
+        return Params(named, complete, named=True)
     return Mapping(out, unknown or not complete)
 
 

@@ -188,12 +188,14 @@ class Each(Value):
 class Params(Value):
     """An iterable of parameters, as ``parameters()`` gives it."""
 
-    __slots__ = ("complete", "leaves", "named")
+    __slots__ = ("complete", "half", "leaves", "named")
 
     def __init__(self, leaves: list[Leaf], complete: bool = True, named: bool = False) -> None:
         self.leaves = leaves
         self.complete = complete
         self.named = named
+        self.half: tuple[str, bool] | None = None
+        """Of those that are picked by a condition: the condition, and whether it holds for them."""
 
 
 class Module(Value):
