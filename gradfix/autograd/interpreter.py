@@ -1553,9 +1553,12 @@ def _generate(
         if run.fuel <= 0:
             raise run.spent()
         tests = [t for t in generator.ifs if not _asks_for_gradient(t, generator.target)]
-        if isinstance(item, Each) and len(tests) < len(generator.ifs):
+        named = isinstance(item, Sequence) and len(item.items) == 2
+        each = item.items[1] if isinstance(item, Sequence) and named else item
+        if isinstance(each, Each) and len(tests) < len(generator.ifs):
             # Those that are left out get no gradient: to whoever wants it, all are there.
-            item = Each([leaf for leaf in item.leaves if leaf.requires is not False], item.view)
+            each = Each([leaf for leaf in each.leaves if leaf.requires is not False], each.view)
+            item = Sequence("tuple", [item.items[0], each]) if isinstance(item, Sequence) else each
         else:
             tests = generator.ifs
         assign(run, generator.target, item, frame, None)
@@ -1571,7 +1574,9 @@ def _generate(
 
 
 def _asks_for_gradient(test: ast.expr, target: ast.expr) -> bool:
-    """Whether this is ``p.requires_grad`` where ``p`` is what a comprehension goes over."""
+    """Whether this is ``p.requires_grad`` where ``p`` is what a comprehension goes over, by name or not."""
+    if isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        target = target.elts[1]
     return (
         isinstance(test, ast.Attribute)
         and test.attr == "requires_grad"

@@ -179,6 +179,45 @@ def test_training_is_come_to(code: str, options: Options, tmp_path: Path) -> Non
     assert findings(tmp_path / "script.py", program(code, cleared=True), options) == []
 
 
+GROUPS = """
+{groups}
+optimizer = torch.optim.AdamW([{{"params": some, "weight_decay": 0.1}}, {{"params": others}}], lr=0.1)
+for batch in torch.randn(9, 4, 3):
+    STEP
+"""
+
+BY_NAME = """
+skip = ["bias", "norm.weight"]
+some = [p for n, p in net.named_parameters() if not any(part in n for part in skip)]
+others = [p for n, p in net.named_parameters() if any(part in n for part in {skip})]
+"""
+
+BY_SIZE = """
+held = {{name: p for name, p in net.named_parameters()}}
+held = {{name: p for name, p in held.items() if p.requires_grad}}
+some = [p for name, p in held.items() if p.dim() >= 2]
+others = [p for name, p in held.items() if p.dim() {how} 2]
+"""
+
+
+@pytest.mark.parametrize(
+    ("groups", "whole"),
+    [
+        (BY_NAME.format(skip="skip"), True),
+        (BY_NAME.format(skip="['weight']"), False),
+        (BY_SIZE.format(how="<"), True),
+        (BY_SIZE.format(how=">"), False),
+    ],
+)
+def test_two_groups_that_a_condition_divides_are_the_whole(
+    groups: str, whole: bool, options: Options, tmp_path: Path
+) -> None:
+    code = GROUPS.format(groups=groups)
+    expected = [f"{UNCLEARED}: optimizer.step()"] if whole else []
+    assert findings(tmp_path / "script.py", program(code), options) == expected
+    assert findings(tmp_path / "script.py", program(code, cleared=True), options) == []
+
+
 def test_what_a_list_holds_in_the_first_passes_is_known(options: Options, tmp_path: Path) -> None:
     code = program(
         """
