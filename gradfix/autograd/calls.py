@@ -675,7 +675,7 @@ def iterate(
         if not value.open and not sample:
             return value.items, lambda k: value.items[k % len(value.items)]
         if value.items:
-            return None, lambda k: value.items[k % len(value.items)]
+            return None, lambda k: _at(run, value, k, site)
         return None, lambda k: Opaque(EACH)
     if isinstance(value, Mapping):
         if not value.open:
@@ -784,6 +784,8 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
     if isinstance(value, (Sequence, Module)) and value.items and isinstance(index, Index):
         # As if the loop that counts went over the items themselves.
         place = _place(index)
+        if place is not None and isinstance(value, Sequence):
+            return _at(run, value, place, expression)
         if place is not None:
             return value.items[place % len(value.items)]
     if isinstance(value, Sequence):
@@ -791,7 +793,7 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
             if -len(value.items) <= index.value < len(value.items):
                 return value.items[index.value]
             return value.items[-1] if value.items and value.open else Opaque("item")
-        if len(value.items) == 1:
+        if len(value.items) == 1 and not (value.open and tensors_in(value)):
             return value.items[0]
         return _one_of(run, value.items, expression, site or expression)
     if isinstance(value, Mapping):
@@ -860,6 +862,14 @@ def _one_of(run: Run, items: list[Value], expression: ast.expr, site: ast.AST) -
         node.edges = [Edge(one, False, expression) for one in dict.fromkeys(nodes)]
         chosen.node, chosen.requires = node, None
     return chosen
+
+
+def _at(run: Run, value: Sequence, place: int, expression: ast.expr | None) -> Value:
+    """An item by the number of a pass: the few that are known stand for more, with graphs of their own."""
+    if value.open and place >= len(value.items) and any(t.node is not None for t in tensors_in(value)):
+        nowhere = ast.Constant(None)
+        return _one_of(run, value.items, expression or nowhere, expression or nowhere)
+    return value.items[place % len(value.items)]
 
 
 def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value:
