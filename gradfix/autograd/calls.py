@@ -867,8 +867,8 @@ def _one_of(run: Run, items: list[Value], expression: ast.expr, site: ast.AST) -
 def _at(run: Run, value: Sequence, place: int, expression: ast.expr | None) -> Value:
     """An item by the number of a pass: the few that are known stand for more, with graphs of their own."""
     if value.open and place >= len(value.items) and any(t.node is not None for t in tensors_in(value)):
-        nowhere = ast.Constant(None)
-        return _one_of(run, value.items, expression or nowhere, expression or nowhere)
+        at = expression or ast.Constant(None, lineno=0, col_offset=0, end_lineno=0, end_col_offset=0)
+        return _one_of(run, value.items, at, at)
     return value.items[place % len(value.items)]
 
 
@@ -2289,7 +2289,7 @@ def _sequence_method(run: Run, base: Sequence, name: str, args: list[Argument]) 
     run.appended.append(base)
     if name in ("append", "appendleft", "add") and args:
         base.items.append(args[0][0])
-        base.grows = base.loops is not None and run.symbolic > base.loops
+        base.grows |= base.loops is not None and run.symbolic > base.loops
         return NONE
     if name in ("extend", "update") and args:
         extend(run, base, args[0][0])
