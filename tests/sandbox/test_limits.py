@@ -144,7 +144,8 @@ TOO_MUCH: dict[str, tuple[str, dict[str, int], str]] = {
     ),
     "memory of many processes": (
         "kept = b''\nfor number in range(4):\n    if os.fork() == 0:\n"
-        "        kept = bytearray(os.urandom(1 << 20) * 100); time.sleep(3); os._exit(0)\n"
+        # Each is far below what one may use, which is as much as all of them.
+        "        kept = os.urandom(1 << 20) * 100; time.sleep(3); os._exit(0)\n"
         "for number in range(4): os.wait()\nprint('made')",
         {"memory": 200 << 20},
         "its processes used more than 200 MiB of memory",
