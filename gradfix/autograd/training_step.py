@@ -13,7 +13,7 @@ import contextlib
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -296,11 +296,11 @@ def _fill(program: Program, relevance: Relevance) -> None:
     surroundings: Surroundings | None = None
     asked = False
     for definition in entry_points(tree, relevance):
-        known = {event.site for entry in program.entries for run in entry.runs for event in run.events}
-        if definition not in entered:
-            known.clear()
-        elif all(n in known for n in ast.walk(definition) if _is_backward(n)):
-            continue
+        known: set[ast.AST] = set()
+        if definition in entered:
+            known = _met(run for entry in program.entries for run in entry.runs)
+            if all(n in known for n in ast.walk(definition) if _is_backward(n)):
+                continue
         if not asked and definition not in entered:
             asked = True
             program.entries += called(program, relevance)
@@ -508,7 +508,7 @@ def _hidden(runs: list[Run]) -> tuple[Run, ast.AST] | None:
     Of three alternatives the third is behind two conditions: the second is asked only by a run that
     answers the first one differently.
     """
-    met = {event.site for run in runs for event in run.events}
+    met = _met(runs)
     tried = {run.scenario.flipped for run in runs if run.scenario.main}
     for run in runs:
         for site in run.undecided if run.scenario.main else ():
@@ -516,6 +516,11 @@ def _hidden(runs: list[Run]) -> tuple[Run, ast.AST] | None:
                 if any(_is_backward(n) and n not in met for s in site.orelse for n in ast.walk(s)):
                     return run, site
     return None
+
+
+def _met(runs: Iterable[Run]) -> set[ast.AST]:
+    """The places at which anything happened in any of the runs."""
+    return {event.site for run in runs for event in run.events}
 
 
 def _is_backward(node: ast.AST) -> bool:
