@@ -1020,7 +1020,7 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
         if job["keep"]:
             # What is saved is copied, so no later step can reach it, and hooks skip the version check.
             stack.enter_context(
-                torch.autograd.graph.saved_tensors_hooks(provenance().copied_alike, lambda kept: kept)
+                torch.autograd.graph.saved_tensors_hooks(recorder.provenance.copied_alike, lambda kept: kept)
             )
         if job["fake"]:
             stack.enter_context(dataless().pretending(recorder.unable))

@@ -221,6 +221,8 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.salt = os.urandom(16).hex()
         self.uniques = 0
         self.seen = 0
+        self.copying = False
+        """Whether operations are the recorder's own, of which nobody wants to know."""
         self.denormals: object = None
 
     @classmethod
@@ -243,7 +245,7 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         """Run one operation and note its results; what fails here never reaches the script."""
         kwargs = kwargs or {}
-        if self.lost or getattr(func, "namespace", "") == "profiler":
+        if self.lost or self.copying or getattr(func, "namespace", "") == "profiler":
             try:
                 return func(*args, **kwargs)
             except BaseException as error:
@@ -274,6 +276,22 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         except Exception as error:
             self.lost = f"{func}: {type(error).__name__}: {error}"
         return result
+
+    def copied_alike(self, tensor: torch.Tensor) -> torch.Tensor:
+        """:func:`copied_alike`, and the copy holds what the tensor holds: one note for all its operations."""
+        if self.lost or self.copying or not strided(tensor):
+            return copied_alike(tensor)
+        self.copying = True
+        try:
+            copy = copied_alike(tensor)
+            try:
+                with torch.no_grad():
+                    self.written(copy, self.copied(tensor)(0, copy))
+            except Exception as error:
+                self.lost = f"a copy: {type(error).__name__}: {error}"
+        finally:
+            self.copying = False
+        return copy
 
     # -- reading ---------------------------------------------------------------------------
 

@@ -599,17 +599,13 @@ class Runner:
         self._temporary.cleanup()
 
     def run(self, jobs: Iterable[Job]) -> list[Recording]:
-        """Run jobs side by side; the answer is in their order.
+        """Run jobs side by side, begun in their order; the answer is in it too.
 
         Raises:
             CannotRun: if torch cannot be imported.
         """
         wanted = list(jobs)
-        # The long ones first, so that no worker is left with one at the end while the others have nothing.
-        fresh = sorted(
-            (job for job in dict.fromkeys(wanted) if job not in self._results),
-            key=lambda job: (not job.fake, not job.keep),
-        )
+        fresh = [job for job in dict.fromkeys(wanted) if job not in self._results]
         prepared = [self._prepare(job) for job in fresh]
         endings = self._run(fresh, prepared) if fresh else {}
         for job, folder in zip(fresh, prepared):
@@ -894,20 +890,24 @@ def _verify(
                 jobs = [attempt.before(attempt.seeds[0]) for attempt in attempts.values()]
                 if manner == "as it is" and len(jobs) == 1 < runner.workers:
                     # Most likely it can be run, and the other processors have nothing else to do.
-                    jobs += trials[0].first_seed
+                    jobs = [*trials[0].first_seed, *jobs]
                 runner.run(jobs)
                 for number, attempt in attempts.items():
                     attempt = attempt.planned(runner)
                     if manner == "as it is" or attempt.better(trials[number], runner):
                         trials[number] = attempt
-                    elif attempt.too_large(runner) or attempt.hopeless(runner):
+                        continue
+                    stopped = trials[number].replaced or attempt.obstacle(runner, exact=False)
+                    trials[number] = replace(trials[number], replaced=stopped)
+                    if attempt.too_large(runner) or attempt.hopeless(runner):
                         given_up.add(number)
             # One seed of each: where hashes prove everything, it is enough.
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
             runner.run(job for trial in runnable for job in trial.opening(runner))
             trials = [trial.settled(runner) for trial in trials]
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
-            runner.run(job for trial in runnable for _, job in trial.versions(runner))
+            rest = [job for trial in runnable for _, job in trial.versions(runner)]
+            runner.run(sorted(rest, key=lambda job: (not job.fake, not job.keep)))
             found = [replace(trial.evidence(runner), sandbox=str(runner.level)) for trial in trials]
             texts = [(trial.rewrite.before, trial.rewrite.after) for trial in trials]
             # What a fix has made of a file is the original of the next one.
@@ -988,6 +988,8 @@ class _Trial:
     """The last plan that was tried."""
     hashed: bool = False
     """Whether hashes prove everything, so that no numbers are asked for."""
+    replaced: str | None = None
+    """What stopped the original where stand-ins took the place of what is missing."""
 
     def before(self, seed: int, **how: bool) -> Job:
         return self.job(self.rewrite.before, seed, **how)
@@ -1049,10 +1051,15 @@ class _Trial:
 
     @property
     def first_seed(self) -> list[Job]:
-        """The runs on the first seed, but for the original."""
+        """The runs on the first seed, but for the original.
+
+        The long ones first, so that no worker is left with one at the end while the others have nothing; what
+        raises ends early.
+        """
         seed = self.seeds[0]
         reference = [self.reference(seed)] if self.needs_reference else []
-        return [*reference, self.after(seed), *self.witnesses()]
+        original, fixed = self.witnesses()
+        return [fixed, *reference, self.after(seed), original]
 
     def opening(self, runner: Runner) -> list[Job]:
         """The runs by which :meth:`settled` decides, or all if there is nothing to decide."""
@@ -1138,6 +1145,8 @@ class _Trial:
         )
         python, torch = recordings[0].python, recordings[0].torch
         if blocked:
+            if self.manner == "as it is" and self.replaced not in (None, blocked):
+                blocked = f"{blocked}; with stand-ins for what is missing: {self.replaced}"
             return Evidence("not run", blocked, (), runs, python, "", torch, self.seeds)
         standins = tuple(dict.fromkeys(one for recording in recordings for one in recording.standins))
         checks = tuple(replace(one, detail=self.relative(one.detail)) for one in self.checks(runner))

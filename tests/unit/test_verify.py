@@ -1061,27 +1061,31 @@ FREE = program("""
         loss.backward(retain_graph=True)
         optimizer.step()
 """)
+NEITHER = "; with stand-ins for what is missing: no backward call happened"
 NOT_RUN = {
     "import": (
         "import torch\nimport wandbox_that_is_not_there\n",
-        "line 2 imports wandbox_that_is_not_there, which the interpreter does not have",
+        "line 2 imports wandbox_that_is_not_there, which the interpreter does not have" + NEITHER,
     ),
-    "file": ("import torch\n\nrows = open('data/train.csv')\n", "line 3 needs the file data/train.csv"),
+    "file": (
+        "import torch\n\nrows = open('data/train.csv')\n",
+        "line 3 needs the file data/train.csv" + NEITHER,
+    ),
     "argument": (
         "import argparse\nparser = argparse.ArgumentParser('train')\n"
         "parser.add_argument('--data', required=True)\nargs = parser.parse_args()\n",
         "the script left at line 4 with exit code 2: "
-        "train: error: the following arguments are required: --data",
+        "train: error: the following arguments are required: --data" + NEITHER,
     ),
     "accelerator": (
         "import torch\nx = torch.zeros(1, device='cuda')\n",
-        "line 2 needs an accelerator, and a run has none",
+        "line 2 needs an accelerator, and a run has none" + NEITHER,
     ),
     "no backward": ("import torch\nprint(1)\n", "no backward call happened"),
-    "time": (SLOW, "the time was spent before the first backward call"),
+    "time": (SLOW, "the time was spent before the first backward call" + NEITHER),
     "network": (
         "import urllib.request\nurllib.request.urlopen('https://example.org')\n",
-        "line 2 tried to reach the network, which is off in the sandbox",
+        "line 2 tried to reach the network, which is off in the sandbox" + NEITHER,
     ),
     "left": (
         "import os\nos._exit(3)\n",
@@ -1106,6 +1110,21 @@ def obstacles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evidence]:
 def test_what_cannot_be_run_is_said_in_one_sentence(name: str, obstacles: dict[str, Evidence]) -> None:
     evidence = obstacles[name]
     assert (evidence.outcome, evidence.reason) == ("not run", NOT_RUN[name][1]), evidence.lines()
+
+
+def test_what_stops_a_run_with_stand_ins_is_said_too(tmp_path: Path) -> None:
+    source = (
+        "import torch\nimport wandb\nimport module_that_is_not_there as missing\n"
+        "wandb.init()\nif missing.width() > 3:\n    torch.zeros(1, requires_grad=True).sum().backward()\n"
+    )
+    evidence = runner.verify_rewrite(
+        tmp_path / "a.py", source, source + "pass\n", Claim(), Effect.PRESERVES, python=sys.executable
+    )
+    assert evidence.outcome == "not run"
+    assert evidence.reason == (
+        "line 2 imports wandb, which the interpreter does not have; with stand-ins for what is missing: "
+        "module_that_is_not_there is missing and its values are needed at line 5"
+    )
 
 
 def test_an_error_that_the_budget_does_not_reach(tmp_path: Path) -> None:
