@@ -4,21 +4,24 @@
     optimizer.zero_grad()      =>   loss.backward()
     optimizer.step()                optimizer.step()
 
-Three places are wrong:
+Four places are wrong:
 
 * between backward and step: the step finds no gradient and trains nothing (effect: repairs);
 * before the backward of another loss, which leaves its gradients in the same parameters. The usual case is
   a GAN that clears both networks at the top: the generator's loss runs through the discriminator, and the
   discriminator's step consumes that too, in the wrong direction (effect: changes);
 * once before an inner loop that steps in every pass: each step consumes the gradients of all passes so far
-  (effect: changes).
+  (effect: changes);
+* once for two losses that the same optimizer steps on one after the other: the second step consumes the
+  first loss again (effect: changes).
 
 The call moves to directly before the backward whose gradients the step is meant to consume.
 
 Preconditions: the consumption is certain in every pass and whichever way undecided conditions go. Gradient
 accumulation, where step and zero_grad share a condition, never consumes a gradient twice. For the second
 place, the loss that leaves its gradients behind must belong to another optimizer that has stepped on it
-already, and must run through these parameters on its way to that optimizer's own.
+already, and must run through these parameters on its way to that optimizer's own. For the fourth, some
+parameter must have certainly got gradients from both losses.
 """
 
 from __future__ import annotations
@@ -56,6 +59,16 @@ class Misplaced:
     step: Step
     effect: Effect
     dirt: Backward | None = None
+    earlier: Step | None = None
+    """The step of the same pass that has consumed what is consumed again."""
+
+    @property
+    def place(self) -> ast.expr | ast.stmt:
+        """What is wrong: the clearing, or the step that should have one before it."""
+        if self.earlier is None and _here(self.zero.site):
+            return self.zero.site
+        assert isinstance(self.step.site, (ast.expr, ast.stmt))
+        return self.step.site
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -64,8 +77,8 @@ def find(program: Program) -> Iterator[Finding]:
     for entry in program.entries:
         for observe in (between, dirtied, too_rarely):
             for one in entry.certain(observe, _anchor, raises=False):
-                if one.zero.site not in seen:
-                    seen.add(one.zero.site)
+                if one.place not in seen:
+                    seen.add(one.place)
                     yield _finding(program, one)
 
 
@@ -191,7 +204,26 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
         if clearing and all(len(z.path) < len(step.path) for z in clearing):
             zero = before[-1] if before else clearing[0]
             found.setdefault(step.site, Misplaced(zero, fresh, step, Effect.CHANGES))
+            continue
+        earlier = _consumed_in_pass(step)
+        before = [z for z in before if earlier and z.serial < earlier.serial and z.path == step.path]
+        if before:
+            found.setdefault(
+                step.site, Misplaced(before[-1], fresh, step, Effect.CHANGES, earlier=earlier)
+            )
     return found
+
+
+def _consumed_in_pass(step: Step) -> Step | None:
+    """The earlier step of the same pass whose gradients are still there, certainly, beside fresh ones."""
+    for held in step.consumed.values():
+        fresh = any(sure and not taken and b.path == step.path for b, (sure, taken) in held.items())
+        for backward, (sure, taken) in held.items():
+            if fresh and sure and backward.path == step.path:
+                for earlier in taken:
+                    if earlier.path == step.path and earlier.optimizer is step.optimizer:
+                        return earlier
+    return None
 
 
 def _finding(program: Program, one: Misplaced) -> Finding:
@@ -214,6 +246,13 @@ def _finding(program: Program, one: Misplaced) -> Finding:
             note(one.dirt.site, f"`{dirt}` is another optimizer's loss, and runs through these parameters"),
             note(one.step.site, f"this step consumes both its gradients and those of `{loss}`"),
         ]
+    elif one.earlier is not None:
+        message = f"`{name}.step()` consumes the gradients of the step before it again"
+        notes = [
+            note(one.zero.site, "cleared here"),
+            note(one.earlier.site, "this step consumes what was computed since"),
+            note(one.step.site, f"this one consumes the same once more, beside those of `{loss}`"),
+        ]
     else:
         message = (
             f"`{name}.step()` consumes the gradients of earlier passes again: they are cleared too rarely"
@@ -225,7 +264,7 @@ def _finding(program: Program, one: Misplaced) -> Finding:
     return Finding(
         "misplaced-zero-grad",
         message,
-        Span.of(one.zero.site if _here(one.zero.site) else one.step.site),
+        Span.of(one.place),
         tuple(notes),
         offered(_fixes(program, one, name)),
     )

@@ -137,7 +137,8 @@ def _robbed(run: Run, step: Step) -> bool:
         for z in zeros(run)
         if z.path == step.path and z.serial < step.serial
         for leaf, held in z.dropped.items()
-        for backward in held
+        for backward, contribution in held.items()
+        if not contribution.consumed
     )
 
 
