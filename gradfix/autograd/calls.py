@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +60,8 @@ from gradfix.autograd.values import (
     Tensor,
     Value,
     fold,
+    known_items,
+    spelled,
     tensors_in,
 )
 
@@ -430,6 +432,9 @@ def binary(
                 return Length(folded.value) if shifted and isinstance(folded, Const) else Opaque("length")
             unset = left.__class__ is options.Default or right.__class__ is options.Default
             return options.Default(folded.value) if unset and isinstance(folded, Const) else folded
+        if isinstance(op, ast.Mod) and isinstance(left.value, str):
+            items = known_items(right)
+            return Opaque("text") if items is None else fold(op, left.value, items)
     elif left.__class__ is Opaque and left.node is None and isinstance(right, Const):
         return Opaque("value")
     if isinstance(left, Index) or isinstance(right, Index):
@@ -639,6 +644,27 @@ def _reserve(module: Module, seen: set[int]) -> None:
             and value.owner is not None
         ):
             module.rest = Leaf(f"the rest of {module.label}", None)
+
+
+LAYERED = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
+"""Containers of torch whose items are all networks."""
+
+
+def hold(container: Module, layers: Iterable[Value]) -> None:
+    """What a container of layers holds and nobody can see is a layer too: it may have parameters."""
+    if container.kind in LAYERED:
+        for layer in layers:
+            if isinstance(layer, Opaque) and layer.owner is None and layer.node is None:
+                layer.owner = container
+
+
+def add_layers(container: Module, layers: list[Value]) -> None:
+    """``append``, ``extend`` and ``add_module`` of a container of torch."""
+    container.items += layers
+    hold(container, layers)
+    if container.kind == "torch.nn.Sequential" and any(isinstance(layer, Opaque) for layer in layers):
+        # Layers that cannot be seen: one block that is taken to be deep.
+        container.leaf = container.leaf or Leaf(container.label)
 
 
 def each_changed(run: Run, each: Each, site: ast.AST) -> None:
@@ -943,12 +969,14 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         else:
             holder.open = True
     elif isinstance(holder, Module) and isinstance(index, Const):
+        hold(holder, [value])
         if isinstance(index.value, str):
             holder.attributes[index.value] = value
         elif isinstance(index.value, int) and -len(holder.items) <= index.value < len(holder.items):
             holder.items[index.value] = value
     elif isinstance(holder, Module) and holder.kind == "torch.nn.ModuleDict":
         # A layer under a name that is not known, such as f"layer_{i}": one that no other has.
+        hold(holder, [value])
         holder.attributes[f"[{len(holder.attributes)}]"] = value
     elif isinstance(holder, Opaque) and isinstance(index, Const):
         holder.attributes[f"[{index.value!r}]"] = value
@@ -1802,7 +1830,7 @@ def call_method(
             return call_function(run, target, args, keywords, node)
         return call_opaque(run, Opaque(name), args, keywords, node, discarded)
     if isinstance(base, Const) and isinstance(base.value, str):
-        return _text_method(base.value, name, args)
+        return _text_method(base.value, name, args, keywords)
     if base is NONE:
         used_nothing(run, node)
     return call_opaque(run, Opaque(name), args, keywords, node, discarded)
@@ -1828,14 +1856,25 @@ def _made(result: Value, by: Opaque, args: list[Argument]) -> Value:
     return result
 
 
-def _text_method(text: str, name: str, args: list[Argument]) -> Value:
-    constants = [v.value for v, _ in args if isinstance(v, Const)]
-    if name in ("lower", "upper", "strip", "startswith", "endswith") and len(constants) == len(args):
-        try:
-            return Const(getattr(text, name)(*constants))
-        except Exception:
-            return Opaque("text")
-    return Opaque("text")
+TEXT = frozenset(
+    "lower upper capitalize title strip lstrip rstrip startswith endswith replace format split".split()
+)
+"""Methods of texts that give what is known where everything is."""
+
+
+def _text_method(text: str, name: str, args: list[Argument], keywords: Keywords) -> Value:
+    if name == "join" and len(args) == 1:
+        parts = known_items(args[0][0])
+        return Opaque("text") if parts is None else spelled("", lambda: text.join(parts))
+    given = {key: value.value for key, (value, _) in keywords.items() if type(value) is Const}
+    fixed = [value for value, _ in args if not isinstance(value, Length)]
+    constants = [value.value for value in fixed if isinstance(value, Const)]
+    if name not in TEXT or len(constants) < len(args) or len(given) < len(keywords):
+        return Opaque("text")
+    found = spelled(text, lambda: getattr(text, name)(*constants, **given))
+    if isinstance(found, Const) and isinstance(found.value, list):
+        return Sequence("list", [Const(part) for part in found.value])
+    return found
 
 
 def _inherited(instance: Instance, name: str) -> Opaque:
@@ -2132,17 +2171,17 @@ def _module_method(
         key = args[0][0]
         if isinstance(key, Const) and isinstance(key.value, str):
             set_attribute(run, base, key.value, args[1][0], args[1][1])
-            if isinstance(args[1][0], Module) and base.kind != "user":
-                base.items.append(args[1][0])
-        elif isinstance(args[1][0], Module):
-            base.items.append(args[1][0])
+            if isinstance(args[1][0], (Module, Opaque)) and base.kind in LAYERED:
+                add_layers(base, [args[1][0]])
+        elif isinstance(args[1][0], Module) or (isinstance(args[1][0], Opaque) and base.kind in LAYERED):
+            add_layers(base, [args[1][0]])
         return NONE
     if name == "append" and args:
-        base.items.append(args[0][0])
+        add_layers(base, [args[0][0]])
         return base
     if name == "extend" and args:
-        items, _ = iterate(run, args[0][0], None)
-        base.items += items or []
+        items, element = iterate(run, args[0][0], None)
+        add_layers(base, [element(0)] if items is None else items)
         return base
     if name == "modules":
         return Sequence("list", list(_below(base, {})))

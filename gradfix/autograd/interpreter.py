@@ -55,6 +55,7 @@ from gradfix.autograd.values import (
     Suspended,
     Tensor,
     Value,
+    spelled,
     tensors_in,
 )
 
@@ -166,6 +167,8 @@ class Run:
         self.symbolic = 0
         self.pinned = 0
         """How often a condition was decided by which passes a pass can still be."""
+        self.left_open = 0
+        """How often a condition was decided that its value leaves open."""
         self.turn: tuple[ast.expr, bool, bool] | None = None
         """The condition on the number of a pass that was computed last, see :meth:`turned`."""
         self.unturned: dict[ast.expr, bool | None] = {}
@@ -342,6 +345,7 @@ class Run:
                 if not held and site is not None and self._matters(site):
                     self.pinned += 1
                 return held
+        self.left_open += 1
         if site is None and now(value):
             # The loop is left in this pass: there is no later one.
             return True
@@ -575,7 +579,7 @@ class Run:
         self.symbolic += symbolic
         watched = not unrolled and self.relevance.touches(node)
         flow: Flow = None
-        broken = False
+        broken, left_open = False, self.left_open
         try:
             for number, item in enumerate(items):
                 if watched:
@@ -602,7 +606,10 @@ class Run:
                 _, known_before = self.counters.pop()
                 self.forget_counters(frame, known_before)
         if node.orelse and not broken:
-            flow = self.block(node.orelse, frame)
+            # Of something that is looked for, and raised if it is not there, a program that works finds one.
+            sought = isinstance(node.orelse[-1], ast.Raise) and self.left_open > left_open
+            if not (sought and self.scenario.main):
+                flow = self.block(node.orelse, frame)
         return flow
 
     def forget_counters(self, frame: Frame, before: dict[str, Value]) -> None:
@@ -1623,11 +1630,24 @@ def _formatted(run: Run, node: ast.JoinedStr, frame: Frame) -> Value:
             parts.append(str(value.value))
             continue
         assert isinstance(value, ast.FormattedValue)
-        held = run.evaluate(value.value, frame)
-        if not isinstance(held, Const) or value.format_spec is not None:
+        part = _part(run, value, frame)
+        if not isinstance(part, Const):
             return Opaque("text")
-        parts.append(str(held.value))
+        parts.append(part.value)
     return Const("".join(parts))
+
+
+CONVERSIONS: dict[int, Callable[[Any], str]] = {ord("r"): repr, ord("s"): str, ord("a"): ascii}
+
+
+def _part(run: Run, node: ast.FormattedValue, frame: Frame) -> Value:
+    """The text of ``{value!r:>4}`` in an f-string."""
+    held = run.evaluate(node.value, frame)
+    how = run.evaluate(node.format_spec, frame) if node.format_spec is not None else Const("")
+    if not isinstance(held, Const) or isinstance(held, Length) or not isinstance(how, Const):
+        return Opaque("text")
+    value = CONVERSIONS[node.conversion](held.value) if node.conversion in CONVERSIONS else held.value
+    return spelled(f":{how.value}", lambda: format(value, how.value))
 
 
 def _yield(run: Run, node: ast.Yield | ast.YieldFrom, frame: Frame) -> Value:

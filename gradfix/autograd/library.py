@@ -18,6 +18,7 @@ from gradfix.autograd.calls import (
     attribute,
     call,
     call_opaque,
+    hold,
     is_tensor,
     iterate,
     leaves_of,
@@ -243,8 +244,8 @@ def make_module(run: Run, name: str, last: str, args: list[Argument], keywords: 
                 module.items.append(value)
                 unknown_items = isinstance(value, Opaque)
             if unknown_items and last == "Sequential":
-                # Layers that cannot be seen: one block that is taken to be deep.
                 module.leaf = Leaf(module.label)
+        hold(module, [] if last == "Sequential" else [*module.items, *module.attributes.values()])
         return module
     if last in ("DataParallel", "DistributedDataParallel"):
         return args[0][0] if args else module
@@ -791,6 +792,11 @@ def _functional_call(run: Run, args: list[Argument], keywords: Keywords, node: a
 def _builtin(run: Run, name: str, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     if name == "vars" and args and isinstance(args[0][0], (Module, Instance)):
         return Attributes(args[0][0])
+    if name == "str" and args and args[0][0].__class__ in (Const, options.Default):
+        # The name of a layer: "conv" + str(number).
+        given = args[0][0]
+        assert isinstance(given, Const)
+        return given.__class__(str(given.value))
     if name in ("print", "input", "open", "repr", "str", "id", "hash", "format", "type", "callable", "vars"):
         return Opaque(name)
     if name in ("float", "int", "bool", "round", "abs") and args:

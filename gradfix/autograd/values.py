@@ -8,6 +8,8 @@ value learns its role from how it is used: what hands its ``parameters()`` to an
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Callable
 from typing import Any
 
 from gradfix.autograd.counting import ARITHMETIC, NUMBER, Pass, Term
@@ -515,11 +517,35 @@ def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Opaque]:
     return []
 
 
+_WIDE = re.compile(r"[%:][^a-zA-Z%}]*(\d{3}|\*)")
+"""A format that may make a very long text of a short one."""
+
+
+def spelled(template: str, make: Callable[[], object]) -> Value:
+    """The text that ``make`` gives by ``template``: the name of a layer, say."""
+    if _WIDE.search(template):
+        return Opaque("text")
+    try:
+        return Const(make())
+    except Exception:
+        return Opaque("text")
+
+
+def known_items(value: Value) -> tuple[Any, ...] | None:
+    """The items of a sequence of constants."""
+    if not isinstance(value, Sequence) or value.open or value.grows:
+        return None
+    items = [item.value for item in value.items if type(item) is Const]
+    return tuple(items) if len(items) == len(value.items) else None
+
+
 def fold(op: ast.operator, left: Any, right: Any) -> Value:
     """Python's arithmetic on constants, within bounds (no huge strings or numbers)."""
     function = ARITHMETIC.get(op.__class__)
     if function is None:
         return Opaque()
+    if isinstance(left, str) and isinstance(op, ast.Mod):
+        return spelled(left, lambda: left % right)
     if isinstance(left, (str, bytes, tuple)) or isinstance(right, (str, bytes, tuple)):
         if not isinstance(op, ast.Add):
             return Opaque()

@@ -662,6 +662,67 @@ def test_layers_have_names_that_are_computed(name: str, options: Options) -> Non
     assert found(NAMED.format(name=name, zero="net.zero_grad()"), options) == []
 
 
+COMPUTED = """
+import torch
+from torch import nn
+from elsewhere import batches
+
+class Net(nn.Module):
+    def __init__(self, widths):
+        super().__init__()
+        self.widths = widths
+        for number, width in enumerate(widths, 1):
+            {made}
+
+    def forward(self, x):
+        for number in range(1, len(self.widths) + 1):
+            x = getattr(self, {name})(x)
+        return x
+
+first, second = nn.Linear(3, 3), Net([3, 3])
+optimizer = torch.optim.SGD(first.parameters(), lr=0.1)
+for batch in batches:
+    second(first(batch)).mean().backward()
+    optimizer.step()
+    for p in first.parameters():
+        p.grad = None
+    print([p.grad for p in second.parameters()])
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        ('setattr(self, "stage" + str(number), nn.Linear(width, width))', '"stage" + str(number)'),
+        ('self.add_module("stage%d" % number, nn.Linear(width, width))', '"stage%d" % number'),
+        ('setattr(self, "a{}_{}".format(number, "b"), nn.Linear(width, width))', 'f"a{number}_b"'),
+        ('setattr(self, f"a{number:02d}", nn.Linear(width, width))', '"a%02d" % (number,)'),
+        (
+            'setattr(self, "_".join(["a", str(number)]), nn.Linear(width, width))',
+            '"A_{n}".format(n=number).lower()',
+        ),
+    ],
+)
+def test_attributes_have_names_that_are_computed(made: str, name: str) -> None:
+    code = COMPUTED.format(made=made, name=name)
+    program = analyze(ast.parse(code), code, Path("script.py"))
+    (backward, *_) = [e for e in program.entries[0].runs[0].events if isinstance(e, Backward)]
+    # The layers of both networks, each of them for certain.
+    assert len(backward.reached) == 3
+    assert all(backward.reached.values())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"%999d" % number', '"{:999}".format(number)', 'f"{number:{number}99999}"', '"%*d" % (number, 1)'],
+)
+def test_texts_that_would_be_huge_are_not_made(text: str) -> None:
+    code = COMPUTED.format(made=f"self.add_module({text}, nn.Linear(width, width))", name=text)
+    program = analyze(ast.parse(code), code, Path("script.py"))
+    (backward, *_) = [e for e in program.entries[0].runs[0].events if isinstance(e, Backward)]
+    assert len(backward.reached) < 3
+
+
 SEARCHED = """
 import torch
 from torch import nn

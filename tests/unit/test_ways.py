@@ -118,6 +118,28 @@ TRAINED = {
                 batch = torch.randn(4, 3)
             STEP
     """,
+    "what is looked for and raised if it is not there": """
+        import re
+        import sys
+
+        PATTERNS = [(re.compile("^(\\d+)$"), int), (re.compile("^gpu(\\d+)$"), str)]
+
+        def parse(text):
+            found = []
+            for part in text.split(","):
+                for pattern, make in PATTERNS:
+                    match = pattern.match(part)
+                    if match:
+                        found.append(make(match.group(1)))
+                        break
+                else:
+                    raise ValueError(part)
+            return found
+
+        parse(sys.argv[1])
+        for batch in torch.randn(5, 4, 3):
+            STEP
+    """,
     "texts that are compared by identity": """
         def prepare(kind):
             if kind is "speech":
