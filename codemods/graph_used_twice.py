@@ -12,7 +12,10 @@ Which repair:
 * one optimizer (or none) consumes both gradients, and nothing looks at or clears gradients in between:
   the losses are summed into one backward. The gradients are those of two backwards but for rounding;
 * otherwise `retain_graph=True` goes on all but the last traversal, so that each gradient arrives at its
-  own moment.
+  own moment;
+* what a network computes once before a loop, and every pass goes through, is detached where the pass uses
+  it, if no optimizer owns that network's parameters and nobody looks at their gradients (features of a
+  picture that is imitated, a target from a network that is only followed).
 
 A graph that is traversed twice because a loss leaked into another network, or because a prediction or a
 state was kept too long, is not repaired here: retaining it would hide that mistake (see undetached-fake,
@@ -28,8 +31,9 @@ from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, Change, Step, ZeroGrad, reach
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import backwards, consumers
+from gradfix.autograd.questions import backwards, calls_in, carrying, consumers, detached_code
 from gradfix.autograd.training_step import Program
+from gradfix.autograd.values import Tensor, Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose
 from gradfix.edits import add_retain, names_bound, names_read, note, offered, receiver
@@ -42,15 +46,26 @@ def find(program: Program) -> Iterator[Finding]:
             assert event.failure is not None and isinstance(event.failure.culprit, Backward)
             assert isinstance(event.site, ast.Call)
             first = event.failure.culprit
+            loss = receiver(program, event)
             again = "this same call" if first.site is event.site else f"`{receiver(program, first)}`"
+            message = f"the graph of `{loss}` was freed by the backward of {again}"
+            notes = [
+                note(first.site, "this backward frees the graph"),
+                note(event.site, "this one goes through it again: autograd raises"),
+            ]
+            if first.site is event.site:
+                message = (
+                    f"`{loss}` goes through a graph that is built before the loop and freed in its first pass"
+                )
+                notes = [note(event.site, "every pass goes through it: the second one raises")]
+                notes[:0] = [
+                    note(place, "computed once, before the loop") for place in _origin(program, event)
+                ]
             yield Finding(
                 "graph-used-twice",
-                f"the graph of `{receiver(program, event)}` was freed by the backward of {again}",
+                message,
                 Span.of(event.site),
-                (
-                    note(first.site, "this backward frees the graph"),
-                    note(event.site, "this one goes through it again: autograd raises"),
-                ),
+                tuple(notes),
                 offered(_fixes(program, run, event)),
             )
 
@@ -64,6 +79,15 @@ def used_twice(run: Run) -> dict[Hashable, tuple[Run, Backward]]:
     }
 
 
+def _origin(program: Program, event: Backward) -> list[ast.expr]:
+    """Where this function computed, before the loop, what has been freed."""
+    assert event.failure is not None and event.failure.node is not None
+    node = event.failure.node
+    places = [node.site, *(call.site for call in calls_in([node]))]
+    here = program.function(event.site)
+    return [p for p in places if isinstance(p, ast.expr) and program.function(p) is here][:1]
+
+
 def _of_a_network(run: Run, event: Backward) -> bool:
     """Whether what was computed before the loop, and is traversed in each pass, is a network's output."""
     if diagnose(run, event) is not Diagnosis.OUTSIDE:
@@ -75,6 +99,9 @@ def _of_a_network(run: Run, event: Backward) -> bool:
 
 
 def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
+    if diagnose(run, event) is Diagnosis.OUTSIDE:
+        yield from _cut_off(program, run, event)
+        return
     group = _group(run, event)
     if len(group) < 2:
         return
@@ -90,6 +117,39 @@ def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
             tuple(edit for edit in edits if edit is not None),
             claim,
         )
+
+
+def _cut_off(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
+    """Detach what was computed before the loop, if nobody trains what computes it."""
+    assert event.failure is not None and event.failure.node is not None
+    before = len(event.failure.node.path)
+    older = {n for n in event.visited if n.path == event.path[: len(n.path)] and len(n.path) <= before}
+    trained = {leaf for o in run.optimizers for leaf in o.state.owned()}
+    looked_at = {leaf for _, leaf in run.grad_reads} | run.differentiated
+    leaves = {leaf for n in reach([(n, True) for n in older]) for leaf, _, _ in n.leaves}
+    if not all(o.state.groups_known for o in run.optimizers) or leaves & (trained | looked_at):
+        return
+    within = event.visited.keys() - older
+    uses: list[tuple[ast.expr, Value]] = [
+        (edge.operand, Tensor(edge.node))
+        for n in within
+        for edge in n.edges
+        if edge.node in older and edge.operand is not None
+    ]
+    uses += [use for call in calls_in(within) for use in carrying(call, older)]
+    # Within the forward of a network it has another name, for another caller perhaps.
+    here = program.function(event.site)
+    edits: dict[Span, Edit] = {}
+    for expression, value in uses:
+        if expression.lineno > 0 and program.function(expression) is here:
+            code = detached_code(program.segment(expression), expression, value)
+            if code is None:
+                return
+            edits[Span.of(expression)] = ReplaceExpression(Span.of(expression), code)
+    if edits:
+        claim = Claim("E1", getattr(event.site, "lineno", None))
+        what = "detach what is computed before the loop"
+        yield Fix(what, Effect.REPAIRS, tuple(edits.values()), claim)
 
 
 def _group(run: Run, event: Backward) -> list[Backward]:

@@ -236,7 +236,10 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
         elif isinstance(value, (Tensor, Opaque)):
             if value.node is not None:
                 run.escapes.append((run.tick(), [value.node]))
-                for reached in reach([(value.node, True)]):
+                graph = reach([(value.node, True)])
+                if any(sure and n.freed_by is not None and n.saves is True for n, sure in graph.items()):
+                    continue  # Differentiated once more it would raise.
+                for reached in graph:
                     reached.maybe_freed = True
                     for leaf, _, _ in reached.leaves:
                         leaf.unknown_grad = True

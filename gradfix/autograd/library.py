@@ -81,6 +81,12 @@ OPTIMIZERS = frozenset(
     Lion Lamb LAMB RangerLars Ranger AdaBound AdaBelief FusedAdam""".split()
 )
 
+AVERAGES = frozenset(
+    """timm.utils.ModelEma timm.utils.ModelEmaV2 timm.utils.ModelEmaV3 torch_ema.ExponentialMovingAverage
+    ema_pytorch.EMA diffusers.training_utils.EMAModel""".split()
+)
+"""Averages of weights: they are updated from a network, and leave its gradients alone."""
+
 HARMLESS = frozenset(
     """numpy os sys time math random json pickle csv logging warnings datetime pathlib shutil glob re string
     torchvision matplotlib PIL cv2 wandb tensorboardX tensorboard tqdm pandas scipy sklearn skimage imageio
@@ -113,6 +119,8 @@ def call_external(
         return _builtin(run, last, args, keywords, node)
     if last == "deepcopy" and first is not None:
         return deep_copy(first)
+    if name in AVERAGES:
+        return _follower(last, [])
     if root in HARMLESS or name.startswith(("torch.utils.", "torch.distributed.", "torch.nn.utils.clip")):
         if any(isinstance(v, Module) for v, _ in args) and root not in HARMLESS:
             poison(run, [v for v, _ in args], node)
@@ -151,10 +159,10 @@ def _torch(
 ) -> Value | None:
     if name.startswith("torch.optim.") and ".lr_scheduler." not in name and last[:1].isupper():
         if name.startswith("torch.optim.swa_utils"):
-            return Opaque(last)
+            return _follower(last, args)
         return make_optimizer(run, last, args, keywords, node)
     if ".lr_scheduler." in name:
-        return Opaque(last)
+        return _follower(last, args)
     if name.startswith("torch.nn.") and last[:1].isupper():
         return make_module(run, canonical_module(name), last, args, keywords)
     if name.startswith("torch.nn.init."):
@@ -179,6 +187,15 @@ def _torch(
         if not table.operands:
             return _created(run, keywords, node)
     return apply(run, table, args, keywords, node)
+
+
+def _follower(last: str, args: list[Argument]) -> Value:
+    """A schedule of learning rates, or an average of weights: it reads weights and leaves gradients alone."""
+    result = Opaque(last)
+    result.harmless = True
+    if args and isinstance(args[0][0], (Optimizer, Module)):
+        result.attributes["module" if isinstance(args[0][0], Module) else "optimizer"] = args[0][0]
+    return result
 
 
 def _function_row(
@@ -595,7 +612,11 @@ def _deque(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) ->
 def _getattr(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     if len(args) >= 2 and isinstance(args[1][0], Const) and isinstance(args[1][0].value, str):
         return attribute(run, args[0][0], args[1][0].value, node)
-    return Opaque("attribute")
+    found = Opaque("attribute")
+    if args and isinstance(args[0][0], Module):
+        # One of its layers, most likely; at least nobody else's.
+        found.owner = args[0][0]
+    return found
 
 
 def _setattr(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:

@@ -34,6 +34,7 @@ from gradfix.autograd.values import (
     Module,
     Opaque,
     Optimizer,
+    Sequence,
     Tensor,
     Value,
     tensors_in,
@@ -678,6 +679,7 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
         calls.call_function(run, method.function, [], keywords, definition)
     if not isinstance(method, Function) or not isinstance(instance, (Module, Instance)):
         return
+    _set_up(run, cls, instance, definition)
     run.events.clear()
     _forget_modes(run, instance.attributes)
     if isinstance(instance, Module):
@@ -694,6 +696,51 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
             run.before[definition, ()] = {f"self.{k}": v for k, v in named(instance.attributes).items()}
         _returned(run, calls.call_function(run, method.bind(instance), [], keywords, definition))
     run.path = ()
+
+
+def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
+    """Call what somebody outside has to call first: the method that makes the optimizer of another one.
+
+    Of lists that are empty at first nobody knows what they hold by then.
+    """
+    for held in instance.attributes.values():
+        if isinstance(held, Sequence) and held.kind == "list" and not held.items:
+            held.open = True
+    methods = {
+        f.name: f for c in reversed(cls.order()) for f in c.attributes.values() if isinstance(f, Function)
+    }
+    called: set[str] = {definition.name, "__init__"}
+
+    def call(reader: ast.AST, stepped: bool) -> None:
+        for name in _reads(reader, stepped):
+            if name in instance.attributes:
+                continue
+            if name in methods and name not in called:
+                # What it calls itself reads for it.
+                called.add(name)
+                call(methods[name].node, stepped)
+                continue
+            writers = [f for f in methods.values() if f.name != definition.name and _assigns(f.node, name)]
+            if len(writers) == 1 and writers[0].name not in called:
+                called.add(writers[0].name)
+                call(writers[0].node, False)
+                calls.call_function(run, writers[0].bind(instance), [], {}, definition)
+
+    call(definition, True)
+
+
+def _reads(node: ast.AST, stepped: bool) -> list[str]:
+    """The attributes of ``self`` that code reads, or only those that it steps or clears, and its methods."""
+    found = []
+    for part in ast.walk(node):
+        match part:
+            case ast.Attribute(ast.Attribute(ast.Name("self"), name), "step" | "zero_grad"):
+                found.append(name)
+            case ast.Call(ast.Attribute(ast.Name("self"), name)):
+                found.append(name)
+            case ast.Attribute(ast.Name("self"), name, ast.Load()) if not stepped:
+                found.append(name)
+    return list(dict.fromkeys(found))
 
 
 def _settings(definition: Definition) -> dict[str, calls.Argument]:

@@ -471,3 +471,28 @@ def test_what_one_run_does_to_a_module_is_undone_for_the_next(options: Options, 
         ),
     }
     assert project(tmp_path, files, options) == [f"{UNCLEARED}: optimizer.step()"]
+
+
+OWN_WORDS = """
+import torch
+from torch import nn
+
+policy = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+for batch in torch.randn(3, 6, 4):
+    before = policy(batch).log_softmax(1)
+    for repeat in range(2):
+        loss = -(policy(batch).log_softmax(1) - before).exp().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_what_is_trained_is_not_cut_off_from_what_it_said_before(options: Options, tmp_path: Path) -> None:
+    # A constant, or to be computed anew: the author has to say which.
+    parsed = source.parse(str(tmp_path / "script.py"), OWN_WORDS.encode(), 1 << 20)
+    assert isinstance(parsed, Source)
+    (finding,) = pipeline.findings(parsed, options)
+    assert (finding.code, finding.fixes) == ("graph-used-twice", ())
+    assert "before the loop" in finding.message
