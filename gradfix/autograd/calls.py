@@ -1144,8 +1144,8 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
         if found is not None:
             return found
     if isinstance(value, Module):
-        if name == "module" and value.kind != "user":
-            return value
+        if name == "module":
+            return value  # wrapped in DataParallel or the like
         if name in MODULE_METHODS or name in ("forward", "__call__"):
             return Method(value, name)
         if name == "weight" and value.leaf is not None:

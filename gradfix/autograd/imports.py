@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,12 +137,34 @@ def locate(module: str, origin: str) -> str | None:
     below = name.replace(".", os.sep)
     if not level and top == os.path.basename(folder) and os.path.isfile(os.path.join(folder, "__init__.py")):
         del roots[0]  # a module of a package means the package, not what is in it by the same name
+    return _below(roots, below) or (None if level else _below(_added(origin, tuple(roots)), below))
+
+
+def _below(roots: Iterable[str], below: str) -> str | None:
+    """The file of the module or package that is called ``below`` in one of several folders."""
     for root in roots:
         base = os.path.join(root, below) if below else root
         for candidate in (base + ".py", os.path.join(base, "__init__.py")):
             if os.path.isfile(candidate):
                 return candidate
     return None
+
+
+ADDED = re.compile(rb"^[ \t]*sys\.path\.(?:append|insert)\(([^\n]*)", re.MULTILINE)
+LITERAL = re.compile(rb"""["']([\w./ -]+)["']""")
+
+
+@lru_cache(maxsize=256)
+def _added(origin: str, roots: tuple[str, ...]) -> tuple[str, ...]:
+    """The folders that a file adds to its path of imports, as they are written: below its own or above."""
+    try:
+        lines = ADDED.findall(Path(origin).read_bytes())
+    except OSError:
+        return ()
+    written = [os.path.join(*map(bytes.decode, parts)) for parts in map(LITERAL.findall, lines) if parts]
+    relative = [name for name in written if not os.path.isabs(name)]
+    places = [os.path.normpath(os.path.join(root, name)) for name in relative for root in roots]
+    return tuple(place for place in dict.fromkeys(places) if place not in roots and os.path.isdir(place))
 
 
 def parse(path: str) -> LocalModule | None:

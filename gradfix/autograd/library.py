@@ -567,6 +567,8 @@ def _list(kind: str) -> Handler:
 
 
 def _dict(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    if args and isinstance(args[0][0], Params) and args[0][0].named:
+        return args[0][0]
     result = Mapping({})
     for value, _ in args:
         if isinstance(value, Mapping):

@@ -496,3 +496,36 @@ def test_what_is_trained_is_not_cut_off_from_what_it_said_before(options: Option
     (finding,) = pipeline.findings(parsed, options)
     assert (finding.code, finding.fixes) == ("graph-used-twice", ())
     assert "before the loop" in finding.message
+
+
+def test_what_is_added_to_the_path_of_imports_is_found(options: Options, tmp_path: Path) -> None:
+    for folder, text in (("networks", "class Net(nn.Module):\n"), ("tools", "")):
+        (tmp_path / folder).mkdir()
+        body = "    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(3, 3)\n"
+        body += "    def forward(self, x):\n        return self.a(x)\n"
+        (tmp_path / folder / f"{folder}_of_ours.py").write_text(
+            f"from torch import nn\n{text}{body if text else ''}\ndef clear(o):\n    o.zero_grad()\n"
+        )
+    (tmp_path / "scripts").mkdir()
+    script = """
+    import os
+    import sys
+
+    sys.path.append("../networks")
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tools"))
+    sys.path.append("/elsewhere")
+    import torch
+    from networks_of_ours import Net
+    from tools_of_ours import clear
+
+    net = torch.nn.DataParallel(Net())
+    optimizer = torch.optim.SGD(net.module.parameters(), lr=0.1)
+    for batch in torch.randn(5, 4, 3):
+        {clear}
+        net(batch).mean().backward()
+        optimizer.step()
+    """
+    path = tmp_path / "scripts" / "train.py"
+    code = dedent(script)
+    assert findings(path, code.format(clear="clear(optimizer)"), options) == []
+    assert findings(path, code.format(clear="pass"), options) == [f"{UNCLEARED}: optimizer.step()"]
