@@ -65,7 +65,7 @@ class Misplaced:
     @property
     def place(self) -> ast.expr | ast.stmt:
         """What is wrong: the clearing, or the step that should have one before it."""
-        if self.earlier is None and _here(self.zero.site):
+        if self.earlier is None and _here(self.zero.site) and _encloses(self.zero, self.step):
             return self.zero.site
         assert isinstance(self.step.site, (ast.expr, ast.stmt))
         return self.step.site
@@ -201,7 +201,7 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
     for step, fresh in consuming_again(run):
         clearing = [z for z in zeros(run) if set(z.leaves) & set(step.optimizer.owned())]
         before = [z for z in clearing if z.serial < fresh.serial]
-        if clearing and all(len(z.path) < len(step.path) for z in clearing):
+        if clearing and not any(_within(z, step, fresh) for z in clearing):
             zero = before[-1] if before else clearing[0]
             found.setdefault(step.site, Misplaced(zero, fresh, step, Effect.CHANGES))
             continue
@@ -210,6 +210,19 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
         if before:
             found.setdefault(step.site, Misplaced(before[-1], fresh, step, Effect.CHANGES, earlier=earlier))
     return found
+
+
+def _encloses(zero: ZeroGrad, step: Step) -> bool:
+    """Whether gradients are cleared in the loops of a step, or in some of the outer ones."""
+    return all(loop is other for (loop, _), (other, _) in zip(zero.path, step.path)) and len(
+        zero.path
+    ) <= len(step.path)
+
+
+def _within(zero: ZeroGrad, step: Step, backward: Backward) -> bool:
+    """Whether gradients are cleared in the innermost loop that a backward and its step share."""
+    shared = [loop for (loop, _), (other, _) in zip(step.path, backward.path) if loop is other]
+    return not shared or any(loop is shared[-1] for loop, _ in zero.path)
 
 
 def _consumed_in_pass(step: Step) -> Step | None:
@@ -292,7 +305,13 @@ def _moved(program: Program, one: Misplaced, target: ast.stmt, claim: Claim) -> 
     same = program.function(zero) is program.function(target) or program.segment(zero).startswith("self.")
     # Where it is stepped on more than once in a pass, the other step may need its gradients cleared there.
     alone = sum(s.path == one.step.path for s in one.step.optimizer.steps) == 1
-    if single and not foreign and same and (alone or one.effect is Effect.REPAIRS):
+    if (
+        single
+        and not foreign
+        and same
+        and _encloses(one.zero, one.step)
+        and (alone or one.effect is Effect.REPAIRS)
+    ):
         backward_first = zero.lineno > target.lineno and one.effect is Effect.REPAIRS
         if backward_first and _adjacent(program, target, zero):
             # The backward moves down over the clearing: its comments stay with it.

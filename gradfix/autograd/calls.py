@@ -1491,6 +1491,22 @@ def _enter_call(
     return entered
 
 
+def _abstract(definition: ast.AST) -> bool:
+    """Whether a method says that others are to define it."""
+    if isinstance(definition, ast.Lambda):
+        return False
+    decorators = getattr(definition, "decorator_list", [])
+    if any((getattr(d, "attr", None) or getattr(d, "id", None)) == "abstractmethod" for d in decorators):
+        return True
+    last = definition.body[-1]  # type: ignore[attr-defined]
+    told = last.exc if isinstance(last, ast.Raise) else None
+    told = told.func if isinstance(told, ast.Call) else told
+    rest = definition.body[:-1]  # type: ignore[attr-defined]
+    return getattr(told, "id", None) == "NotImplementedError" and all(
+        isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in rest
+    )
+
+
 def call_function(
     run: Run, function: Function, args: list[Argument], keywords: Keywords, node: ast.AST
 ) -> Value:
@@ -1502,6 +1518,11 @@ def call_function(
         if not run.relevance.touches(definition):
             return unknown(run, args, keywords, node, function.name)  # a tree: the rest is like what was seen
         return call_opaque(run, Opaque(function.name), args, keywords, node, True)
+    if isinstance(function.bound, (Module, Instance)) and _abstract(definition):
+        # A subclass that is not here has it.
+        missing = Opaque(function.name)
+        missing.owner = function.bound if isinstance(function.bound, Module) else None
+        return call_opaque(run, missing, args, keywords, node, False)
     frame = Frame(function.frame, function)
     if function.bound is not None:
         args = [(function.bound, _nowhere(node)), *args]

@@ -723,6 +723,42 @@ def test_texts_that_would_be_huge_are_not_made(text: str) -> None:
     assert len(backward.reached) < 3
 
 
+INHERITED = """
+import torch
+from abc import abstractmethod
+from torch import nn
+
+class Template(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    {method}
+
+    def fit(self, batches):
+        optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+        for batch in batches:
+            {zero}
+            value = self.loss(self.layer(batch))
+            value.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "@abstractmethod\n    def loss(self, x):\n        ...",
+        "def loss(self, x):\n        raise NotImplementedError",
+        'def loss(self, x):\n        """See subclasses."""\n        raise NotImplementedError("loss")',
+    ],
+)
+def test_what_a_subclass_defines_has_a_graph(method: str, options: Options) -> None:
+    expected = [("missing-zero-grad", "optimizer.step()")]
+    assert found(INHERITED.format(method=method, zero="pass"), options) == expected
+    assert found(INHERITED.format(method=method, zero="optimizer.zero_grad()"), options) == []
+
+
 SEARCHED = """
 import torch
 from torch import nn
