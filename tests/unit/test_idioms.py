@@ -1,0 +1,150 @@
+"""How real code is written: one training step in three hundred writings, with each of four mistakes or none.
+
+The writings stand in ``tests/idioms``. Each gives parts of one program, the others are those of ``PARTS``;
+or it gives the whole ``program``, in which ``CLEAR(optimizer)`` stands where gradients are to be cleared.
+Blocks that are called ``*`` hold for a whole file. ``[silent: kept]`` behind a name says of which mistakes
+the model says nothing in that writing: that is held fast too, so that it is noticed when it changes.
+Nothing is run.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+
+from gradfix import pipeline, source
+from gradfix.pipeline import Options, Wishes
+from gradfix.source import Source
+
+FOLDER = Path(__file__).parent.parent / "idioms"
+
+HEAD = """import torch
+from torch import nn
+import torch.nn.functional as F
+from elsewhere import load, Thing, cfg
+"""
+
+PARTS = {
+    "imports": "",
+    "net": (
+        "class Net(nn.Module):\n    def __init__(self, h=3):\n        super().__init__()\n"
+        "        self.l = nn.Linear(h, h)\n    def forward(self, x):\n        return self.l(x)"
+    ),
+    "make": "net = Net()",
+    "opt": "opt = torch.optim.SGD(net.parameters(), lr=.1)",
+    "data": "batches = load()",
+    "pre": "",
+    "loop": "for batch in batches:",
+    "fwd": "loss = net(batch).mean()",
+    "back": "loss.backward()",
+    "step": "opt.step()",
+    "post": "",
+}
+"""The parts of a program, in their order; those from the forward to the step stand in the loop."""
+
+MISTAKES = {
+    "right": None,
+    "uncleared": "missing-zero-grad",
+    "kept": "needless-retain-graph",
+    "early": "step-before-backward",
+    "between": "misplaced-zero-grad",
+}
+
+
+@dataclass(frozen=True)
+class Idiom:
+    """A way to write a training step; ``CLEAR(...)`` stands where gradients are to be cleared."""
+
+    name: str
+    text: str
+    silent: frozenset[str]
+    """The mistakes of which nothing is said."""
+
+    def written(self, mistake: str) -> str | None:
+        """The program with a mistake, or ``right``; ``None`` where it cannot be made in this writing."""
+        clear = re.compile(r"^( *)CLEAR\((.*)\)\n", re.MULTILINE)
+        backward = re.compile(
+            r"^( *)CLEAR\((.*)\)\n( *(?:self\.)?loss\.backward\(\)\n)( *\2\.step\(\)\n)", re.MULTILINE
+        )
+        if mistake == "uncleared":
+            return clear.sub("", self.text)
+        if mistake in ("early", "between"):
+            order = r"\1\2.zero_grad()\n\4\3" if mistake == "early" else r"\3\1\2.zero_grad()\n\4"
+            text, count = backward.subn(order, self.text)
+            return text if count == 1 else None
+        text = clear.sub(r"\1\2.zero_grad()\n", self.text)
+        if mistake == "kept":
+            text, count = re.subn(r"\bloss\.backward\(\)", "loss.backward(retain_graph=True)", text)
+            return text if count == 1 else None
+        return text
+
+
+def blocks(path: Path) -> list[tuple[str, dict[str, str]]]:
+    """The blocks of a file: names, and parts by their names."""
+    found = []
+    for block in re.split(r"^== ", path.read_text(), flags=re.MULTILINE)[1:]:
+        name, *parts = re.split(r"^-- ", block, flags=re.MULTILINE)
+        split = [part.partition("\n") for part in parts]
+        found.append((name.strip(), {key: text.strip("\n") for key, _, text in split}))
+    return found
+
+
+def idioms() -> list[Idiom]:
+    """All of them, named by file and block."""
+    found = []
+    for path in sorted(FOLDER.glob("*.txt")):
+        common: dict[str, str] = {}
+        for name, parts in blocks(path):
+            if name == "*":
+                common = parts
+                continue
+            assert parts.keys() <= {*PARTS, "program"}, name
+            given = PARTS | common | parts
+            text = given.get("program", "")
+            if text:
+                text = "\n".join([given["net"], text])
+            else:
+                loop = given["loop"].rpartition("\n")[2]
+                deep = len(loop) - len(loop.lstrip()) + (4 if loop.endswith(":") else 0)
+                body = "\n".join([given["fwd"], "CLEAR(opt)", given["back"], given["step"]])
+                before = [given[key] for key in ("imports", "net", "make", "opt", "data", "pre")]
+                text = "\n".join([*before, given["loop"], indent(body, " " * deep), given["post"]])
+            plain, _, silent = name.removesuffix("]").partition("[silent:")
+            mistakes = frozenset(silent.split())
+            assert mistakes <= MISTAKES.keys(), name
+            found.append(Idiom(f"{path.stem}: {plain.strip()}", HEAD + text + "\n", mistakes))
+    return found
+
+
+IDIOMS = idioms()
+
+
+@pytest.fixture(scope="module")
+def options() -> Options:
+    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    assert isinstance(prepared, Options)
+    return prepared
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("idiom", IDIOMS, ids=lambda idiom: idiom.name)
+def test_a_mistake_is_found_however_the_step_is_written(idiom: Idiom, mistake: str, options: Options) -> None:
+    code = idiom.written(mistake)
+    if code is None:
+        return
+    parsed = source.parse("script.py", code.encode(), 1 << 20)
+    assert isinstance(parsed, Source), parsed
+    found = [finding.code for finding in pipeline.findings(parsed, options)]
+    kind = MISTAKES[mistake]
+    assert found == ([] if kind is None or mistake in idiom.silent else [kind])
+
+
+def test_there_are_as_many_as_is_said() -> None:
+    assert len(IDIOMS) > 280
+    assert sum(bool(idiom.silent) for idiom in IDIOMS) < len(IDIOMS) / 20
+    made = {m: sum(idiom.written(m) is not None for idiom in IDIOMS) for m in MISTAKES}
+    assert all(count > 180 for count in made.values()), made
