@@ -97,6 +97,14 @@ class RemoveStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaceStatement:
+    """Put ``code``, one simple statement on one line, in the place of the simple statement at ``span``."""
+
+    span: Span
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
 class MoveStatement:
     """Move the statement at ``span``, with the comments that lead it, beside ``anchor``.
 
@@ -108,7 +116,9 @@ class MoveStatement:
     where: Literal["before", "after"]
 
 
-Edit = ReplaceExpression | RemoveArgument | InsertStatement | RemoveStatement | MoveStatement
+Edit = (
+    ReplaceExpression | RemoveArgument | InsertStatement | RemoveStatement | ReplaceStatement | MoveStatement
+)
 
 
 class Note(NamedTuple):

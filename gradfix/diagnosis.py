@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 
-from gradfix.autograd.graph import Backward, Leaf, OptimizerState, Step
+from gradfix.autograd.graph import Backward, Change, Leaf, OptimizerState, Step
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     Feeding,
@@ -39,6 +39,8 @@ class Diagnosis(enum.Enum):
     """A graph is built before a loop and traversed in every pass."""
     USED_TWICE = enum.auto()
     """Two losses, one graph."""
+    OVERWRITTEN = enum.auto()
+    """An operation in place overwrites what another one has saved."""
 
 
 def diagnose(run: Run, event: Backward) -> Diagnosis | None:
@@ -51,6 +53,8 @@ def diagnose(run: Run, event: Backward) -> Diagnosis | None:
         if len(node.path) < len(event.path) and node.path == event.path[: len(node.path)]:
             return Diagnosis.OUTSIDE if failure.kind == "E1" else None
         return Diagnosis.CARRIED
+    if isinstance(failure.culprit, Change):
+        return Diagnosis.OVERWRITTEN if failure.kind == "E2" and failure.leaf is None else None
     if leaking(run, event) is not None:
         return Diagnosis.UNDETACHED
     if stale_step(run, event) is not None:

@@ -12,7 +12,7 @@ import ast
 import itertools
 from collections.abc import Sequence
 
-from gradfix.codemod import Edit, InsertStatement, RemoveArgument, ReplaceExpression, Span
+from gradfix.codemod import Edit, InsertStatement, RemoveArgument, ReplaceExpression, ReplaceStatement, Span
 from gradfix.segments import Lines
 
 
@@ -27,12 +27,12 @@ def spliced(text: str, tree: ast.Module, edits: Sequence[Edit]) -> str | None:
                 return None
             cuts.append(inserted)
             continue
-        if not isinstance(edit, (ReplaceExpression, RemoveArgument)):
+        if not isinstance(edit, (ReplaceExpression, ReplaceStatement, RemoveArgument)):
             return None
-        if isinstance(edit, ReplaceExpression):
+        if not isinstance(edit, RemoveArgument):
             start, end = lines.extent(edit.span)
             cuts.append((start, end, edit.code.encode()))
-        elif isinstance(edit, RemoveArgument):
+        else:
             extent = _argument(lines, tree, edit)
             if extent is None:
                 return None

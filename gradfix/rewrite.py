@@ -24,6 +24,7 @@ from gradfix.codemod import (
     RemoveArgument,
     RemoveStatement,
     ReplaceExpression,
+    ReplaceStatement,
     Span,
 )
 from gradfix.segments import Lines
@@ -306,6 +307,7 @@ class _Plan:
     argument_lists: list[Extent] = field(default_factory=list)
     """From the end of the called expression to the end of the call."""
     removed: dict[Extent, _Statement] = field(default_factory=dict)
+    restated: dict[Extent, tuple[_Statement, str]] = field(default_factory=dict)
     moved: dict[Extent, _Statement] = field(default_factory=dict)
     placements: list[_Placement] = field(default_factory=list)
 
@@ -321,10 +323,10 @@ class _Plan:
     def places(self) -> list[Extent]:
         """Everything in or beside which the plan does something."""
         anchors = (placement.anchor.extent for placement in self.placements)
-        return [*self.replaced, *self.arguments, *self.removed, *self.moved, *anchors]
+        return [*self.replaced, *self.arguments, *self.removed, *self.restated, *self.moved, *anchors]
 
     def _touched(self) -> list[Extent]:
-        return [*self.replaced, *self.argument_lists, *self.removed, *self.moved]
+        return [*self.replaced, *self.argument_lists, *self.removed, *self.restated, *self.moved]
 
     def _unsettles(self, other: _Plan) -> bool:
         """Whether a statement that this plan takes away is, or holds, an anchor of the other."""
@@ -376,6 +378,10 @@ def _resolve(source: _Source, edits: Sequence[Edit]) -> _Plan:
                 statement = source.statement(span, "remove")
                 _claim(plan, statement.extent, span)
                 plan.removed[statement.extent] = statement
+            case ReplaceStatement(span, code):
+                statement = source.statement(span, "replace")
+                _claim(plan, statement.extent, span)
+                plan.restated[statement.extent] = statement, _simple(code)
             case MoveStatement(span, anchor, where):
                 statement = source.statement(span, "move")
                 if statement.extent in plan.moved:
@@ -390,13 +396,13 @@ def _resolve(source: _Source, edits: Sequence[Edit]) -> _Plan:
 
 def _claim(plan: _Plan, extent: Extent, span: Span) -> None:
     """Refuse an edit of what an earlier edit of the fix replaces or removes, or the other way round."""
-    if _any_overlap([extent], [*plan.replaced, *plan.arguments, *plan.removed]):
+    if _any_overlap([extent], [*plan.replaced, *plan.arguments, *plan.removed, *plan.restated]):
         raise Refused(f"two edits of the fix overlap at {_shown(span)}")
 
 
 def _check_together(plan: _Plan) -> None:
     """Refuse statements that would be lost: moved out of, or put into, what the fix removes."""
-    lost = [*plan.removed, *plan.replaced, *plan.arguments]
+    lost = [*plan.removed, *plan.replaced, *plan.arguments, *plan.restated]
     for extent, statement in plan.moved.items():
         if any(_overlap(extent, gone) and not _strictly_contains(extent, gone) for gone in lost):
             raise Refused(f"the statement on line {statement.node.lineno} is moved and removed")
@@ -468,6 +474,15 @@ def _fitting(source: _Source, extent: Extent, outermost: ast.expr, code: str) ->
     return Code(code, source.lines.newline(outermost.lineno), enclose)
 
 
+def _simple(code: str) -> str:
+    """``code``, if it is one simple statement on one line."""
+    program = _parsed(code)
+    one = isinstance(program, ast.Module) and len(program.body) == 1 and "\n" not in code
+    if not one or hasattr(program.body[0], "body"):  # type: ignore[union-attr]
+        raise Refused(f"the replacement {code!r} is not one simple statement")
+    return code
+
+
 def _meaning(code: str) -> str | None:
     """What an expression means, for comparison; ``None`` if ``code`` is not one."""
     try:
@@ -510,6 +525,8 @@ def _work(source: _Source, plans: Sequence[_Plan]) -> Work:
             work.replaced[expressions[extent]] = code
         for call, index in plan.arguments.values():
             work.arguments.setdefault(expressions[call], []).append(index)
+        for statement, text in plan.restated.values():
+            work.restated[statements[statement.start]] = text
         for statement in plan.removed.values():
             at(statement).fate = "removed"
         for statement in plan.moved.values():

@@ -106,6 +106,8 @@ class Work:
     replaced: dict[cst.CSTNode, Code] = field(default_factory=dict)
     arguments: dict[cst.CSTNode, list[int]] = field(default_factory=dict)
     """Of each call, the indices of the arguments to drop, in source order."""
+    restated: dict[cst.CSTNode, str] = field(default_factory=dict)
+    """Simple statements, and what to write in their place."""
     beside: dict[cst.CSTNode, Beside] = field(default_factory=dict)
 
 
@@ -133,7 +135,7 @@ class _Transformer(cst.CSTTransformer):
         super().__init__()
         self._tree = tree
         self._work = work
-        self.left: set[cst.CSTNode] = {*work.replaced, *work.arguments, *work.beside}
+        self.left: set[cst.CSTNode] = {*work.replaced, *work.arguments, *work.restated, *work.beside}
         """The nodes at which something is still to do."""
         self._units: list[str | None] = [None]
         """The indentation that each open block adds (``None``: the file's usual one)."""
@@ -143,7 +145,7 @@ class _Transformer(cst.CSTTransformer):
     def on_visit(self, node: cst.CSTNode) -> bool:
         if isinstance(node, cst.IndentedBlock):
             self._units.append(node.indent)
-        if node in self._work.replaced:
+        if node in self._work.replaced or node in self._work.restated:
             return False
         if isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement):
             beside = self._work.beside.get(node)
@@ -156,6 +158,8 @@ class _Transformer(cst.CSTTransformer):
     ) -> cst.CSTNode:
         if original_node in self._work.replaced:
             return self._replace(cast(cst.BaseExpression, original_node))
+        if original_node in self._work.restated:
+            return self._restate(cast(cst.BaseSmallStatement, original_node))
         if original_node in self._work.arguments:
             return self._without_arguments(original_node, cast(cst.Call, updated_node))
         match original_node:
@@ -187,6 +191,12 @@ class _Transformer(cst.CSTTransformer):
         return new
 
     # Statements
+
+    def _restate(self, old: cst.BaseSmallStatement) -> cst.BaseSmallStatement:
+        self.left.discard(old)
+        line = cst.parse_statement(self._work.restated[old])
+        assert isinstance(line, cst.SimpleStatementLine)
+        return line.body[0].with_changes(semicolon=old.semicolon)
 
     def _module(self, old: cst.Module, new: cst.Module) -> cst.Module:
         if not self._concerns(*old.body):
