@@ -61,7 +61,10 @@ def find(program: Program) -> Iterator[Finding]:
             assert event.failure is not None and event.failure.node is not None
             change, saver = event.failure.culprit, event.failure.node
             assert isinstance(change, Change) and isinstance(event.site, ast.Call)
-            places = [(saver.site, "saved here for the backward")] if saver.site is not change.site else []
+            # A layer that is called twice is laid down the second time as it was the first.
+            again = saver.call is not None and program.function(saver.site) is program.function(change.site)
+            saved = saver.call.site if again and saver.call is not None else saver.site
+            places = [(saved, "saved here for the backward")] if saved is not change.site else []
             places += [(change.site, "overwritten here"), (event.site, "needed here: autograd raises")]
             if line(change.site) <= 0:
                 continue

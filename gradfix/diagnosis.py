@@ -53,10 +53,10 @@ def diagnose(run: Run, event: Backward) -> Diagnosis | None:
         if len(node.path) < len(event.path) and node.path == event.path[: len(node.path)]:
             return Diagnosis.OUTSIDE if failure.kind == "E1" else None
         return Diagnosis.CARRIED
-    if isinstance(failure.culprit, Change):
-        return Diagnosis.OVERWRITTEN if failure.kind == "E2" and failure.leaf is None else None
     if leaking(run, event) is not None:
         return Diagnosis.UNDETACHED
+    if isinstance(failure.culprit, Change):
+        return Diagnosis.OVERWRITTEN if failure.kind == "E2" and failure.leaf is None else None
     if stale_step(run, event) is not None:
         return Diagnosis.STALE
     if failure.kind == "E1" and isinstance(failure.culprit, Backward):
