@@ -208,9 +208,7 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
         earlier = _consumed_in_pass(step)
         before = [z for z in before if earlier and z.serial < earlier.serial and z.path == step.path]
         if before:
-            found.setdefault(
-                step.site, Misplaced(before[-1], fresh, step, Effect.CHANGES, earlier=earlier)
-            )
+            found.setdefault(step.site, Misplaced(before[-1], fresh, step, Effect.CHANGES, earlier=earlier))
     return found
 
 

@@ -36,6 +36,8 @@ WITHIN = (16, 4)
 """Elements of what is an element itself, and of what lies deeper."""
 PRIMES = tuple(one for one in range(37, 200) if all(one % other for other in range(2, 15)))
 CLASSES = 2
+DEEPEST = 5
+"""Dimensions of what is made up, at most."""
 GROUPS = 6
 """Classes under whose names the numbers of their samples stand."""
 TURNS = 3
@@ -148,7 +150,7 @@ class Book:
         """The sizes of the array at a place, with ``count`` dimensions if that is known."""
         known = self.planned(place, "dims") or self.dims.get(place)
         if known is None:
-            known = [] if one_sample(place) else [SAMPLES]
+            known = [BATCH] if in_batch(place) else [] if one_sample(place) else [SAMPLES]
             if SQUARE.search(last(place)):
                 known = [self.prime(place)] * 2
             elif BOX.search(last(place)):
@@ -204,6 +206,17 @@ book = Book("")
 def one_sample(place: str) -> bool:
     """Whether a place lies within one of several samples that are alike."""
     return "[*]" in place
+
+
+def in_batch(place: str) -> bool:
+    """Whether a place is a part of one of the batches that a loader gives."""
+    return BATCHES.search(place) is not None and place.count("[*]") == 1
+
+
+BATCHES = re.compile(r"\['(?:\w*_)?(?:\w*loader|iter(?:ator)?|batches)s?'\]\[\*\]\[[^*]", re.I)
+"""What is given one after the other by what is called a loader."""
+BATCH = 4
+"""Samples in a batch of it."""
 
 
 def owner(place: str) -> str:
@@ -269,7 +282,8 @@ class Content:
             if not self._dims:
                 raise TypeError("a number has no length")
             return self._dims[0]
-        return int((book.planned(self._place, "dims") or [nested(self._place)])[0])
+        known = book.planned(self._place, "dims") or [BATCH if in_batch(self._place) else nested(self._place)]
+        return int(known[0])
 
     def _element(self, number: int) -> Any:
         if self._list is None and self._place.endswith("[**]") and grouped(self._place[:-4]):
@@ -601,7 +615,9 @@ class Mapping(dict):  # type: ignore[type-arg]
     """What ``items()`` and the like of a content give: words, and a part for each."""
 
     def __init__(self, content: Content) -> None:
-        known = list((content._children or {}).items())
+        held = content._children or {}
+        # Attributes are no keys.
+        known = [(key, one) for key, one in held.items() if not (isinstance(key, str) and key[:1] == ".")]
         if not known:
             count = GROUPS if grouped(content._place) else SAMPLES
             words = [media.WORDS[i] if i < len(media.WORDS) else "word_" + str(i) for i in range(count)]
@@ -802,7 +818,8 @@ def constructors() -> None:
     real_type = torch.Tensor.type
 
     def kind(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return real_type(self, *(getattr(one, "real", one) for one in args), **kwargs)
+        args = tuple(one.dtype if isinstance(one, Constructor) else one for one in args)
+        return real_type(self, *args, **kwargs)
 
     context.replace(torch.Tensor, "type", kind)
 
@@ -955,6 +972,8 @@ def fitting_side(wrong: int, right: int) -> int | None:
 
 def planned_with(place: str, what: str, value: Any) -> str | None:
     """The plan of this run with one change, ``None`` if that changes nothing."""
+    if what == "dims" and len(value) > DEEPEST:
+        return None  # Nothing has so many: they are not what is wrong.
     plan = {name: dict(fields) for name, fields in book.plan.items()}
     for name, dims in book.dims.items():
         plan.setdefault(name, {})["dims"] = dims
@@ -1067,7 +1086,7 @@ def longer(index: int) -> tuple[str, str, Any] | None:
 
 def leading(place: str) -> list[int]:
     """The sizes before those of one sample."""
-    return [] if one_sample(place) else book.dims[place][:1]
+    return [] if one_sample(place) and not in_batch(place) else book.dims[place][:1]
 
 
 def located(size: int) -> tuple[str, int] | None:
@@ -1208,7 +1227,10 @@ def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
     if short or (message == "list index out of range" and not of_nothing(error)):
         for name, style in reversed(list(book.styles.items())):
             had = int(style.split(":")[1]) if ":" in style else 1
-            wanted = int(short[1]) if short else max(had, highest_index(error)) + 1
+            highest = highest_index(error)
+            wanted = int(short[1]) if short else max(had, highest) + 1
+            if not short and 0 < highest < had:
+                continue  # There are as many already: it is not for their number.
             if short and int(short[2]) != had:
                 continue
             if book.separators.get(name) and 1 < wanted < FIELDS and wanted != had:
@@ -1256,7 +1278,7 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
     for pattern in (
         r"array is (\d)-dimensional, but (\d) were indexed",
         r"axis (?P<axis>\d) is out of bounds for array of dimension (?P<have>\d)",
-        r"expected (?P<wanted>\d)D tensor,? (?:but )?got (?P<have>\d)D",
+        r"expected (?P<wanted>\d)D (?:tensor|input),? \(?(?:but )?got (?P<have>\d)D",
         r"must have (?P<wanted>\d) dimensions, got (?P<have>\d)",
         r"(?P<have>\d)-dimensional array given. Array must be at least (?P<wanted>two)-dimensional",
         r"not enough values to unpack \(expected (?P<wanted>\d), got (?P<have>\d)\)",
@@ -1270,8 +1292,12 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
             least = (groups.get("wanted") or "").replace("two", "2") or found[2]
             wanted = int(groups["axis"]) + 1 if "axis" in groups else int(least)
             latest = list(reversed(list(book.dims.items())))
-            fitting = [one for one in latest if len(one[1]) + one_sample(one[0]) == have]
+            fitting = [
+                one for one in latest if len(one[1]) + (one_sample(one[0]) and not in_batch(one[0])) == have
+            ]
             fitting += [one for one in latest if len(one[1]) - 1 == have]
+            # What stands under one of many names is a sample, and a batch has one more.
+            fitting += [one for one in latest if one[0].endswith("[**]") and len(one[1]) + 1 == have]
             if wanted > have and fitting:
                 place, dims = fitting[0]
                 if wanted == 3 and have == 1:  # A picture, whose sides are better equal.

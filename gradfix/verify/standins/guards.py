@@ -115,7 +115,7 @@ class Spot:
             had = [one for one in content.book.plan if one.startswith(self.place(self.scope + " "))]
             if not (self.function is not None and len(had) >= ENOUGH and self.harmless(self.function)):
                 if not level(place) and self.possible(node):
-                    yield place, "statement"
+                    yield place, STATEMENT
         if self.function is not None and not level(scope) and self.harmless(self.function):
             if not self.function.name.startswith("__") or self.function.name in KNOWN:
                 yield scope, "function"
@@ -357,14 +357,57 @@ def advised(spots: list[Spot], error: BaseException | None) -> str | None:
         plan = longer(spots[0])
         if plan is not None:
             return plan
-    for spot in spots:
+    for number, spot in enumerate(spots):
         if in_a_network(spot):
-            return None
+            break
+        whole = widest(spots[number:])
+        if whole and sum(of == whole for of in wholes().values()) >= ENOUGH:
+            return widened(whole)
         for place, how in spot.guards():
+            how += whole if how == STATEMENT else ""
             plan = content.planned_with(place, "guard", how)
             if plan is not None:
                 return plan
-    return None
+    # What was guarded so far has led to something that cannot be: the functions that it is in are.
+    return next((widened(whole) for whole in sorted({*wholes().values()}) if whole), None)
+
+
+STATEMENT = "statement of "
+"""How a statement is guarded, before the place of the function that may be guarded in its place."""
+
+
+def wholes() -> dict[str, str]:
+    """The places of statements that are guarded, with those of the functions that may be in their place."""
+    levels = {place: level(place) for place in content.book.plan}
+    return {
+        place: how[len(STATEMENT) :]
+        for place, how in levels.items()
+        if how.startswith(STATEMENT) and not level(how[len(STATEMENT) :])
+    }
+
+
+def widest(spots: list[Spot]) -> str:
+    """The place of the function that may be guarded for what fails in it, or in what it calls: that by which
+    an item is asked for, or a set of data made, if there is one, else the innermost."""
+    found = ""
+    for spot in spots:
+        if in_a_network(spot) or spot.function is None or not spot.harmless(spot.function):
+            break
+        asked = spot.function.name in KNOWN
+        if not found or asked:
+            known = asked or not spot.function.name.startswith("__")
+            found = spot.place(spot.scope + "()") if known else found
+        if asked and isinstance(spot.frame.f_locals.get("self"), torch.utils.data.Dataset):
+            break
+    return found
+
+
+def widened(whole: str) -> str | None:
+    """The plan by which a function is guarded in the place of its statements, and of what it calls."""
+    for place, of in wholes().items():
+        if of == whole:
+            del content.book.plan[place]
+    return content.planned_with(whole, "guard", "function")
 
 
 def in_a_network(spot: Spot) -> bool:
@@ -723,6 +766,10 @@ def built(scope: str, node: ast.expr, local: dict[str, Any], number: int) -> Any
         return {key: built(scope, one, local, number) for key, one in zip(keys, node.values)}
     if isinstance(node, ast.Constant):
         return node.value
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "len":
+        return content.CLASSES if content.LABEL.search(named(node)) else content.SAMPLES
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("int", "sum", "max", "min"):
+        return int(content.part(f"{scope}[{named(node)!r}]", number, False, []))
     if isinstance(node, ast.Name) and node.id in local:
         held = local[node.id]
         if held is not None and not (isinstance(held, (list, dict)) and not held):

@@ -914,7 +914,13 @@ def read_csv(
         found = DataFrame.made_up(content.absent(run(), absent.named(source)))
         if names is not None:
             found.columns = names
-        return found._some(kwargs["usecols"]) if isinstance(kwargs.get("usecols"), list) else found
+        wanted = kwargs.get("usecols")
+        if not isinstance(wanted, list):
+            return found
+        if names is not None and all(isinstance(one, int) for one in wanted):
+            # By number, of the columns of the file; their names may be those of all, or of these only.
+            wanted = list(names) if len(names) == len(wanted) else [names[one] for one in wanted]
+        return found._some(wanted)
     separator = sep or kwargs.get("delimiter") or ","
     held = (
         source
