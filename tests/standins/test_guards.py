@@ -96,11 +96,12 @@ REACHED: dict[str, tuple[str, tuple[str, ...]]] = {
             models = [torch.nn.Conv2d(3, 4, 16, stride=16), torch.nn.Conv2d(4, 2, 5)]
             def loss():
                 left, right = next(iter(loader))
+                rows, channels, high, wide = left.shape
                 return (models[1](models[0](torch.cat([left, right]))) ** 2).mean()
             """,
             LOOP,
         ),
-        ("values of Pairs.__getitem__", "pictures in a network that takes no small ones"),
+        ("values of Pairs.__getitem__",),
     ),
     "a function whose guarded statement leads to nothing": (
         program(

@@ -38,6 +38,8 @@ PRIMES = tuple(one for one in range(37, 200) if all(one % other for other in ran
 CLASSES = 2
 DEEPEST = 5
 """Dimensions of what is made up, at most."""
+LARGEST = 1 << 24
+"""Values in it, at most."""
 GROUPS = 6
 """Classes under whose names the numbers of their samples stand."""
 TURNS = 3
@@ -106,6 +108,8 @@ class Book:
         """Whether a folder has been made up."""
         self.missed: list[str] = []
         """Endings of files that were looked for in one, and not found."""
+        self.gone_through = ""
+        """The place of what was gone through last, element by element."""
         self.collated: list[str] = []
         """The places whose elements were put together into batches."""
         self.kin: dict[str, dict[str, Any]] = {}
@@ -519,6 +523,10 @@ class Content:
             return iter([self._part("[" + name + "]") for name in names])
         if self._array is not None:
             return iter(self._array)
+        book.gone_through = self._place
+        fields = book.planned(self._place, "record")
+        if fields:
+            return iter([self._part("[" + str(one) + "]") for one in range(fields)])
         if self._length():
             self._element(0)  # It may be found to be a list.
         return iter([self._element(i) for i in range(self._length())])
@@ -914,6 +922,7 @@ def advised(error: BaseException) -> str | None:
         sizes(message)
         or insisted(error)
         or columns(message, error)
+        or shape_unpacked(message, error)
         or dimensions(message)
         or arrangement(message)
         or kinds(message)
@@ -972,7 +981,7 @@ def fitting_side(wrong: int, right: int) -> int | None:
 
 def planned_with(place: str, what: str, value: Any) -> str | None:
     """The plan of this run with one change, ``None`` if that changes nothing."""
-    if what == "dims" and len(value) > DEEPEST:
+    if what == "dims" and (len(value) > DEEPEST or math.prod(value) > LARGEST):
         return None  # Nothing has so many: they are not what is wrong.
     plan = {name: dict(fields) for name, fields in book.plan.items()}
     for name, dims in book.dims.items():
@@ -1014,6 +1023,9 @@ def sizes(message: str) -> tuple[str, str, Any] | None:
             change = resized(int(found["wrong"]), int(found["right"]), free)
             if change is not None:
                 return change
+    product = re.search(WRONG_RIGHT[0], message)
+    if product and (change := beside(int(product["wrong"]), int(product["right"]))) is not None:
+        return change
     found = re.search(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ with size (\d+)", message)
     if (change := sides(message)) is not None:
         return change
@@ -1118,6 +1130,15 @@ def resized(wrong: int, right: int, free: bool = False) -> tuple[str, str, Any] 
         place, index = found
         dims = book.dims[place]
         return place, "dims", [*dims[:index], right, *dims[index + 1 :]]
+    return None
+
+
+def beside(wrong: int, right: int) -> tuple[str, str, Any] | None:
+    """The size that is right for what may stand beside others in one of the size ``wrong``."""
+    for place, dims in reversed(list(book.dims.items())):
+        size = dims[-1] + right - wrong if len(dims) > len(leading(place)) else 0
+        if wrong != right and dims and dims[-1] in PRIMES and 0 < size < right:
+            return place, "dims", [*dims[:-1], size]
     return None
 
 
@@ -1243,6 +1264,8 @@ def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
     if found:
         if book.collated:
             return book.collated[-1], "fields", int(found[1])
+        if book.gone_through and not book.planned(book.gone_through, "record"):
+            return book.gone_through, "record", int(found[1])
         for place, dims in reversed(list(book.dims.items())):
             if len(dims) > 1 and dims[-1] in PRIMES:
                 return place, "dims", [*dims[:-1], int(found[1])]
@@ -1263,6 +1286,26 @@ def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
                 return name, "style", "counts:" + style.partition(":")[2]
         if " " in word[1] or "," not in word[1]:
             return (styles[0][0], "separator", ",") if styles[0][1] != "common words" else None
+    return None
+
+
+def shape_unpacked(message: str, error: BaseException) -> tuple[str, str, Any] | None:
+    """More dimensions for what the function holds that unpacked its shape: ``n, c, h, w = it.shape``."""
+    found = re.search(r"not enough values to unpack \(expected (\d), got (\d)\)", message)
+    trace = innermost(error) if found else None
+    if found is None or trace is None:
+        return None
+    for one in reversed(list(trace.tb_frame.f_locals.values())):
+        shape = list(one.shape) if isinstance(one, torch.Tensor) else []
+        place, _ = located(shape[-1]) or ("", 0) if len(shape) == int(found[2]) else ("", 0)
+        if place:
+            dims, more = book.dims[place], int(found[1]) - len(shape)
+            sides = (
+                [SIDE] * more
+                if int(found[1]) == 4
+                else [book.prime(f"{place} {len(dims)} {i}") for i in range(more)]
+            )
+            return place, "dims", [*dims, *sides]
     return None
 
 

@@ -114,6 +114,7 @@ class Elastic(TorchFunctionMode):
             if not REFUSED.search(str(error)) or AUTOGRAD.search(str(error)):
                 raise
             name = getattr(func, "__name__", "")
+            args = content.known(tuple(args))
             for changed in ways(name, args, kwargs, str(error)):
                 try:
                     found = func(*changed, **kwargs)
@@ -282,10 +283,9 @@ def joined(name: str, args: Any, kwargs: Any) -> Iterator[tuple[Any, ...]]:
     for one in held:
         if is_data(one) and one is not model:
             sizes = list(model.shape)
-            if name != "stack" and one.dim() == model.dim():
-                sizes[dim] = one.shape[dim]
-            elif name != "stack":
-                sizes[dim] = 1
+            if name != "stack":
+                known = one.dim() == model.dim() or 0 <= dim < one.dim()
+                sizes[dim] = one.shape[dim] if known else 1
             one = fit(one, sizes).to(model.dtype)
         changed.append(one)
     yield (changed, *args[1:])
