@@ -198,9 +198,10 @@ SPLITS = re.compile(r"(?<![a-z])(?:train(?:ing)?|valid(?:ation)?|val|dev|eval|te
 
 @functools.cache
 def kin(place: str) -> str:
-    """A place without what tells samples for training from those for tests."""
+    """A place without what tells samples for training from those for tests, or ``left1`` from ``left2``."""
     name, bracket, rest = place.partition("[")
-    return re.sub(r"\d+", "*", SPLITS.sub("*", name)) + bracket + SPLITS.sub("*", rest)
+    rest = re.sub(r"(?<=[A-Za-z_])\d(?='\])", "*", SPLITS.sub("*", rest))
+    return re.sub(r"\d+", "*", SPLITS.sub("*", name)) + bracket + rest
 
 
 book = Book("")
@@ -1301,7 +1302,7 @@ def shape_unpacked(message: str, error: BaseException) -> tuple[str, str, Any] |
         if place:
             dims, more = book.dims[place], int(found[1]) - len(shape)
             sides = (
-                [SIDE] * more
+                [book.planned("torch", "side") or SIDE] * more
                 if int(found[1]) == 4
                 else [book.prime(f"{place} {len(dims)} {i}") for i in range(more)]
             )
