@@ -169,4 +169,86 @@ COMMONS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("content of train.h5",),
     ),
+    "a condition that keeps nothing of what is made up": (
+        program(
+            """
+            import random
+            pairs = [line.split("\\t") for line in open("data/eng-fra.txt").read().strip().split("\\n")]
+            pairs = [pair for pair in pairs if pair[0].startswith(("i am ", "he is "))]
+            said, meant = random.choice(pairs)
+            frozen = [torch.nn.Parameter(torch.ones(2))]
+            models = [torch.nn.Linear(3, 2)]
+            assert len([one for one in frozen if one.grad is not None]) == 0
+            def loss():
+                return models[0](torch.ones(2, 3)).mean() * len(said + meant)
+            """,
+            LOOP,
+        ),
+        ("a list in the script",),
+    ),
+    "tables of pairs of sentences": (
+        program(
+            """
+            from datasets import load_dataset
+            def lengths(rows):
+                return {"given": [[len(a), len(b)] for a, b in zip(rows["sentence1"], rows["sentence2"])]}
+            raw = load_dataset("glue", "mrpc").map(lengths, batched=True)
+            raw = raw.remove_columns(["sentence1", "sentence2", "idx"]).rename_column("label", "labels")
+            other = load_dataset("somebody/pairs").map(lengths, batched=True)
+            assert "sentence1" in other["train"].column_names
+            models = [torch.nn.Linear(2, 2)]
+            def loss():
+                given = torch.tensor(raw["train"]["given"][:4]).float()
+                labels = torch.tensor(raw["train"]["labels"][:4])
+                return torch.nn.functional.cross_entropy(models[0](given), labels)
+            """,
+            LOOP,
+        ),
+        ("data set glue",),
+    ),
+    "albumentations, and texts in a table": (
+        program("""
+            import albumentations as A
+            import cv2
+            import pandas as pd
+            from albumentations.pytorch import ToTensorV2
+            table = pd.read_csv("input/train.csv")
+            places = table["image_id"].apply(lambda name: "input/train/" + name + ".jpg").values
+            change = A.Compose([
+                A.RandomResizedCrop(32, 48), A.OneOf([A.HorizontalFlip(p=0.5), A.GaussNoise()]),
+                A.Normalize(), ToTensorV2()])
+            def batch():
+                found = change(image=cv2.imread(places[0]))["image"]
+                assert found.shape == (3, 32, 48) and found.dtype == torch.float32
+                return found[None]
+        """),
+        ("albumentations", "pandas"),
+    ),
+    "a loop over what a condition keeps none of": (
+        program(
+            """
+            import json
+            items = [json.loads(line) for line in open("train_manifest.json")]
+            items = [one for one in items if float(one["duration"]) > 5000]
+            model = torch.nn.Linear(3, 2)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for one in items:
+                optimizer.zero_grad()
+                (model(torch.ones(2, 3)).mean() * float(one["duration"])).backward()
+                optimizer.step()
+            """,
+            "",
+        ),
+        ("content of train_manifest.json", "a list in the script"),
+    ),
+    "a table of which nothing is said": (
+        program("""
+            import pandas as pd
+            table = pd.read_csv("dataset/ETTh1.csv")
+            values = table[table.columns[1:]].values
+            def batch():
+                return torch.as_tensor(values[:4]).float()
+        """),
+        ("pandas",),
+    ),
 }

@@ -907,6 +907,8 @@ def advised(error: BaseException) -> str | None:
         return None
     if isinstance(error, TypeError) and TEXT_WANTED.search(message):
         return planned_with(wanting_text(error), "text", True)
+    if isinstance(error, TypeError) and TEXT_ADDED.search(message) and (column := named_column(error)):
+        return planned_with(column, "text", True)
     if re.search(r"\b(Content|Part|Number)\b", message) and isinstance(error, TypeError):
         # A function of torch was looked up before the content was there that it is called with.
         return planned_with("torch", "contents", True) or planned_with("code", "tensors", True)
@@ -938,6 +940,29 @@ TEXT_WANTED = re.compile(
     r"'?(Content|Part|Number)\b"
 )
 """Messages of what takes nothing but a text."""
+
+
+TEXT_ADDED = re.compile(
+    r"for \+: '(int|float)[^']*' and 'str'|for \+: 'str' and '(int|float)|can only concatenate str|"
+    r"expected str, bytes or os.PathLike object, not (int|float)|join\(\) argument must be str"
+)
+"""Messages where a number has the place of a text."""
+
+
+def named_column(error: BaseException) -> str:
+    """The column of a table of numbers that the statement names which failed, or that which called it."""
+    trace, run = error.__traceback__, context.run()
+    names: set[str] = set()
+    while trace is not None:
+        if run.owns(trace.tb_frame):
+            around = context.statements_at(run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno)
+            constants = (
+                [one.value for one in ast.walk(around[-1]) if isinstance(one, ast.Constant)] if around else []
+            )
+            names |= {one for one in constants if isinstance(one, str)}
+        trace = trace.tb_next
+    places = [place for place in book.kinds if last(place) in names and not one_sample(place)]
+    return places[-1] if places else ""
 
 
 def wanting_text(error: BaseException) -> str:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import importlib
 import os
 import re
@@ -53,8 +54,9 @@ SETTINGS = re.compile(
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Assert, ast.Delete)
 HEADED = (ast.For, ast.With)
 FUNCTIONS = (ast.FunctionDef, ast.ClassDef)
-MADE, LOOPED, TRIED, SOME, GIVEN, YIELDED, FILLED, FOUND = (
-    "_gradfix_" + name for name in ("made", "looped", "tried", "some", "given", "yielded", "filled", "found")
+MADE, LOOPED, TRIED, SOME, GIVEN, YIELDED, FILLED, FOUND, KEPT = (
+    "_gradfix_" + name
+    for name in ("made", "looped", "tried", "some", "given", "yielded", "filled", "found", "kept")
 )
 """What guarded code calls, among the names that are built in."""
 
@@ -64,7 +66,7 @@ MADE, LOOPED, TRIED, SOME, GIVEN, YIELDED, FILLED, FOUND = (
 
 def planned() -> bool:
     """Whether any code is guarded."""
-    return any("guard" in fields for fields in content.book.plan.values())
+    return any("guard" in fields or "kept" in fields for fields in content.book.plan.values())
 
 
 def statement_key(scope: str, node: ast.stmt) -> str:
@@ -338,12 +340,20 @@ def advise(error: BaseException) -> str | None:
         return None  # It has all that it needs, and the mistake is its own.
     if type(error) is NameError and not planned():
         return None
+    if NOTHING_KEPT.search(str(error)) and (plan := content.planned_with("code", "kept", True)) is not None:
+        return plan
     spots, trace = [], error.__traceback__
     while trace is not None:
         if run.owns(trace.tb_frame):
             spots.append(Spot(run, trace.tb_frame, trace.tb_lineno))
         trace = trace.tb_next
     return advised(spots[::-1], error)
+
+
+NOTHING_KEPT = re.compile(
+    r"empty (sequence|range)|num_samples|at least one array|non-empty|zero-size array|by zero|is an empty"
+)
+"""Messages where a condition may have kept nothing of what is made up."""
 
 
 def autograd(error: BaseException) -> bool:
@@ -531,6 +541,21 @@ class Guard(ast.NodeTransformer):
         after = ast.parse(text).body
         node.body[first:] = [attempt(body, after)]
 
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        """``[it for it in them if ...]``, which may keep nothing of what is made up."""
+        self.generic_visit(node)
+        if not content.book.planned("code", "kept") or not any(one.ifs for one in node.generators):
+            return node
+        whole = [
+            ast.comprehension(one.target, one.iter, [], one.is_async)
+            for one in copy.deepcopy(node.generators)
+        ]
+        found = calling(
+            KEPT, [self.scope], ast.copy_location(ast.ListComp(copy.deepcopy(node.elt), whole), node)
+        )
+        found.args.insert(1, node)
+        return found
+
     def visit(self, node: ast.AST) -> Any:
         """A statement, guarded or not."""
         if isinstance(node, (ast.For, ast.While)):
@@ -706,6 +731,15 @@ def install(run: context.Run) -> None:
             else:
                 yield built(scope, names, {}, number)
 
+    def kept(scope: str, some: list[Any], whole: Callable[[], list[Any]]) -> list[Any]:
+        if some:
+            return some
+        found = whole()
+        if not found or any(trains(one, 1) for one in found):
+            return some
+        run.used(f"a list in {shown(scope)}", "all of it: its condition kept nothing of what is made up")
+        return found
+
     def tried(scope: str, name: str, what: Callable[[], Any]) -> Any:
         try:
             return what()
@@ -719,6 +753,7 @@ def install(run: context.Run) -> None:
         (YIELDED, yielded),
         (FILLED, filled),
         (FOUND, lambda source, name: imported(run, source, name)),
+        (KEPT, kept),
         (LOOPED, looped),
         (TRIED, tried),
     ):

@@ -18,6 +18,8 @@ from ..context import run
 from ..inert import others
 
 NaN = NA = float("nan")
+COLUMNS = 4
+"""Of a made-up table of which nothing is said."""
 
 
 def numbers(values: Any) -> Any:
@@ -474,6 +476,10 @@ class DataFrame:
                 raise KeyError(name)
             found = self._made._child(name)
             count = len(self.index)
+            if isinstance(found, str):
+                # The plan says that it holds texts.
+                self._held[name] = numbers([f"{name}_{i:03d}" for i in range(count)])
+                return self._held[name]
             kind = content.book.kind(found._place)
             generator = run().generator("column", found._place)
             import torch
@@ -497,7 +503,10 @@ class DataFrame:
 
     @property
     def columns(self) -> Index:
-        """The names of the columns."""
+        """The names of the columns; of a table of which one is known at most, there are some more."""
+        if self._made is not None and len(self._held) < 2:
+            for number in range(len(self._held), COLUMNS):
+                self._column(f"column_{number}")
         return Index(self._all())
 
     @columns.setter
