@@ -72,6 +72,76 @@ REACHED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("scale in read", "counts in read"),
     ),
+    "an item in whose making several functions fail": (
+        program(
+            """
+            import pickle
+            class Pairs(torch.utils.data.Dataset):
+                def __init__(self):
+                    self.held = pickle.load(open("pairs.pkl", "rb"))
+                def colours(self, found):
+                    found = found.nothing_of(1).split("#")[4] + 1 / 0
+                    return found
+                def erased(self, found):
+                    found = 1 / 0 + found
+                    found = [][3]
+                    found = {}["none"]
+                    return found
+                def __len__(self):
+                    return 64
+                def __getitem__(self, index):
+                    left, right = self.erased(self.colours(self.held[index]))
+                    return left, right.float()
+            loader = torch.utils.data.DataLoader(Pairs(), batch_size=4)
+            models = [torch.nn.Conv2d(3, 4, 16, stride=16), torch.nn.Conv2d(4, 2, 5)]
+            def loss():
+                left, right = next(iter(loader))
+                rows, channels, high, wide = left.shape
+                return (models[1](models[0](torch.cat([left, right]))) ** 2).mean()
+            """,
+            LOOP,
+        ),
+        ("values of Pairs.__getitem__",),
+    ),
+    "a function whose guarded statement leads to nothing": (
+        program(
+            """
+            def read():
+                graphs = []
+                with open("graphs.txt") as file:
+                    count = int(file.readline().removeprefix("v"))
+                    for number in range(count - count):
+                        graphs.append(file.readline())
+                labels = {}
+                return graphs, len(labels)
+            graphs, classes = read()
+            models = [torch.nn.Linear(graphs[0].features.shape[1], classes)]
+            def loss():
+                values = torch.as_tensor(graphs[1].features[:4]).float()
+                return torch.nn.functional.cross_entropy(models[0](values), torch.tensor([0, 1, 1, 0]))
+            """,
+            LOOP,
+        ),
+        ("values of read",),
+    ),
+    "batches of a loader that could not be made": (
+        program(
+            """
+            def make_loader():
+                train_loader = [1 / len(line.removeprefix(line)) for line in open("held.txt")]
+                return train_loader
+            data_loader = make_loader()
+            models = [torch.nn.Conv2d(3, 4, 3)]
+            def loss():
+                for images, labels in data_loader:
+                    assert len(images) == len(labels) == 4
+                    found = models[0](torch.as_tensor(images).float())
+                    return torch.nn.functional.cross_entropy(found.mean((2, 3)), torch.as_tensor(labels))
+            """,
+            LOOP,
+        ),
+        ("train_loader in make_loader",),
+    ),
     "a function of a library that nobody knows": (
         program(
             """

@@ -14,6 +14,7 @@ import pytest
 from gradfix.codemod import Claim
 from gradfix.verify import runner
 from gradfix.verify.runner import Job, Limits, Runner, hopeless, planned, search
+from tests.standins.commons import COMMONS
 from tests.standins.further import FURTHER
 from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.newer import NEWER
@@ -35,9 +36,9 @@ def job(folder: Path, source: str, **options: object) -> Job:
     return Job(folder / "script.py", source, limits=LIMITS, **{"manner": "small", **options})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER, *NEWER, *WILD, *TRIES])
+@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER, *NEWER, *WILD, *TRIES, *COMMONS])
 def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner, tmp_path: Path) -> None:
-    source, replaced = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES}[name]
+    source, replaced = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES, **COMMONS}[name]
     (found,) = running.run([planned(running, job(tmp_path, source))])
     assert len([step for step in found.steps if step.consumes]) >= 2, (found.uncaught, found.output)
     told = [one.split(": ")[0] for one in found.standins]

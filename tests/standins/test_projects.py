@@ -149,6 +149,21 @@ def test_a_part_of_a_package_is_no_library(running: Runner, tmp_path: Path) -> N
     assert steps(found) == 3, (found.uncaught, found.output)
 
 
+def test_a_project_imports_itself_by_the_name_of_its_folder(running: Runner, tmp_path: Path) -> None:
+    """Or by the name that its folder has elsewhere."""
+    files = {"setup.py": "", "tools/sizes.py": "wide = 3\n"}
+    for name in ("solver", "elsewhere"):
+        root = tmp_path / "solver"
+        (root / "methods").mkdir(parents=True, exist_ok=True)
+        project(root, files)
+        source = f"from {name}.tools.sizes import wide\n" + program(
+            "def batch():\n    return torch.ones(2, wide)"
+        )
+        found = run(running, root / "methods" / "train.py", source)
+        assert steps(found) >= 2, found.uncaught
+        assert f"import of {name}: the project itself" in found.standins
+
+
 def test_a_version_that_a_setup_writes(running: Runner, tmp_path: Path) -> None:
     project(tmp_path, {"kit/__init__.py": "from .version import __version__\n", "kit/net.py": "WIDE = 2\n"})
     source = program("""

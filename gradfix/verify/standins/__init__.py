@@ -78,6 +78,11 @@ class Standins:
         """Do what the script left to do at its end: its processes, and what nobody called."""
         processes.run_waiting()
         callers.call_what_nobody_called(self.run, self.main)
+        if self.run.lacking and not self.run.recorder.backwards:
+            # Perhaps a condition has kept nothing of what was made up.
+            plan = content.planned_with("code", "kept", True)
+            if plan is not None and content.book.touched:
+                self.run.recorder.emit("plan", text=plan)
 
 
 def install(recorder: Any, job: dict[str, Any], main: types.ModuleType) -> Standins:

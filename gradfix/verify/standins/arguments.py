@@ -247,7 +247,7 @@ MISSED = re.compile(r"NoneType|filename must be a str or bytes object")
 
 
 def advise(error: BaseException) -> str | None:
-    """A plan by which places for files are given that are nothing by default, if one of them was needed."""
+    """A plan by which places for files, and numbers, are given that are nothing by default."""
     frame = context.raised_in(error)
     if (
         isinstance(error, KeyError)
@@ -283,7 +283,18 @@ def needed(run: context.Run, action: argparse.Action) -> bool:
     asked |= asked_for(run.tree(run.entry))
     if action.default is None and action.choices and action.dest not in asked:
         return True
+    if action.default is None and action.dest not in asked and gives_numbers(action.type):
+        return bool(content.book.planned("arguments", "places"))
     return action.default is None and place_for(run, action.dest, action.dest not in asked)
+
+
+def gives_numbers(kind: Any) -> bool:
+    """Whether an option's type makes a number of what is typed, or several."""
+    try:
+        found = kind("2")
+    except Exception:
+        return False
+    return all(type(one) in (int, float) for one in (found if isinstance(found, (tuple, list)) else [found]))
 
 
 @functools.cache
@@ -455,8 +466,8 @@ def text_for(run: context.Run, name: str, choices: Any = None, kind: Any = None)
     """What a person might have typed for the argument ``name``."""
     if choices:
         return chosen(name, [str(one) for one in choices])
-    if kind in (int, float):
-        return "0" if re.search(r"seed|rank|gpu|device|verbose|debug|start|resume", name, re.I) else "2"
+    if kind in (int, float) or (callable(kind) and gives_numbers(kind)):
+        return next((text for names, text in NUMBERS if re.search(names, name, re.I)), "2")
     compared = texts_compared(run.tree(run.entry), name) or compared_elsewhere(run, name)
     if compared:
         return chosen(name, list(dict.fromkeys(compared)))
@@ -492,6 +503,14 @@ def another(error: BaseException) -> str | None:
     return None
 
 
+NUMBERS = (
+    ("seed|rank|gpu|device|verbose|debug|start|resume", "0"),
+    ("eps(ilon)?$", "1e-5"),
+    ("(^|_)lr|learning_rate|decay", "0.01"),
+    ("momentum|beta|gamma|tau$|alpha|lambda|ratio|prob|drop", "0.5"),
+    ("(^|_)(img|image|crop|picture|resize)\\w*|resolution", "64"),
+)
+"""What a person might have typed for a number, by its name."""
 FILES = re.compile(r"(^|_)(img|image|picture|photo)?_?(file|img|image|picture|photo)s?$", re.I)
 """Names of what a script reads as pictures, if it reads any."""
 

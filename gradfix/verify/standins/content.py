@@ -36,6 +36,10 @@ WITHIN = (16, 4)
 """Elements of what is an element itself, and of what lies deeper."""
 PRIMES = tuple(one for one in range(37, 200) if all(one % other for other in range(2, 15)))
 CLASSES = 2
+DEEPEST = 5
+"""Dimensions of what is made up, at most."""
+LARGEST = 1 << 24
+"""Values in it, at most."""
 GROUPS = 6
 """Classes under whose names the numbers of their samples stand."""
 TURNS = 3
@@ -104,6 +108,8 @@ class Book:
         """Whether a folder has been made up."""
         self.missed: list[str] = []
         """Endings of files that were looked for in one, and not found."""
+        self.gone_through = ""
+        """The place of what was gone through last, element by element."""
         self.collated: list[str] = []
         """The places whose elements were put together into batches."""
         self.kin: dict[str, dict[str, Any]] = {}
@@ -148,7 +154,7 @@ class Book:
         """The sizes of the array at a place, with ``count`` dimensions if that is known."""
         known = self.planned(place, "dims") or self.dims.get(place)
         if known is None:
-            known = [] if one_sample(place) else [SAMPLES]
+            known = [BATCH] if in_batch(place) else [] if one_sample(place) else [SAMPLES]
             if SQUARE.search(last(place)):
                 known = [self.prime(place)] * 2
             elif BOX.search(last(place)):
@@ -192,9 +198,10 @@ SPLITS = re.compile(r"(?<![a-z])(?:train(?:ing)?|valid(?:ation)?|val|dev|eval|te
 
 @functools.cache
 def kin(place: str) -> str:
-    """A place without what tells samples for training from those for tests."""
+    """A place without what tells samples for training from those for tests, or ``left1`` from ``left2``."""
     name, bracket, rest = place.partition("[")
-    return re.sub(r"\d+", "*", SPLITS.sub("*", name)) + bracket + SPLITS.sub("*", rest)
+    rest = re.sub(r"(?<=[A-Za-z_])\d(?='\])", "*", SPLITS.sub("*", rest))
+    return re.sub(r"\d+", "*", SPLITS.sub("*", name)) + bracket + rest
 
 
 book = Book("")
@@ -204,6 +211,17 @@ book = Book("")
 def one_sample(place: str) -> bool:
     """Whether a place lies within one of several samples that are alike."""
     return "[*]" in place
+
+
+def in_batch(place: str) -> bool:
+    """Whether a place is a part of one of the batches that a loader gives."""
+    return BATCHES.search(place) is not None and place.count("[*]") == 1
+
+
+BATCHES = re.compile(r"\['(?:\w*_)?(?:\w*loader|iter(?:ator)?|batches)s?'\]\[\*\]\[[^*]", re.I)
+"""What is given one after the other by what is called a loader."""
+BATCH = 4
+"""Samples in a batch of it."""
 
 
 def owner(place: str) -> str:
@@ -269,7 +287,8 @@ class Content:
             if not self._dims:
                 raise TypeError("a number has no length")
             return self._dims[0]
-        return int((book.planned(self._place, "dims") or [nested(self._place)])[0])
+        known = book.planned(self._place, "dims") or [BATCH if in_batch(self._place) else nested(self._place)]
+        return int(known[0])
 
     def _element(self, number: int) -> Any:
         if self._list is None and self._place.endswith("[**]") and grouped(self._place[:-4]):
@@ -505,6 +524,10 @@ class Content:
             return iter([self._part("[" + name + "]") for name in names])
         if self._array is not None:
             return iter(self._array)
+        book.gone_through = self._place
+        fields = book.planned(self._place, "record")
+        if fields:
+            return iter([self._part("[" + str(one) + "]") for one in range(fields)])
         if self._length():
             self._element(0)  # It may be found to be a list.
         return iter([self._element(i) for i in range(self._length())])
@@ -601,7 +624,9 @@ class Mapping(dict):  # type: ignore[type-arg]
     """What ``items()`` and the like of a content give: words, and a part for each."""
 
     def __init__(self, content: Content) -> None:
-        known = list((content._children or {}).items())
+        held = content._children or {}
+        # Attributes are no keys.
+        known = [(key, one) for key, one in held.items() if not (isinstance(key, str) and key[:1] == ".")]
         if not known:
             count = GROUPS if grouped(content._place) else SAMPLES
             words = [media.WORDS[i] if i < len(media.WORDS) else "word_" + str(i) for i in range(count)]
@@ -802,7 +827,8 @@ def constructors() -> None:
     real_type = torch.Tensor.type
 
     def kind(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return real_type(self, *(getattr(one, "real", one) for one in args), **kwargs)
+        args = tuple(one.dtype if isinstance(one, Constructor) else one for one in args)
+        return real_type(self, *args, **kwargs)
 
     context.replace(torch.Tensor, "type", kind)
 
@@ -881,6 +907,8 @@ def advised(error: BaseException) -> str | None:
         return None
     if isinstance(error, TypeError) and TEXT_WANTED.search(message):
         return planned_with(wanting_text(error), "text", True)
+    if isinstance(error, TypeError) and TEXT_ADDED.search(message) and (column := named_column(error)):
+        return planned_with(column, "text", True)
     if re.search(r"\b(Content|Part|Number)\b", message) and isinstance(error, TypeError):
         # A function of torch was looked up before the content was there that it is called with.
         return planned_with("torch", "contents", True) or planned_with("code", "tensors", True)
@@ -897,6 +925,7 @@ def advised(error: BaseException) -> str | None:
         sizes(message)
         or insisted(error)
         or columns(message, error)
+        or shape_unpacked(message, error)
         or dimensions(message)
         or arrangement(message)
         or kinds(message)
@@ -911,6 +940,29 @@ TEXT_WANTED = re.compile(
     r"'?(Content|Part|Number)\b"
 )
 """Messages of what takes nothing but a text."""
+
+
+TEXT_ADDED = re.compile(
+    r"for \+: '(int|float)[^']*' and 'str'|for \+: 'str' and '(int|float)|can only concatenate str|"
+    r"expected str, bytes or os.PathLike object, not (int|float)|join\(\) argument must be str"
+)
+"""Messages where a number has the place of a text."""
+
+
+def named_column(error: BaseException) -> str:
+    """The column of a table of numbers that the statement names which failed, or that which called it."""
+    trace, run = error.__traceback__, context.run()
+    names: set[str] = set()
+    while trace is not None:
+        if run.owns(trace.tb_frame):
+            around = context.statements_at(run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno)
+            constants = (
+                [one.value for one in ast.walk(around[-1]) if isinstance(one, ast.Constant)] if around else []
+            )
+            names |= {one for one in constants if isinstance(one, str)}
+        trace = trace.tb_next
+    places = [place for place in book.kinds if last(place) in names and not one_sample(place)]
+    return places[-1] if places else ""
 
 
 def wanting_text(error: BaseException) -> str:
@@ -955,6 +1007,8 @@ def fitting_side(wrong: int, right: int) -> int | None:
 
 def planned_with(place: str, what: str, value: Any) -> str | None:
     """The plan of this run with one change, ``None`` if that changes nothing."""
+    if what == "dims" and (len(value) > DEEPEST or math.prod(value) > LARGEST):
+        return None  # Nothing has so many: they are not what is wrong.
     plan = {name: dict(fields) for name, fields in book.plan.items()}
     for name, dims in book.dims.items():
         plan.setdefault(name, {})["dims"] = dims
@@ -995,6 +1049,9 @@ def sizes(message: str) -> tuple[str, str, Any] | None:
             change = resized(int(found["wrong"]), int(found["right"]), free)
             if change is not None:
                 return change
+    product = re.search(WRONG_RIGHT[0], message)
+    if product and (change := beside(int(product["wrong"]), int(product["right"]))) is not None:
+        return change
     found = re.search(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ with size (\d+)", message)
     if (change := sides(message)) is not None:
         return change
@@ -1067,7 +1124,7 @@ def longer(index: int) -> tuple[str, str, Any] | None:
 
 def leading(place: str) -> list[int]:
     """The sizes before those of one sample."""
-    return [] if one_sample(place) else book.dims[place][:1]
+    return [] if one_sample(place) and not in_batch(place) else book.dims[place][:1]
 
 
 def located(size: int) -> tuple[str, int] | None:
@@ -1099,6 +1156,15 @@ def resized(wrong: int, right: int, free: bool = False) -> tuple[str, str, Any] 
         place, index = found
         dims = book.dims[place]
         return place, "dims", [*dims[:index], right, *dims[index + 1 :]]
+    return None
+
+
+def beside(wrong: int, right: int) -> tuple[str, str, Any] | None:
+    """The size that is right for what may stand beside others in one of the size ``wrong``."""
+    for place, dims in reversed(list(book.dims.items())):
+        size = dims[-1] + right - wrong if len(dims) > len(leading(place)) else 0
+        if wrong != right and dims and dims[-1] in PRIMES and 0 < size < right:
+            return place, "dims", [*dims[:-1], size]
     return None
 
 
@@ -1208,7 +1274,10 @@ def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
     if short or (message == "list index out of range" and not of_nothing(error)):
         for name, style in reversed(list(book.styles.items())):
             had = int(style.split(":")[1]) if ":" in style else 1
-            wanted = int(short[1]) if short else max(had, highest_index(error)) + 1
+            highest = highest_index(error)
+            wanted = int(short[1]) if short else max(had, highest) + 1
+            if not short and 0 < highest < had:
+                continue  # There are as many already: it is not for their number.
             if short and int(short[2]) != had:
                 continue
             if book.separators.get(name) and 1 < wanted < FIELDS and wanted != had:
@@ -1221,6 +1290,8 @@ def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
     if found:
         if book.collated:
             return book.collated[-1], "fields", int(found[1])
+        if book.gone_through and not book.planned(book.gone_through, "record"):
+            return book.gone_through, "record", int(found[1])
         for place, dims in reversed(list(book.dims.items())):
             if len(dims) > 1 and dims[-1] in PRIMES:
                 return place, "dims", [*dims[:-1], int(found[1])]
@@ -1244,6 +1315,26 @@ def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
     return None
 
 
+def shape_unpacked(message: str, error: BaseException) -> tuple[str, str, Any] | None:
+    """More dimensions for what the function holds that unpacked its shape: ``n, c, h, w = it.shape``."""
+    found = re.search(r"not enough values to unpack \(expected (\d), got (\d)\)", message)
+    trace = innermost(error) if found else None
+    if found is None or trace is None:
+        return None
+    for one in reversed(list(trace.tb_frame.f_locals.values())):
+        shape = list(one.shape) if isinstance(one, torch.Tensor) else []
+        place, _ = located(shape[-1]) or ("", 0) if len(shape) == int(found[2]) else ("", 0)
+        if place:
+            dims, more = book.dims[place], int(found[1]) - len(shape)
+            sides = (
+                [book.planned("torch", "side") or SIDE] * more
+                if int(found[1]) == 4
+                else [book.prime(f"{place} {len(dims)} {i}") for i in range(more)]
+            )
+            return place, "dims", [*dims, *sides]
+    return None
+
+
 def dimensions(message: str) -> tuple[str, str, Any] | None:
     """Another number of dimensions."""
     found = re.search(r"[Ee]xpected (\d)D.*?(?:or (\d)D.*?)?input.*?of size:? ?\[([\d, ]*)\]", message)
@@ -1256,7 +1347,7 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
     for pattern in (
         r"array is (\d)-dimensional, but (\d) were indexed",
         r"axis (?P<axis>\d) is out of bounds for array of dimension (?P<have>\d)",
-        r"expected (?P<wanted>\d)D tensor,? (?:but )?got (?P<have>\d)D",
+        r"expected (?P<wanted>\d)D (?:tensor|input),? \(?(?:but )?got (?P<have>\d)D",
         r"must have (?P<wanted>\d) dimensions, got (?P<have>\d)",
         r"(?P<have>\d)-dimensional array given. Array must be at least (?P<wanted>two)-dimensional",
         r"not enough values to unpack \(expected (?P<wanted>\d), got (?P<have>\d)\)",
@@ -1270,8 +1361,12 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
             least = (groups.get("wanted") or "").replace("two", "2") or found[2]
             wanted = int(groups["axis"]) + 1 if "axis" in groups else int(least)
             latest = list(reversed(list(book.dims.items())))
-            fitting = [one for one in latest if len(one[1]) + one_sample(one[0]) == have]
+            fitting = [
+                one for one in latest if len(one[1]) + (one_sample(one[0]) and not in_batch(one[0])) == have
+            ]
             fitting += [one for one in latest if len(one[1]) - 1 == have]
+            # What stands under one of many names is a sample, and a batch has one more.
+            fitting += [one for one in latest if one[0].endswith("[**]") and len(one[1]) + 1 == have]
             if wanted > have and fitting:
                 place, dims = fitting[0]
                 if wanted == 3 and have == 1:  # A picture, whose sides are better equal.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import weakref
 from typing import Any
 
 import torch
@@ -286,8 +287,20 @@ def modules(run: context.Run) -> None:
 
     def init(self: Any, module: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
         real(self, module, None, None, dim)
+        asked[self] = list(device_ids) if isinstance(device_ids, (list, tuple)) and device_ids else [0]
 
+    asked: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
     context.replace(torch.nn.DataParallel, "__init__", init)
+    real_forward, real_scatter = torch.nn.DataParallel.forward, torch.nn.DataParallel.scatter
+
+    def forward(self: Any, *inputs: Any, **kwargs: Any) -> Any:
+        if type(self).scatter is real_scatter:
+            return real_forward(self, *inputs, **kwargs)
+        # The project's own way of dividing a batch; the first of its parts is computed.
+        parts, named = self.scatter(inputs, kwargs, asked[self])
+        return self.module(*parts[0], **(named[0] if named else {}))
+
+    context.replace(torch.nn.DataParallel, "forward", forward)
 
     def parallel(module: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         inputs = inputs if isinstance(inputs, tuple) else (inputs,)

@@ -34,6 +34,9 @@ OF_TORCH = re.compile(
 """Messages of torch's about what it was called with."""
 SIDES = {1: 256, 2: 32, 3: 16}
 """What data are wide that a convolution takes, by its dimensions."""
+LARGEST = 256
+"""Pixels along a side of them, at most."""
+SMALL = re.compile(r"Output size is too small|Kernel size can't be greater than actual input size")
 PAIRS = frozenset(
     "add sub mul div true_divide pow where eq ne lt le gt ge maximum minimum max min logical_and logical_or "
     "masked_fill masked_fill_ masked_select addcmul lerp atan2 fmod remainder copy_ "
@@ -64,6 +67,9 @@ def possible(error: BaseException) -> bool:
 
 def advise(error: BaseException) -> str | None:
     """The plan of a run whose made-up data give way."""
+    if content.book.planned("torch", "elastic") and SMALL.search(str(error)):
+        side = content.book.planned("torch", "side") or LARGEST // 4
+        return content.planned_with("torch", "side", 2 * side) if side < LARGEST else None
     return content.planned_with("torch", "elastic", True) if possible(error) else None
 
 
@@ -87,15 +93,28 @@ class Elastic(TorchFunctionMode):
     def __init__(self, run: context.Run) -> None:
         super().__init__()
         self.run = run
+        self.side: int = content.book.planned("torch", "side") or 0
+        """What pictures are wide at least, if a network has found them too small."""
+        SIDES[2] = max(SIDES[2], self.side)
+
+    def wide(self, data: torch.Tensor) -> torch.Tensor:
+        """Pictures as wide as they have to be."""
+        if data.dim() != 4 or min(data.shape[2:]) >= self.side:
+            return data
+        self.run.used("pictures in a network that takes no small ones", f"{self.side} pixels along a side")
+        return fit(data, [*data.shape[:2], *(max(one, self.side) for one in data.shape[2:])])
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if self.side and args and getattr(func, "__name__", "") == "conv2d" and is_data(args[0]):
+            args = (self.wide(args[0]), *args[1:])
         try:
             return func(*args, **kwargs)
         except (RuntimeError, IndexError, ValueError, TypeError) as error:
             if not REFUSED.search(str(error)) or AUTOGRAD.search(str(error)):
                 raise
             name = getattr(func, "__name__", "")
+            args = content.known(tuple(args))
             for changed in ways(name, args, kwargs, str(error)):
                 try:
                     found = func(*changed, **kwargs)
@@ -264,10 +283,9 @@ def joined(name: str, args: Any, kwargs: Any) -> Iterator[tuple[Any, ...]]:
     for one in held:
         if is_data(one) and one is not model:
             sizes = list(model.shape)
-            if name != "stack" and one.dim() == model.dim():
-                sizes[dim] = one.shape[dim]
-            elif name != "stack":
-                sizes[dim] = 1
+            if name != "stack":
+                known = one.dim() == model.dim() or 0 <= dim < one.dim()
+                sizes[dim] = one.shape[dim] if known else 1
             one = fit(one, sizes).to(model.dtype)
         changed.append(one)
     yield (changed, *args[1:])

@@ -632,6 +632,16 @@ class VectorEnv(Env):
 SyncVectorEnv = AsyncVectorEnv = VectorEnv
 
 
-def make_vec(id: Any, num_envs: int = 1, *args: Any, **kwargs: Any) -> VectorEnv:
-    """Several environments of one kind."""
-    return VectorEnv([lambda: make(id) for _ in range(num_envs)])
+def make_vec(
+    id: Any, num_envs: int = 1, asynchronous: bool = True, wrappers: Any = None, **kwargs: Any
+) -> VectorEnv:
+    """Several environments of one kind, each in its wrappers."""
+    around = wrappers if isinstance(wrappers, (list, tuple)) else [wrappers] if callable(wrappers) else []
+
+    def made() -> Any:
+        env = make(id)
+        for wrapper in around:
+            env = wrapper(env)
+        return env
+
+    return VectorEnv([made] * num_envs)

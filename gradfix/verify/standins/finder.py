@@ -119,13 +119,34 @@ class Finder(importlib.abc.MetaPathFinder):
                 return found
         place = None if known else self.deeper(fullname, root)
         if place is None:
-            return None
+            return None if known else self.itself(fullname, root)
         folder = os.path.dirname(place)
         sys.path.append(folder)
         self.run.used(
             "import of " + fullname, "the project's own, from folder " + os.path.relpath(folder, root)
         )
         return importlib.machinery.PathFinder.find_spec(fullname, [folder])
+
+    def itself(self, name: str, root: str) -> importlib.machinery.ModuleSpec | None:
+        """The project as a package by the name that its folder has, or has elsewhere."""
+        frame = self.run.caller()
+        nodes = (
+            context.statements_at(self.run.tree(frame.f_code.co_filename), frame.f_lineno) if frame else []
+        )
+        asked = getattr(nodes[-1], "module", None) if nodes else None
+        rest = str(asked or "").split(".")[1:]
+        inside = os.path.join(root, *rest)
+        if os.path.basename(root) != name and not (
+            rest and (os.path.isfile(inside + ".py") or os.path.isdir(inside))
+        ):
+            return None
+        self.run.used("import of " + name, "the project itself")
+        own = os.path.join(root, "__init__.py")
+        if os.path.isfile(own):
+            return importlib.util.spec_from_file_location(name, own, submodule_search_locations=[root])
+        found = importlib.machinery.ModuleSpec(name, None, is_package=True)
+        found.submodule_search_locations = [root]
+        return found
 
     def deeper(self, name: str, root: str) -> str | None:
         """The file or package called ``name`` that is nearest to the script, anywhere in the project."""
@@ -318,6 +339,8 @@ class Within(importlib.abc.Loader):
         module = types.ModuleType(spec.name)
 
         def attribute(name: str) -> Any:
+            if name == "__all__":
+                return inert.starred()
             if name.startswith("__"):
                 raise AttributeError(name)
             try:

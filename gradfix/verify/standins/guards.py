@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import importlib
 import os
 import re
@@ -53,8 +54,9 @@ SETTINGS = re.compile(
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Assert, ast.Delete)
 HEADED = (ast.For, ast.With)
 FUNCTIONS = (ast.FunctionDef, ast.ClassDef)
-MADE, LOOPED, TRIED, SOME, GIVEN, YIELDED, FILLED, FOUND = (
-    "_gradfix_" + name for name in ("made", "looped", "tried", "some", "given", "yielded", "filled", "found")
+MADE, LOOPED, TRIED, SOME, GIVEN, YIELDED, FILLED, FOUND, KEPT = (
+    "_gradfix_" + name
+    for name in ("made", "looped", "tried", "some", "given", "yielded", "filled", "found", "kept")
 )
 """What guarded code calls, among the names that are built in."""
 
@@ -64,7 +66,7 @@ MADE, LOOPED, TRIED, SOME, GIVEN, YIELDED, FILLED, FOUND = (
 
 def planned() -> bool:
     """Whether any code is guarded."""
-    return any("guard" in fields for fields in content.book.plan.values())
+    return any("guard" in fields or "kept" in fields for fields in content.book.plan.values())
 
 
 def statement_key(scope: str, node: ast.stmt) -> str:
@@ -115,7 +117,7 @@ class Spot:
             had = [one for one in content.book.plan if one.startswith(self.place(self.scope + " "))]
             if not (self.function is not None and len(had) >= ENOUGH and self.harmless(self.function)):
                 if not level(place) and self.possible(node):
-                    yield place, "statement"
+                    yield place, STATEMENT
         if self.function is not None and not level(scope) and self.harmless(self.function):
             if not self.function.name.startswith("__") or self.function.name in KNOWN:
                 yield scope, "function"
@@ -338,12 +340,20 @@ def advise(error: BaseException) -> str | None:
         return None  # It has all that it needs, and the mistake is its own.
     if type(error) is NameError and not planned():
         return None
+    if NOTHING_KEPT.search(str(error)) and (plan := content.planned_with("code", "kept", True)) is not None:
+        return plan
     spots, trace = [], error.__traceback__
     while trace is not None:
         if run.owns(trace.tb_frame):
             spots.append(Spot(run, trace.tb_frame, trace.tb_lineno))
         trace = trace.tb_next
     return advised(spots[::-1], error)
+
+
+NOTHING_KEPT = re.compile(
+    r"empty (sequence|range)|num_samples|at least one array|non-empty|zero-size array|by zero|is an empty"
+)
+"""Messages where a condition may have kept nothing of what is made up."""
 
 
 def autograd(error: BaseException) -> bool:
@@ -357,14 +367,57 @@ def advised(spots: list[Spot], error: BaseException | None) -> str | None:
         plan = longer(spots[0])
         if plan is not None:
             return plan
-    for spot in spots:
+    for number, spot in enumerate(spots):
         if in_a_network(spot):
-            return None
+            break
+        whole = widest(spots[number:])
+        if whole and sum(of == whole for of in wholes().values()) >= ENOUGH:
+            return widened(whole)
         for place, how in spot.guards():
+            how += whole if how == STATEMENT else ""
             plan = content.planned_with(place, "guard", how)
             if plan is not None:
                 return plan
-    return None
+    # What was guarded so far has led to something that cannot be: the functions that it is in are.
+    return next((widened(whole) for whole in sorted({*wholes().values()}) if whole), None)
+
+
+STATEMENT = "statement of "
+"""How a statement is guarded, before the place of the function that may be guarded in its place."""
+
+
+def wholes() -> dict[str, str]:
+    """The places of statements that are guarded, with those of the functions that may be in their place."""
+    levels = {place: level(place) for place in content.book.plan}
+    return {
+        place: how[len(STATEMENT) :]
+        for place, how in levels.items()
+        if how.startswith(STATEMENT) and not level(how[len(STATEMENT) :])
+    }
+
+
+def widest(spots: list[Spot]) -> str:
+    """The place of the function that may be guarded for what fails in it, or in what it calls: that by which
+    an item is asked for, or a set of data made, if there is one, else the innermost."""
+    found = ""
+    for spot in spots:
+        if in_a_network(spot) or spot.function is None or not spot.harmless(spot.function):
+            break
+        asked = spot.function.name in KNOWN or "collate" in spot.function.name
+        if not found or asked:
+            known = asked or not spot.function.name.startswith("__")
+            found = spot.place(spot.scope + "()") if known else found
+        if asked and isinstance(spot.frame.f_locals.get("self"), torch.utils.data.Dataset):
+            break
+    return found
+
+
+def widened(whole: str) -> str | None:
+    """The plan by which a function is guarded in the place of its statements, and of what it calls."""
+    for place, of in wholes().items():
+        if of == whole:
+            del content.book.plan[place]
+    return content.planned_with(whole, "guard", "function")
 
 
 def in_a_network(spot: Spot) -> bool:
@@ -487,6 +540,21 @@ class Guard(ast.NodeTransformer):
             text = "pass"
         after = ast.parse(text).body
         node.body[first:] = [attempt(body, after)]
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        """``[it for it in them if ...]``, which may keep nothing of what is made up."""
+        self.generic_visit(node)
+        if not content.book.planned("code", "kept") or not any(one.ifs for one in node.generators):
+            return node
+        whole = [
+            ast.comprehension(one.target, one.iter, [], one.is_async)
+            for one in copy.deepcopy(node.generators)
+        ]
+        found = calling(
+            KEPT, [self.scope], ast.copy_location(ast.ListComp(copy.deepcopy(node.elt), whole), node)
+        )
+        found.args.insert(1, node)
+        return found
 
     def visit(self, node: ast.AST) -> Any:
         """A statement, guarded or not."""
@@ -663,6 +731,15 @@ def install(run: context.Run) -> None:
             else:
                 yield built(scope, names, {}, number)
 
+    def kept(scope: str, some: list[Any], whole: Callable[[], list[Any]]) -> list[Any]:
+        if some:
+            return some
+        found = whole()
+        if not found or any(trains(one, 1) for one in found):
+            return some
+        run.used(f"a list in {shown(scope)}", "all of it: its condition kept nothing of what is made up")
+        return found
+
     def tried(scope: str, name: str, what: Callable[[], Any]) -> Any:
         try:
             return what()
@@ -676,6 +753,7 @@ def install(run: context.Run) -> None:
         (YIELDED, yielded),
         (FILLED, filled),
         (FOUND, lambda source, name: imported(run, source, name)),
+        (KEPT, kept),
         (LOOPED, looped),
         (TRIED, tried),
     ):
@@ -723,11 +801,21 @@ def built(scope: str, node: ast.expr, local: dict[str, Any], number: int) -> Any
         return {key: built(scope, one, local, number) for key, one in zip(keys, node.values)}
     if isinstance(node, ast.Constant):
         return node.value
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "len":
+        return content.CLASSES if content.LABEL.search(named(node)) else content.SAMPLES
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("int", "sum", "max", "min"):
+        return int(content.part(f"{scope}[{named(node)!r}]", number, False, []))
     if isinstance(node, ast.Name) and node.id in local:
         held = local[node.id]
-        if held is not None and not (isinstance(held, (list, dict)) and not held):
+        if held is not None and not empty(held):
             return held
     return piece(scope, named(node), number)
+
+
+def empty(value: Any) -> bool:
+    """Whether a value of a function that failed holds nothing: it would have been filled."""
+    size = getattr(value, "size", None) if not isinstance(value, torch.Tensor) else value.numel()
+    return (isinstance(value, (list, dict)) and not value) or (type(size) is int and size == 0)
 
 
 ROOTS = frozenset("torch np numpy F os self Image cv2 random json pickle transforms".split())

@@ -8,10 +8,12 @@ something of the training (a network, an optimizer, a tensor with a graph) that 
 
 from __future__ import annotations
 
+import ast
+import builtins
 import importlib
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import torch
@@ -191,9 +193,34 @@ class InertModule(types.ModuleType):
         self.__version__ = "0.0.0"
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return starred()
         if name.startswith("__"):
             raise AttributeError(name)
         return Inert(self.__name__ + "." + name, self._lenient)
+
+
+def starred(public: Iterable[str] = ()) -> list[str]:
+    """The names that ``from it import *`` gives: what is ``public``, and what the importing file uses and
+    nothing else of it binds."""
+    run = context.run()
+    frame = run.caller()
+    if frame is None:
+        raise AttributeError("__all__")
+    used: set[str] = set()
+    bound = {*dir(builtins), *frame.f_globals}
+    for node in ast.walk(run.tree(frame.f_code.co_filename)):
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.alias):
+            bound.add((node.asname or node.name).split(".")[0])
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            bound.add(node.name)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            bound.add(node.name)
+    return sorted({*public, *(used - bound)})
 
 
 def library(name: str) -> Any:
@@ -209,6 +236,8 @@ def others(module: str) -> Callable[[str], Any]:
     name = module.partition(".modules.")[2]
 
     def attribute(wanted: str) -> Any:
+        if wanted == "__all__":
+            return starred(name for name in vars(sys.modules[module]) if not name.startswith("_"))
         if wanted.startswith("__"):
             raise AttributeError(wanted)
         try:

@@ -547,15 +547,24 @@ def ragged(run: context.Run, numpy: Any) -> None:
                 if RAGGED not in str(error):
                     raise
                 run.used("an array of what differs in length", "one of objects")
-                held = numpy.empty(len(values), dtype=object)
-                held[:] = list(values)
-                return real(held, *args, **kwargs)
+                depth = re.search(r"after (\d+) dimension", str(error))
+                return real(objects(numpy, list(values), int(depth[1]) if depth else 1), *args, **kwargs)
 
         context.replace(owner, name, make)
 
     for name in ("array", "asarray"):
         lenient(numpy, name)
     lenient(numpy.random, "choice")
+
+
+def objects(numpy: Any, values: Any, depth: int) -> Any:
+    """An array of ``depth`` dimensions that holds objects."""
+    held = numpy.empty(len(values), dtype=object)
+    for number, one in enumerate(values):
+        held[number] = one
+    if depth < 2 or not all(hasattr(one, "__len__") for one in values):
+        return held
+    return numpy.array([objects(numpy, list(one), depth - 1) for one in values], dtype=object)
 
 
 def copies(run: context.Run, numpy: Any) -> None:
@@ -633,6 +642,10 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("numpy", "ragged", True)
     if isinstance(error, AttributeError) and OLD_METHOD.match(str(error)):
         return content.planned_with("python", "mappings", True)
+    if isinstance(error, (TypeError, AttributeError)) and OLD_LIST.search(str(error)):
+        return content.planned_with("python", "lists", True)
+    if isinstance(error, (TypeError, IndexError)) and OLD_QUOTIENT.search(str(error)):
+        return content.planned_with("python", "quotients", True)
     if isinstance(error, ZeroDivisionError) or NO_DEVICES.search(str(error)):
         if any("device_count(" in text for text in texts(context.run())):
             return content.planned_with("torch", "devices", 1)
@@ -646,6 +659,84 @@ def advise(error: BaseException) -> str | None:
     if FLOATS.search(str(error)) and any("torch.full(" in text for text in texts(context.run())):
         return content.planned_with("torch", "full", True)
     return None
+
+
+LISTED, DIVIDED = "_gradfix_listed", "_gradfix_divided"
+OLD_LIST = re.compile(
+    r"'(?:map|filter|zip|range|dict_keys|dict_values|dict_items)' (?:object|and)|"
+    r"and '(?:range|dict_keys|dict_values)'|"
+    r"(?:\bgot |of type ')(?:map|filter|zip|dict_keys|dict_values)\b"
+)
+"""Messages about what Python 2 gave as a list."""
+OLD_QUOTIENT = re.compile(
+    r"'float' object cannot be interpreted as an integer|(?:slice )?indices must be integers"
+    r"|(?:but )?(?:got|found element of type) '?float|only integers, slices"
+)
+"""Messages where a floating-point number should have been whole: a quotient may be."""
+
+
+class OldResults(ast.NodeTransformer):
+    """Lets ``map`` and the like give lists, and ``/`` of whole numbers that are divisible a whole one."""
+
+    def __init__(self, lists: bool, quotients: bool) -> None:
+        self.lists = lists
+        self.quotients = quotients
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        """What is only gone through may stay as it is."""
+        if isinstance(node.iter, ast.Call):
+            node.iter.args = [self.visit(one) for one in node.iter.args]
+        else:
+            node.iter = self.visit(node.iter)
+        node.body = [self.visit(one) for one in node.body]
+        node.orelse = [self.visit(one) for one in node.orelse]
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """``map(f, it)``, ``it.keys()``."""
+        self.generic_visit(node)
+        function = node.func
+        plain = isinstance(function, ast.Name) and function.id in ("map", "filter", "zip", "range")
+        keys = isinstance(function, ast.Attribute) and function.attr in ("keys", "values", "items")
+        return called(LISTED, [node], node) if self.lists and (plain or (keys and not node.args)) else node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """``a / b``."""
+        self.generic_visit(node)
+        if not (self.quotients and isinstance(node.op, ast.Div)):
+            return node
+        return called(DIVIDED, [node.left, node.right], node)
+
+
+def old_results(run: context.Run) -> OldResults | None:
+    """What gives code of the project the results that Python 2 gave; only if the run failed for them."""
+    lists, quotients = (bool(content.book.planned("python", one)) for one in ("lists", "quotients"))
+    if not (lists or quotients):
+        return None
+
+    def listed(value: Any) -> Any:
+        if isinstance(value, range) and len(value) > LONGEST_LIST:
+            return value
+        if isinstance(value, LISTS):
+            run.used("what Python 2 gave as a list", "a list")
+            return list(value)
+        return value
+
+    def divided(one: Any, other: Any) -> Any:
+        if type(one) is int and type(other) is int and other and one % other == 0:
+            run.used("a quotient of whole numbers", "a whole one, where they are divisible")
+            return one // other
+        return one / other
+
+    for name, function in ((LISTED, listed), (DIVIDED, divided)):
+        setattr(builtins, name, function)
+    return OldResults(lists, quotients)
+
+
+LISTS: tuple[Any, ...] = (map, filter, zip, range)
+LISTS += tuple(type(getattr({}, name)()) for name in ("keys", "values", "items"))
+LONGEST_LIST = 1 << 20
+"""Numbers that a range may have to be made a list."""
 
 
 def called(name: str, given: list[ast.expr], place: ast.AST) -> ast.Call:

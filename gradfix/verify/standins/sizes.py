@@ -618,6 +618,8 @@ def code_of(run: context.Run, text: str, path: str) -> types.CodeType:
     if content.book.planned("python", "mappings"):
         run.used("methods of mappings that Python 2 had", "those of today")
         tree = library.OldMethods().visit(tree)
+    if (older := library.old_results(run)) is not None:
+        tree = older.visit(tree)
     code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
     return code
 

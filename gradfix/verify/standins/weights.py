@@ -11,7 +11,7 @@ import torch
 import torch.hub
 import torch.utils.model_zoo
 
-from . import absent, content, context
+from . import absent, content, context, inert
 
 
 class AbsentWeights(Mapping[str, Any]):
@@ -94,7 +94,9 @@ def install(run: context.Run) -> None:
             for name in ("pretrained", "weights"):
                 kwargs.pop(name, None)
             return getattr(torchvision.models, model)(**kwargs)
-        return run.stop(repository + " is not here and its values are needed")
+        # It may be for what the training never comes to; what does, ends the run.
+        run.used("network of " + str(repository), "an object without values")
+        return inert.Inert(str(repository))
 
     context.replace(torch.hub, "load_state_dict_from_url", from_url)
     context.replace(torch.hub, "load", from_hub)

@@ -31,6 +31,16 @@ KNOWN = {
     "cifar10": ("img", "label"),
     "cifar100": ("img", "fine_label", "coarse_label"),
 }
+GLUE = {
+    "mrpc": ("sentence1", "sentence2"),
+    "stsb": ("sentence1", "sentence2"),
+    "rte": ("sentence1", "sentence2"),
+    "wnli": ("sentence1", "sentence2"),
+    "qqp": ("question1", "question2"),
+    "qnli": ("question", "sentence"),
+    "mnli": ("premise", "hypothesis"),
+}
+"""The texts in a row of a task of GLUE, where there are two."""
 SIZES = {"mnist": (28, 28, 1), "fashion_mnist": (28, 28, 1), "cifar10": (32, 32, 3), "cifar100": (32, 32, 3)}
 
 
@@ -64,6 +74,16 @@ class Row(dict):  # type: ignore[type-arg]
                 one: media.text(run(), one + str(self.number), 1).strip() for one in ("en", "de", "fr", "ro")
             }
         return media.text(run(), place + str(self.number), 1).strip()
+
+
+class Columns(dict):  # type: ignore[type-arg]
+    """Several rows, under the names of their columns."""
+
+    part: list[Any]
+
+    def __missing__(self, column: str) -> Any:
+        self[column] = [row[column] for row in self.part]
+        return self[column]
 
 
 class Dataset(torch.utils.data.Dataset[Any]):
@@ -158,7 +178,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
             part = self.rows[start : start + (batch_size if batched else 1)]
             extra = ([list(range(start, start + len(part)))] if batched else [start]) if numbered else []
             if batched:
-                table = {name: [row[name] for row in part] for name in part[0]}
+                table = Columns({name: [row[name] for row in part] for name in part[0]})
+                table.part = part
                 found = dict(function(table, *extra, **given))
                 kept = {name: values for name, values in table.items() if name not in gone}
                 merged = {**kept, **found}
@@ -266,6 +287,8 @@ def load_dataset(path: str, name: Any = None, *args: Any, split: Any = None, **k
     """The rows of a public data set."""
     short = str(path).rpartition("/")[2].replace("-", "_").lower()
     columns = KNOWN.get(short, KNOWN.get(str(name), ()))
+    if short == "glue" and name in GLUE:
+        columns = (*GLUE[name], "label", "idx")
     run().used("data set " + short, f"{4 * content.SAMPLES} made-up rows")
     parts: dict[str, Dataset] = {}
     for part in ("train", "test", "validation"):

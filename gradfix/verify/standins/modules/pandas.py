@@ -18,6 +18,8 @@ from ..context import run
 from ..inert import others
 
 NaN = NA = float("nan")
+COLUMNS = 4
+"""Of a made-up table of which nothing is said."""
 
 
 def numbers(values: Any) -> Any:
@@ -474,6 +476,10 @@ class DataFrame:
                 raise KeyError(name)
             found = self._made._child(name)
             count = len(self.index)
+            if isinstance(found, str):
+                # The plan says that it holds texts.
+                self._held[name] = numbers([f"{name}_{i:03d}" for i in range(count)])
+                return self._held[name]
             kind = content.book.kind(found._place)
             generator = run().generator("column", found._place)
             import torch
@@ -497,7 +503,10 @@ class DataFrame:
 
     @property
     def columns(self) -> Index:
-        """The names of the columns."""
+        """The names of the columns; of a table of which one is known at most, there are some more."""
+        if self._made is not None and len(self._held) < 2:
+            for number in range(len(self._held), COLUMNS):
+                self._column(f"column_{number}")
         return Index(self._all())
 
     @columns.setter
@@ -914,7 +923,13 @@ def read_csv(
         found = DataFrame.made_up(content.absent(run(), absent.named(source)))
         if names is not None:
             found.columns = names
-        return found._some(kwargs["usecols"]) if isinstance(kwargs.get("usecols"), list) else found
+        wanted = kwargs.get("usecols")
+        if not isinstance(wanted, list):
+            return found
+        if names is not None and all(isinstance(one, int) for one in wanted):
+            # By number, of the columns of the file; their names may be those of all, or of these only.
+            wanted = list(names) if len(names) == len(wanted) else [names[one] for one in wanted]
+        return found._some(wanted)
     separator = sep or kwargs.get("delimiter") or ","
     held = (
         source

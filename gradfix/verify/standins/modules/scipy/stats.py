@@ -48,6 +48,78 @@ class _Normal:
 norm = _Normal()
 
 
+class _Normals:
+    """The normal distribution of several values."""
+
+    def __init__(self, mean: Any = None, cov: Any = 1.0, **kwargs: Any) -> None:
+        self.given = mean, cov
+
+    def __call__(self, mean: Any = None, cov: Any = 1.0, **kwargs: Any) -> _Normals:
+        return _Normals(mean, cov)
+
+    def _told(self, mean: Any, cov: Any, count: int | None = None) -> tuple[Any, Any]:
+        mean, cov = self.given[0] if mean is None else mean, self.given[1] if cov is None else cov
+        spread = numpy.asarray(cov, float)
+        size = len(numpy.atleast_1d(mean)) if mean is not None else len(spread) if spread.ndim else count or 1
+        spread = (
+            spread * numpy.eye(size)
+            if spread.ndim == 0
+            else numpy.diag(spread)
+            if spread.ndim == 1
+            else spread
+        )
+        return numpy.zeros(size) if mean is None else numpy.atleast_1d(numpy.asarray(mean, float)), spread
+
+    def logpdf(self, x: Any, mean: Any = None, cov: Any = None, **kwargs: Any) -> Any:
+        """The logarithm of the density."""
+        x = numpy.asarray(x, float)
+        mean, cov = self._told(mean, cov)
+        away = (x[..., None] if len(mean) == 1 and x.shape[-1:] != (1,) else x) - mean
+        far = numpy.einsum("...i,ij,...j", away, numpy.linalg.inv(cov), away)
+        return -0.5 * (far + numpy.linalg.slogdet(cov)[1] + len(mean) * math.log(2 * math.pi))
+
+    def pdf(self, x: Any, mean: Any = None, cov: Any = None, **kwargs: Any) -> Any:
+        """The density."""
+        return numpy.exp(self.logpdf(x, mean, cov))
+
+    def rvs(self, mean: Any = None, cov: Any = None, size: Any = 1, **kwargs: Any) -> Any:
+        """Values drawn with numpy's generator."""
+        found = numpy.random.multivariate_normal(*self._told(mean, cov), size)
+        return found[0] if size == 1 else found
+
+
+multivariate_normal = _Normals()
+
+
+class gaussian_kde:
+    """A density by a normal distribution around each sample."""
+
+    def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:
+        self.dataset = numpy.atleast_2d(numpy.asarray(dataset, float))
+        self.d, self.n = self.dataset.shape
+        number = isinstance(bw_method, (int, float))
+        self.factor = float(bw_method) if number else self.n ** (-1.0 / (self.d + 4))
+        self.covariance = numpy.atleast_2d(numpy.cov(self.dataset)) * self.factor**2
+
+    def evaluate(self, points: Any) -> Any:
+        """The density at each point."""
+        points = numpy.atleast_2d(numpy.asarray(points, float))
+        points = points.T if points.shape[0] != self.d and points.shape[1] == self.d else points
+        away = points[:, :, None] - self.dataset[:, None, :]
+        far = numpy.einsum("ipn,ij,jpn->pn", away, numpy.linalg.inv(self.covariance), away)
+        scale = math.sqrt(numpy.linalg.det(2 * math.pi * self.covariance))
+        return numpy.exp(-0.5 * far).mean(1) / scale
+
+    __call__ = pdf = evaluate
+
+    def resample(self, size: Any = None, seed: Any = None) -> Any:
+        """Samples drawn with numpy's generator."""
+        size = self.n if size is None else int(size)
+        chosen = numpy.random.randint(0, self.n, size)
+        noise = numpy.random.multivariate_normal(numpy.zeros(self.d), self.covariance, size).T
+        return self.dataset[:, chosen] + noise
+
+
 class truncnorm:
     """The normal distribution between two bounds."""
 
@@ -74,6 +146,64 @@ class uniform:
     def rvs(loc: Any = 0.0, scale: Any = 1.0, size: Any = None, **kwargs: Any) -> Any:
         """Values drawn with numpy's generator."""
         return numpy.random.uniform(loc, loc + scale, size)
+
+
+class _Drawn:
+    """A distribution of which only samples and, where it is short, the density are known."""
+
+    def __init__(self, name: str, density: Any = None, given: tuple[Any, ...] = ()) -> None:
+        self.name, self.density, self.given = name, density, given
+
+    def __call__(self, *given: Any, **named: Any) -> _Drawn:
+        return _Drawn(self.name, self.density, (*given, *named.values()))
+
+    def pdf(self, x: Any, *given: Any, **named: Any) -> Any:
+        """The density."""
+        return self.density(numpy.asarray(x, float), *(given or self.given), **named)
+
+    def logpdf(self, x: Any, *given: Any, **named: Any) -> Any:
+        """The logarithm of the density."""
+        return numpy.log(self.pdf(x, *given, **named))
+
+    pmf, logpmf = pdf, logpdf
+
+    def rvs(self, *given: Any, size: Any = None, **named: Any) -> Any:
+        """Values drawn with numpy's generator."""
+        named.pop("random_state", None)
+        return getattr(numpy.random, self.name)(*(given or self.given), *named.values(), size=size)
+
+
+beta = _Drawn(
+    "beta",
+    lambda x, a, b: x ** (a - 1) * (1 - x) ** (b - 1) * math.gamma(a + b) / math.gamma(a) / math.gamma(b),
+)
+poisson = _Drawn("poisson", lambda k, mu: mu**k * numpy.exp(-mu) / numpy.vectorize(math.gamma)(k + 1))
+expon = _Drawn("exponential", lambda x, loc=0, scale=1: numpy.exp(-(x - loc) / scale) / scale)
+laplace = _Drawn("laplace", lambda x, loc=0, scale=1: numpy.exp(-abs(x - loc) / scale) / (2 * scale))
+
+
+def kendalltau(x: Any, y: Any, **kwargs: Any) -> Any:
+    """The correlation of orders, and nothing to doubt it by."""
+    x, y = numpy.asarray(x, float).ravel(), numpy.asarray(y, float).ravel()
+    signs = numpy.sign(x[:, None] - x) * numpy.sign(y[:, None] - y)
+    return float(signs.sum() / max(1, len(x) * (len(x) - 1))), 0.0
+
+
+def rankdata(values: Any, *args: Any, **kwargs: Any) -> Any:
+    """The place of each value in their order."""
+    return numpy.argsort(numpy.argsort(numpy.asarray(values).ravel())) + 1.0
+
+
+def wasserstein_distance(one: Any, other: Any, *args: Any) -> float:
+    """The mean distance of samples in their order."""
+    shares = numpy.linspace(0, 1, 128)
+    return float(abs(numpy.quantile(one, shares) - numpy.quantile(other, shares)).mean())
+
+
+def linregress(x: Any, y: Any = None, **kwargs: Any) -> Any:
+    """Slope, intercept and correlation of a line."""
+    slope, intercept = numpy.polyfit(x, y, 1)
+    return float(slope), float(intercept), pearsonr(x, y)[0], 0.0, 0.0
 
 
 def entropy(pk: Any, qk: Any = None, base: Any = None, axis: int = 0) -> Any:
