@@ -1752,7 +1752,7 @@ MODULE_METHODS = frozenset(
     register_buffer register_parameter add_module register_module buffers named_buffers append extend insert
     items values keys get_submodule get_parameter register_forward_hook register_full_backward_hook
     register_backward_hook register_forward_pre_hook set_extra_state compile to_empty pop update
-    _get_name extra_repr manual_backward optimizers""".split()
+    _get_name extra_repr manual_backward optimizers flatten_parameters""".split()
 )
 
 SAME = frozenset(
@@ -2001,6 +2001,13 @@ def _opaque_method(
         told = Opaque(name)
         told.harmless = True
         return told
+    given = [value for value, _ in [*args, *keywords.values()]]
+    if name.endswith("_") and operators.method(name) is not None and any(map(tensors_in, given)):
+        # Memory that is made somewhere else, and filled here: the graph of what it is filled with.
+        filled = unknown(run, args, keywords, node, name, base.node)
+        if isinstance(filled, Opaque) and filled.node is not None:
+            base.node, base.requires = filled.node, filled.requires
+        return base
     clears_or_steps = name == "zero_grad" or (name == "step" and not args)
     if base.leaf is None and (base.optimizer is not None or clears_or_steps):
         optimizer = adopted(run, base)

@@ -8,6 +8,7 @@ finding, a note or an edit there has no span that exists, and is dropped.
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import re
 import sys
@@ -151,6 +152,10 @@ def _below(roots: Iterable[str], below: str) -> str | None:
 
 
 ADDED = re.compile(rb"^[ \t]*sys\.path\.(?:append|insert)\(([^\n]*)", re.MULTILINE)
+JOINED = re.compile(rb"\bjoin\(([^\n]*)")
+IMPORTED = re.compile(rb"^(?:import|from) (\w+)", re.MULTILINE)
+SMALL = 4096
+"""Bytes of a module that may be there to add folders and for nothing else, as ``_init_paths`` is."""
 LITERAL = re.compile(rb"""["']([\w./ -]+)["']""")
 
 
@@ -158,9 +163,15 @@ LITERAL = re.compile(rb"""["']([\w./ -]+)["']""")
 def _added(origin: str, roots: tuple[str, ...]) -> tuple[str, ...]:
     """The folders that a file adds to its path of imports, as they are written: below its own or above."""
     try:
-        lines = ADDED.findall(Path(origin).read_bytes())
+        text = Path(origin).read_bytes()
     except OSError:
         return ()
+    lines = ADDED.findall(text)
+    for name in IMPORTED.findall(text):
+        path = os.path.join(os.path.dirname(origin), name.decode() + ".py")
+        with contextlib.suppress(OSError):
+            if os.path.getsize(path) <= SMALL and b"sys.path" in (added := Path(path).read_bytes()):
+                lines += [*ADDED.findall(added), *JOINED.findall(added)]
     written = [os.path.join(*map(bytes.decode, parts)) for parts in map(LITERAL.findall, lines) if parts]
     relative = [name for name in written if not os.path.isabs(name)]
     places = [os.path.normpath(os.path.join(root, name)) for name in relative for root in roots]

@@ -514,7 +514,9 @@ def test_what_is_added_to_the_path_of_imports_is_found(options: Options, tmp_pat
     sys.path.append("../networks")
     sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tools"))
     sys.path.append("/elsewhere")
+    import _init_paths
     import torch
+    from losses_of_ours import shown
     from networks_of_ours import Net
     from tools_of_ours import clear
 
@@ -524,7 +526,14 @@ def test_what_is_added_to_the_path_of_imports_is_found(options: Options, tmp_pat
         {clear}
         net(batch).mean().backward()
         optimizer.step()
+        shown(net)
     """
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "losses_of_ours.py").write_text("def shown(net):\n    print(net)\n")
+    (tmp_path / "scripts" / "_init_paths.py").write_text(
+        "import os.path as osp\nimport sys\n\ndef add_path(path):\n    sys.path.insert(0, path)\n\n"
+        "add_path(osp.join(osp.dirname(__file__), '..', 'lib'))\n"
+    )
     path = tmp_path / "scripts" / "train.py"
     code = dedent(script)
     assert findings(path, code.format(clear="clear(optimizer)"), options) == []
