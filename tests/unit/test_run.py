@@ -213,6 +213,16 @@ def test_an_activation_that_was_changed_in_place(tmp_path: Path) -> None:
     told = explanation(run(tmp_path, "inplace.py").stderr)
     assert told.startswith("inplace.py:6:1: E2: ")
     assert "needs `y` as it was" in told
+    assert "overwritten here" in marked(told)[5]
+    assert "+y = y + 1\n" in told
+    assert "Apply it with: gradfix apply --select inplace-on-saved inplace.py" in told
+
+
+def test_a_change_in_place_that_the_model_cannot_follow(tmp_path: Path) -> None:
+    code = "import torch\n\nw = torch.ones(3, requires_grad=True)\ny = eval('w.exp()')\ny += 1\ny.sum().backward()\n"
+    (tmp_path / "inplace.py").write_text(code)
+    told = explanation(run(tmp_path, "inplace.py").stderr)
+    assert told.startswith("inplace.py:6:1: E2: ")
     assert "`y` is changed in place here" in marked(told)[5]
     assert "= gradfix knows no fix for this\n" in told
     assert "Apply it with" not in told
