@@ -219,7 +219,8 @@ def test_an_activation_that_was_changed_in_place(tmp_path: Path) -> None:
 
 
 def test_a_change_in_place_that_the_model_cannot_follow(tmp_path: Path) -> None:
-    code = "import torch\n\nw = torch.ones(3, requires_grad=True)\ny = eval('w.exp()')\ny += 1\ny.sum().backward()\n"
+    code = "import torch\n\nw = torch.ones(3, requires_grad=True)\ny = eval('w.exp()')\n"
+    code += "y += 1\ny.sum().backward()\n"
     (tmp_path / "inplace.py").write_text(code)
     told = explanation(run(tmp_path, "inplace.py").stderr)
     assert told.startswith("inplace.py:6:1: E2: ")
