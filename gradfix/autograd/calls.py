@@ -2002,9 +2002,10 @@ def _opaque_method(
         told.harmless = True
         return told
     given = [value for value, _ in [*args, *keywords.values()]]
-    if name.endswith("_") and operators.method(name) is not None and any(map(tensors_in, given)):
+    fills = name.endswith("_") and operators.method(name) is not None
+    if fills and base.node is None and any(map(tensors_in, given)):
         # Memory that is made somewhere else, and filled here: the graph of what it is filled with.
-        filled = unknown(run, args, keywords, node, name, base.node)
+        filled = unknown(run, args, keywords, node, name)
         if isinstance(filled, Opaque) and filled.node is not None:
             base.node, base.requires = filled.node, filled.requires
         return base
