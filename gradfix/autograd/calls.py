@@ -2003,7 +2003,7 @@ def _opaque_method(
         return told
     given = [value for value, _ in [*args, *keywords.values()]]
     fills = name.endswith("_") and operators.method(name) is not None
-    if fills and base.node is None and any(map(tensors_in, given)):
+    if fills and base.node is None and any(t.node is not None for v in given for t in tensors_in(v)):
         # Memory that is made somewhere else, and filled here: the graph of what it is filled with.
         filled = unknown(run, args, keywords, node, name)
         if isinstance(filled, Opaque) and filled.node is not None:
