@@ -53,7 +53,7 @@ def find(program: Program) -> Iterator[Finding]:
                 note(first.site, "this backward frees the graph"),
                 note(event.site, "this one goes through it again: autograd raises"),
             ]
-            if first.site is event.site:
+            if diagnose(run, event) is Diagnosis.OUTSIDE:
                 message = (
                     f"`{loss}` goes through a graph that is built before the loop and freed in its first pass"
                 )
