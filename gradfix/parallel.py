@@ -119,6 +119,11 @@ def _in_processes(
                     worker.give(next(waiting, None))
                     if not worker.given:
                         selector.unregister(worker.answers)
+    except KeyboardInterrupt:
+        # One that was being forked meanwhile has not noticed.
+        for worker in workers:
+            worker.interrupt()
+        raise
     finally:
         for worker in workers:
             worker.dismiss()
@@ -138,6 +143,8 @@ class _Worker:
         self.answers, answered = os.pipe()
         self.given: deque[list[int]] = deque()
         """What has not been answered yet."""
+        self._ended_by: int | None = None
+        """The signal that ended it, 0 if none did; None while it may still run."""
         self._pid = os.fork()
         if self._pid:
             os.close(asked)
@@ -165,10 +172,17 @@ class _Worker:
                 self.given.append(batch)
 
     def take(self) -> dict[int, Any]:
-        """The next results, by number; none if it died, and then it has nothing more to do."""
+        """The next results, by number; none if it died, and then it has nothing more to do.
+
+        Raises ``KeyboardInterrupt`` if it was interrupted. A terminal interrupts all processes, but an
+        exception that Python raises while it calls back (after a fork, in a destructor) gets nowhere.
+        """
         answer = _receive(self.answers)
         if answer is None:
             self.given.clear()
+            self.wait()
+            if self._ended_by == signal.SIGINT:
+                raise KeyboardInterrupt
             return {}
         if isinstance(answer, Exception):
             raise answer
@@ -179,9 +193,16 @@ class _Worker:
         os.close(self._questions)
         os.close(self.answers)
 
+    def interrupt(self) -> None:
+        """End it at once, if it still runs."""
+        if self._ended_by is None:
+            os.kill(self._pid, signal.SIGINT)
+
     def wait(self) -> None:
         """Wait until it has ended."""
-        os.waitpid(self._pid, 0)
+        if self._ended_by is None:
+            _, status = os.waitpid(self._pid, 0)
+            self._ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
 
 
 def _do(numbers: list[int]) -> list[Any] | Exception:

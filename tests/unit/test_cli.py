@@ -442,10 +442,12 @@ def test_a_report_that_cannot_be_written_is_an_error(project: Path) -> None:
     assert done.stderr == b"error: the output cannot be written: No space left on device\n"
 
 
-@pytest.mark.parametrize("files", [1, 40])
-def test_an_interrupt_is_130_without_a_traceback(project: Path, files: int) -> None:
+@pytest.mark.parametrize("files, everybody", [(1, True), (40, True), (40, False)])
+def test_an_interrupt_is_130_without_a_traceback(project: Path, files: int, everybody: bool) -> None:
     waiting = (
-        "import pathlib, time\ndef find(program):\n    pathlib.Path('started').touch()\n    time.sleep(60)\n"
+        "import os, pathlib, time\ndef find(program):\n"
+        "    new = pathlib.Path(f'new{os.getpid()}')\n    new.write_text(str(os.getpid()))\n"
+        "    new.replace('started')\n    time.sleep(60)\n"
     )
     (project.parent / "codemods" / "slow.py").write_text(f'"""Slow."""\n{waiting}    return []\n')
     for number in range(files):
@@ -464,7 +466,10 @@ def test_an_interrupt_is_130_without_a_traceback(project: Path, files: int) -> N
     while not (project / "started").exists():
         assert time.monotonic() < until
         time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGINT)  # As a terminal does it: to everybody.
+    if everybody:  # As a terminal does it.
+        os.killpg(process.pid, signal.SIGINT)
+    else:
+        os.kill(int((project / "started").read_text()), signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out.strip(), err.strip()) == (130, b"", b"")
 
