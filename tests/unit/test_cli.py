@@ -442,7 +442,7 @@ def test_a_report_that_cannot_be_written_is_an_error(project: Path) -> None:
     assert done.stderr == b"error: the output cannot be written: No space left on device\n"
 
 
-@pytest.mark.parametrize("files, everybody", [(1, True), (40, True), (40, False)])
+@pytest.mark.parametrize(("files", "everybody"), [(1, True), (40, True), (40, False)])
 def test_an_interrupt_is_130_without_a_traceback(project: Path, files: int, everybody: bool) -> None:
     waiting = (
         "import os, pathlib, time\ndef find(program):\n"
