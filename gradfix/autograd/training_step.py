@@ -812,7 +812,10 @@ def _asked_for(created: ast.AST | None) -> bool:
 
 @lru_cache(maxsize=16)
 def _clearing(tree: ast.Module) -> frozenset[ast.AST]:
-    """The functions of a file, and the file itself, that clear gradients, by any writing."""
+    """The functions of a file, and the file itself, that clear gradients for others, by any writing.
+
+    One that clears, differentiates and steps on the same optimizers leaves its own gradients behind.
+    """
     found: set[ast.AST] = set()
 
     def visit(node: ast.AST, home: ast.AST) -> None:
@@ -824,7 +827,23 @@ def _clearing(tree: ast.Module) -> frozenset[ast.AST]:
             visit(inner, home)
 
     visit(tree, tree)
-    return frozenset(found)
+    return frozenset(home for home in found if home is tree or not _trains_alone(home))
+
+
+def _trains_alone(function: ast.AST) -> bool:
+    """Whether what a function clears is written as what it steps on, after a backward that comes later."""
+    order: dict[str, list[tuple[int, str]]] = {"zero_grad": [], "backward": [], "step": []}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and node.attr in ("grad", "zero_grads"):
+            return False
+        if isinstance(node, ast.Attribute) and node.attr in order:
+            order[node.attr].append((node.lineno, ast.unparse(node.value)))
+    last = {name: max(line for line, _ in uses) for name, uses in order.items() if uses}
+    return (
+        len(last) == len(order)
+        and last["zero_grad"] < last["backward"] < last["step"]
+        and {name for _, name in order["zero_grad"]} <= {name for _, name in order["step"]}
+    )
 
 
 def _assigns(node: ast.AST, attribute: str) -> bool:
