@@ -44,7 +44,7 @@ from gradfix.codemod import (
     Span,
 )
 from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import line, note, offered, receiver
+from gradfix.edits import line, note, offered, receiver, shown
 
 VIEWS = frozenset(
     """view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze t transpose permute movedim
@@ -71,7 +71,7 @@ def find(program: Program) -> Iterator[Finding]:
             assert isinstance(change.site, (ast.expr, ast.stmt))
             yield Finding(
                 "inplace-on-saved",
-                f"`{program.segment(change.site)}` overwrites what the backward of "
+                f"`{shown(program, change.site)}` overwrites what the backward of "
                 f"`{receiver(program, event)}` needs",
                 Span.of(change.site),
                 tuple(note(place, words) for place, words in places if line(place) > 0),

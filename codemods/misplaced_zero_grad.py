@@ -21,7 +21,8 @@ Preconditions: the consumption is certain in every pass and whichever way undeci
 accumulation, where step and zero_grad share a condition, never consumes a gradient twice. For the second
 place, the loss that leaves its gradients behind must belong to another optimizer that has stepped on it
 already, and must run through these parameters on its way to that optimizer's own. For the fourth, some
-parameter must have certainly got gradients from both losses.
+parameter must have certainly got gradients from both losses; where another optimizer, which the second loss
+computes gradients for, never steps, one of the two steps may be meant for it, and nothing is offered.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from gradfix.autograd.questions import (
     zeros,
 )
 from gradfix.autograd.training_step import Program
+from gradfix.autograd.values import Optimizer
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, Span
 from gradfix.edits import clearing_place, insert, move, note, offered, receiver, stepped
 
@@ -61,6 +63,8 @@ class Misplaced:
     dirt: Backward | None = None
     earlier: Step | None = None
     """The step of the same pass that has consumed what is consumed again."""
+    idle: ZeroGrad | None = None
+    """The clearing of an optimizer that the backward computes gradients for, and that never steps."""
 
     @property
     def place(self) -> ast.expr | ast.stmt:
@@ -208,8 +212,19 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
         earlier = _consumed_in_pass(step)
         before = [z for z in before if earlier and z.serial < earlier.serial and z.path == step.path]
         if before:
-            found.setdefault(step.site, Misplaced(before[-1], fresh, step, Effect.CHANGES, earlier=earlier))
+            idle = _never_steps(run, fresh)
+            one = Misplaced(before[-1], fresh, step, Effect.CHANGES, earlier=earlier, idle=idle)
+            found.setdefault(step.site, one)
     return found
+
+
+def _never_steps(run: Run, backward: Backward) -> ZeroGrad | None:
+    """The clearing of an optimizer that never steps, and that a backward computes gradients for."""
+    for zero in zeros(run):
+        if isinstance(zero.target, Optimizer) and not zero.target.state.steps and _here(zero.site):
+            if any(backward.reached.get(leaf) for leaf in zero.target.state.owned()):
+                return zero
+    return None
 
 
 def _encloses(zero: ZeroGrad, step: Step) -> bool:
@@ -264,6 +279,10 @@ def _finding(program: Program, one: Misplaced) -> Finding:
             note(one.earlier.site, "this step consumes what was computed since"),
             note(one.step.site, f"this one consumes the same once more, beside those of `{loss}`"),
         ]
+        if one.idle is not None and isinstance(one.idle.site, ast.Call):
+            idle = receiver(program, one.idle)
+            message += f", and `{idle}` never steps"
+            notes.append(note(one.idle.site, f"`{loss}` has gradients for `{idle}` as well"))
     else:
         message = (
             f"`{name}.step()` consumes the gradients of earlier passes again: they are cleared too rarely"
@@ -287,6 +306,8 @@ def _here(node: ast.AST) -> TypeGuard[ast.expr | ast.stmt]:
 
 
 def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
+    if one.idle is not None:
+        return  # One of the steps may be meant for the other optimizer.
     target = clearing_place(program, one.backward, one.step)
     claim = Claim(unchanged=())
     if _here(one.zero.site):

@@ -31,7 +31,7 @@ from gradfix.autograd.questions import backwards
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import line, note, offered, receiver
+from gradfix.edits import line, note, offered, receiver, shown
 
 
 @dataclass(eq=False)
@@ -61,7 +61,7 @@ def find(program: Program) -> Iterator[Finding]:
             ]
             notes.append(note(event.site, "every pass goes through it: the second one raises"))
             fixes = offered(_fixes(program, outside))
-            source = program.segment(origin) if isinstance(origin, ast.expr) else "it"
+            source = shown(program, origin) if isinstance(origin, ast.expr) else "it"
             yield Finding(
                 "requires-grad-input",
                 f"`{receiver(program, event)}` goes through the graph of `{source}`, "

@@ -78,6 +78,7 @@ from gradfix.edits import (
     note,
     offered,
     receiver,
+    shown,
 )
 from gradfix.segments import call_method
 
@@ -291,7 +292,7 @@ def _finding(program: Program, one: Stale) -> Finding:
             notes.append(note(failure.culprit.site, "this backward frees its graph"))
         notes.append(note(event.site, "this backward goes through it again: autograd raises"))
         why = "and its graph is freed"
-    what = f"`{program.segment(one.calls[0].site)}`" if one.calls else "a prediction"
+    what = f"`{shown(program, one.calls[0].site)}`" if one.calls else "a prediction"
     return Finding(
         "stale-forward",
         f"`{loss}` uses {what} from before `{by}.step()`, {why}",
@@ -469,7 +470,7 @@ def _constant_weight(program: Program, one: Stale) -> tuple[list[Edit], list[Edi
     edits: list[Edit] = [
         ReplaceExpression(Span.of(e), call_method(program.segment(e), e, "detach")) for e in cuts
     ]
-    names = ", ".join(f"`{program.segment(e)}`" for e in cuts)
+    names = ", ".join(f"`{shown(program, e)}`" for e in cuts)
     return edits, [], f"detach {names}, which only weighs this loss"
 
 

@@ -43,11 +43,11 @@ from gradfix.autograd.questions import (
     steps,
     zeros,
 )
-from gradfix.autograd.training_step import Program
+from gradfix.autograd.training_step import Entry, Program
 from gradfix.autograd.values import Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, adversary, diagnose, feeding, leaking, reused
-from gradfix.edits import constructed, drop_retain, line, note, offered, receiver, stepped
+from gradfix.edits import constructed, drop_retain, line, note, offered, receiver, shown, stepped
 
 
 @dataclass(eq=False)
@@ -71,7 +71,11 @@ def find(program: Program) -> Iterator[Finding]:
         found = [
             *entry.certain(raising, _failing_site, raises=True, merge=_take),
             *entry.certain(silent, lambda leak: leak.backward.site, raises=False, merge=_take),
-            *entry.certain(wasted, lambda leak: leak.backward.site, raises=False, merge=_take),
+            *(
+                leak
+                for leak in entry.certain(wasted, lambda leak: leak.backward.site, raises=False, merge=_take)
+                if not _never_stepped(entry, leak)
+            ),
         ]
         for leak in found:
             if leak.backward.site not in seen:
@@ -79,6 +83,13 @@ def find(program: Program) -> Iterator[Finding]:
                 finding = _finding(program, leak)
                 if finding.fixes or leak.effect is not Effect.PRESERVES:
                     yield finding
+
+
+def _never_stepped(entry: Entry, leak: Leak) -> bool:
+    """Whether no run steps on what a leak ends in, which has an optimizer: it is that which is forgotten."""
+    stepped_on = {step.optimizer.created for run in entry.runs for step in steps(run)}
+    owning = [o.state for o in leak.run.optimizers if not leak.foreign.isdisjoint(o.state.owned())]
+    return bool(owning) and all(state.created not in stepped_on for state in owning)
 
 
 def _failing_site(leak: Leak) -> ast.AST:
@@ -233,7 +244,7 @@ def _finding(program: Program, leak: Leak) -> Finding:
     expression = _first_place(leak)
     loss = receiver(program, leak.backward)
     name = stepped(program, leak.optimizer) or "its optimizer"
-    operand = program.segment(expression)
+    operand = shown(program, expression)
     notes: list[Note] = [
         note(expression, f"`{operand}` enters this network with its graph"),
         note(
@@ -309,7 +320,7 @@ def _fixes_at(program: Program, leak: Leak, places: list[tuple[ast.expr, Value]]
         claim = Claim(unchanged=constructed(leak.run, leak.optimizer))
     else:
         claim = Claim()
-    message = "detach " + ", ".join(dict.fromkeys(f"`{program.segment(e)}`" for e, _ in places))
+    message = "detach " + ", ".join(dict.fromkeys(f"`{shown(program, e)}`" for e, _ in places))
     if len({e.lineno for e, _ in places} | {_first_place(leak).lineno}) > 1:
         message += " on line " + ", ".join(str(n) for n in sorted({e.lineno for e, _ in places}))
     for choice in _choices(list(retained.values())):

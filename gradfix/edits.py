@@ -23,6 +23,8 @@ from gradfix.codemod import (
 
 RETAIN_POSITION = {"backward": 1, "grad": 3}
 """Where ``retain_graph`` stands when given by position: ``backward(gradient, retain_graph)``."""
+SHOWN = 72
+"""Characters up to which a call is written whole in a message."""
 
 
 def retain_argument(call: ast.AST) -> str | int | None:
@@ -87,14 +89,22 @@ def note(node: ast.AST, message: str) -> Note:
     return Note(Span.of(node), message)
 
 
-def receiver(program: Program, event: Backward | Step) -> str:
-    """The source text of what ``backward`` or ``step`` is called on."""
+def receiver(program: Program, event: Event) -> str:
+    """The source text of what ``backward``, ``step`` or ``zero_grad`` is called on."""
     site = event.site
     if isinstance(event, Backward) and event.receivers:
-        return program.segment(event.receivers[0])
+        return shown(program, event.receivers[0])
     if isinstance(site, ast.Call) and isinstance(site.func, ast.Attribute):
-        return program.segment(site.func.value)
+        return shown(program, site.func.value)
     return ""
+
+
+def shown(program: Program, node: ast.expr | ast.stmt) -> str:
+    """Source text for a message: on one line, and of a long call without the arguments."""
+    text = " ".join(program.segment(node).split())
+    if len(text) > SHOWN and isinstance(node, ast.Call):
+        return f"{shown(program, node.func)}(…)"
+    return text
 
 
 def stepped(program: Program, optimizer: OptimizerState) -> str | None:

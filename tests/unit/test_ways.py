@@ -538,3 +538,71 @@ def test_what_is_added_to_the_path_of_imports_is_found(options: Options, tmp_pat
     code = dedent(script)
     assert findings(path, code.format(clear="clear(optimizer)"), options) == []
     assert findings(path, code.format(clear="pass"), options) == [f"{UNCLEARED}: optimizer.step()"]
+
+
+WRONG_OPTIMIZER = """
+import torch
+from torch import nn
+
+painter, judge = nn.Linear(4, 3), nn.Linear(3, 1)
+of_painter = torch.optim.SGD(painter.parameters(), lr=0.1)
+of_judge = torch.optim.SGD(judge.parameters(), lr=0.1)
+for noise, real in zip(torch.randn(3, 8, 4), torch.randn(3, 8, 3)):
+    of_judge.zero_grad()
+    picture = painter(noise)
+    loss = judge(picture.detach()).mean() - judge(real).mean()
+    loss.backward()
+    of_judge.step()
+    of_painter.zero_grad()
+    verdict = -judge(
+        # What the judge sees
+        picture
+    ).mean()
+    verdict.backward()
+    of_judge.step()
+"""
+
+
+def test_a_step_that_is_meant_for_another_optimizer_is_not_given_a_clearing(
+    options: Options, tmp_path: Path
+) -> None:
+    # Detaching the picture, for nobody steps on the painter, would be as wrong.
+    parsed = source.parse(str(tmp_path / "script.py"), WRONG_OPTIMIZER.encode(), 1 << 20)
+    assert isinstance(parsed, Source)
+    (finding,) = pipeline.findings(parsed, options)
+    assert (finding.code, finding.fixes) == ("misplaced-zero-grad", ())
+    assert finding.message.endswith("and `of_painter` never steps")
+
+
+ON_LINES = """
+import torch
+from torch import nn
+
+nets = nn.ModuleList([nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))])
+optimizer = torch.optim.SGD(nets.parameters(), lr=0.1)
+for batch in torch.randn(3, 8, 4):
+    before = nets[0](batch.view(
+        -1, {width}
+    ))
+    loss = nets[0](batch).mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    (before ** 2).mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        ("4", "`nets[0](batch.view( -1, 4 ))`"),
+        ("int(torch.tensor([4]).sum().item()) * 2 // 2 + 0 * 1", "`nets[0](…)`"),
+    ],
+)
+def test_code_is_named_on_one_line(options: Options, tmp_path: Path, width: str, shown: str) -> None:
+    parsed = source.parse(str(tmp_path / "script.py"), ON_LINES.format(width=width).encode(), 1 << 20)
+    assert isinstance(parsed, Source)
+    messages = [f.message for f in pipeline.findings(parsed, options) if f.code == "stale-forward"]
+    assert len(messages) == 1
+    assert shown in messages[0]
