@@ -62,7 +62,7 @@ class Misplaced:
     effect: Effect
     dirt: Backward | None = None
     earlier: Step | None = None
-    """The step of the same pass that has consumed what is consumed again."""
+    """Another step of the loop that has consumed what is consumed again."""
     idle: ZeroGrad | None = None
     """The clearing of an optimizer that the backward computes gradients for, and that never steps."""
 
@@ -209,8 +209,8 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
             zero = before[-1] if before else clearing[0]
             found.setdefault(step.site, Misplaced(zero, fresh, step, Effect.CHANGES))
             continue
-        earlier = _consumed_in_pass(step)
-        before = [z for z in before if earlier and z.serial < earlier.serial and z.path == step.path]
+        earlier = _consumed_beside(step)
+        before = [z for z in before if earlier and z.serial < earlier.serial and z.path == earlier.path]
         if before:
             idle = _never_steps(run, fresh)
             one = Misplaced(before[-1], fresh, step, Effect.CHANGES, earlier=earlier, idle=idle)
@@ -240,14 +240,18 @@ def _within(zero: ZeroGrad, step: Step, backward: Backward) -> bool:
     return not shared or any(loop is shared[-1] for loop, _ in zero.path)
 
 
-def _consumed_in_pass(step: Step) -> Step | None:
-    """The earlier step of the same pass whose gradients are still there, certainly, beside fresh ones."""
+def _consumed_beside(step: Step) -> Step | None:
+    """The other step of its loop whose gradients are still there, certainly, beside fresh ones.
+
+    It came earlier in the same pass, or late in the pass before.
+    """
     for held in step.consumed.values():
         fresh = any(sure and not taken and b.path == step.path for b, (sure, taken) in held.items())
         for backward, (sure, taken) in held.items():
-            if fresh and sure and backward.path == step.path:
+            if fresh and sure and _alongside(backward, step):
                 for earlier in taken:
-                    if earlier.path == step.path and earlier.optimizer is step.optimizer:
+                    other = earlier.path == step.path or earlier.site is not step.site
+                    if other and _alongside(earlier, step) and earlier.optimizer is step.optimizer:
                         return earlier
     return None
 

@@ -95,7 +95,7 @@ def _before(run: Run, event: Backward) -> Early | None:
     if any(leaf.unknown_grad for leaf in (step.optimizer.owned() if idle else reached)):
         return None
     others = sum(s.path == event.path for s in step.optimizer.steps) != 1
-    if others and (consumed or not idle):
+    if others and (not idle or any(event in d for s in step.optimizer.steps for d in s.consumed.values())):
         return None
     if any(step.serial < b.serial < event.serial for b in backwards(run) if b.accumulates):
         return None
@@ -184,7 +184,7 @@ def _finding(program: Program, early: Early, step: ast.stmt, backward: ast.stmt)
     fix = Fix("step after the backward", early.effect, (move(step, anchor, "after"),), claim)
     return Finding(
         "step-before-backward",
-        f"`{name}.step()` comes before the backward of `{loss}`, whose gradients nobody uses",
+        f"`{name}.step()` comes before the backward of `{loss}`: it never gets these gradients",
         Span.of(early.step.site),
         notes,
         offered([fix]),

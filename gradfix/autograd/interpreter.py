@@ -13,6 +13,7 @@ import ast
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd import calls, imports, options, unbound
@@ -366,8 +367,9 @@ class Run:
     ) -> bool:
         """Whether a condition holds that its value leaves open."""
         key, negated = self.key(test, frame)
+        trains = site is not None and (self.path or self.inside or self.relevance.touches(site))
         if key is not None and key in self.decisions:
-            if site is not None and (self.path or self.inside) and site not in self.undecided:
+            if site is not None and trains and site not in self.undecided:
                 # Decided while networks were set up, and asked again where they are trained.
                 self.undecided[site] = [key]
                 if site in self.scenario.flipped:
@@ -380,7 +382,7 @@ class Run:
         if among:
             assert key is not None
             answer = (self.equals[key[1]] in key[2]) is not negated
-        if site is not None and (self.path or self.inside or self.relevance.touches(site)):
+        if site is not None and trains:
             # How networks are set up is taken as it comes; how they are trained is asked both ways.
             self.undecided.setdefault(site, []).append(key)
             if self.parsed:
@@ -876,11 +878,39 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
         taken = run.decide(node.test, frame, default, site, guess=not isinstance(last, ast.Raise))
     elif isinstance(node.body[-1], ast.Raise) and not isinstance(node.orelse[-1], ast.Raise):
         taken = run.decide(node.test, frame, not run.scenario.main, guess=False)
+    elif (made := _made(run, node, frame)) is not None:
+        taken = run.decide(node.test, frame, run.lean(made))
     else:
         taken = run.decide(node.test, frame, True, node)
     if taken:
         return run.block(node.body, frame)
     return run.block(node.orelse, frame)
+
+
+def _made(run: Run, node: ast.If, frame: Frame) -> bool | None:
+    """Which way leads to a network that can be seen, where the other one loads it whole from a file."""
+    for name, loading, otherwise in _loaded(node):
+        known = otherwise or isinstance(frame.variables.get(name), Module)
+        if known and not run.relevance.touches(node):
+            return not loading
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _loaded(node: ast.If) -> list[tuple[str, bool, bool]]:
+    """What a condition assigns from ``torch.load``: the name, the way, whether the other one assigns it."""
+    loaded: list[tuple[str, bool]] = []
+    assigned: set[tuple[str, bool]] = set()
+    for way, suite in ((True, node.body), (False, node.orelse)):
+        for statement in suite:
+            if isinstance(statement, ast.Assign) and isinstance(
+                statement.targets[0], (ast.Name, ast.Attribute)
+            ):
+                name = ast.unparse(statement.targets[0])
+                assigned.add((name, way))
+                if "torch.load(" in ast.unparse(statement.value):
+                    loaded.append((name, way))
+    return [(name, way, (name, not way) in assigned) for name, way in loaded if (name, not way) not in loaded]
 
 
 def _ends_recursion(

@@ -74,10 +74,18 @@ def _name(flags: list[str], told: dict[str | None, ast.expr]) -> str | None:
     given = told.get("dest")
     if given is not None:
         return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else None
-    if not flags or not flags[0].startswith("-") or "required" in told:
+    required = told.get("required")
+    if not flags or not flags[0].startswith("-") or not _is(required, (None, False)):
         return None
     flag = next((f for f in flags if f.startswith("--")), flags[0])
     return flag.lstrip("-").replace("-", "_")
+
+
+def _is(given: ast.expr | None, values: tuple[object, ...]) -> bool:
+    """Whether an argument has one of some constant values, None for one that is not given."""
+    if given is None:
+        return None in values
+    return isinstance(given, ast.Constant) and any(given.value is value for value in values)
 
 
 def _default(told: dict[str | None, ast.expr]) -> Default | None:

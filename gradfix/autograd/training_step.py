@@ -507,14 +507,15 @@ def _hidden(runs: list[Run]) -> tuple[Run, ast.AST] | None:
     """A run, and a condition which it may answer differently to come to a backward that no run has met.
 
     Of three alternatives the third is behind two conditions: the second is asked only by a run that
-    answers the first one differently.
+    answers the first one differently. And what has been asked before has its answer already.
     """
     met = _met(runs)
     tried = {run.scenario.flipped for run in runs if run.scenario.main}
     for run in runs:
         for site in run.undecided if run.scenario.main else ():
             if isinstance(site, ast.If) and run.scenario.flipped | {site} not in tried:
-                if any(_is_backward(n) and n not in met for s in site.orelse for n in ast.walk(s)):
+                suites = (*site.body, *site.orelse)
+                if any(_is_backward(n) and n not in met for s in suites for n in ast.walk(s)):
                     return run, site
     return None
 

@@ -61,6 +61,42 @@ def program(code: str, batch: str = "batch", cleared: bool = False) -> str:
 
 
 TRAINED = {
+    "what is trained where nothing was loaded, as was asked before": """
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--weights", required=False, default="")
+        args = parser.parse_args()
+        if args.weights != "":
+            net.load_state_dict(torch.load(args.weights))
+        if args.weights == "":
+            for batch in torch.randn(5, 4, 3):
+                STEP
+        else:
+            print("loaded")
+    """,
+    "a network that is loaded or made": """
+        import sys
+
+        if len(sys.argv) > 1:
+            net = torch.load(sys.argv[1]).cpu()
+            net = net.train()
+        else:
+            net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(net[0].parameters(), lr=0.1)
+        for batch in torch.randn(5, 4, 3):
+            STEP
+    """,
+    "a network that may be replaced by a loaded one": """
+        import os
+
+        if os.path.exists("last.pt"):
+            net = torch.load("last.pt")
+            print("goes on")
+        optimizer = torch.optim.SGD([*net[0].parameters(), *net[2].parameters()], lr=0.1)
+        for batch in torch.randn(5, 4, 3):
+            STEP
+    """,
     "a memory that has to be full enough": """
         memory = []
         for number in range(1000):
