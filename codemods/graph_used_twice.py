@@ -11,6 +11,8 @@ Which repair:
 
 * one optimizer (or none) consumes both gradients, and nothing looks at or clears gradients in between:
   the losses are summed into one backward. The gradients are those of two backwards but for rounding;
+* what leads only to parameters whose gradients of the second loss nobody ever consumes (a target that other
+  networks compute) is detached where that loss uses it;
 * otherwise `retain_graph=True` goes on all but the last traversal, so that each gradient arrives at its
   own moment;
 * what a network computes once before a loop, and every pass goes through, is detached where the pass uses
@@ -29,14 +31,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, Change, Step, ZeroGrad, reach
+from gradfix.autograd.graph import Backward, Change, Node, Step, ZeroGrad, reach, unseen
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import backwards, calls_in, carrying, consumers, detached_code
+from gradfix.autograd.questions import backwards, calls_in, carrying, consumers, detached_code, steps
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import add_retain, names_bound, names_read, note, offered, receiver
+from gradfix.edits import add_retain, names_bound, names_read, note, offered, receiver, shown
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -102,6 +104,12 @@ def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     if diagnose(run, event) is Diagnosis.OUTSIDE:
         yield from _cut_off(program, run, event)
         return
+    assert event.failure is not None
+    idle = _idle(run, event)
+    if event.failure.node in idle:
+        what = "detach {}, behind which nobody uses a gradient of the loss"
+        yield from _detached(program, event, idle, what)
+        return
     group = _group(run, event)
     if len(group) < 2:
         return
@@ -129,14 +137,19 @@ def _cut_off(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     leaves = {leaf for n in reach([(n, True) for n in older]) for leaf, _, _ in n.leaves}
     if not all(o.state.groups_known for o in run.optimizers) or leaves & (trained | looked_at):
         return
-    within = event.visited.keys() - older
+    yield from _detached(program, event, older, "detach what is computed before the loop")
+
+
+def _detached(program: Program, event: Backward, beyond: set[Node], what: str) -> Iterator[Fix]:
+    """Detach what a loss uses of some nodes, where it uses them."""
+    within = event.visited.keys() - beyond
     uses: list[tuple[ast.expr, Value]] = [
         (edge.operand, Tensor(edge.node))
         for n in within
         for edge in n.edges
-        if edge.node in older and edge.operand is not None
+        if edge.node in beyond and edge.operand is not None
     ]
-    uses += [use for call in calls_in(within) for use in carrying(call, older)]
+    uses += [use for call in calls_in(within) for use in carrying(call, beyond)]
     # Within the forward of a network it has another name, for another caller perhaps.
     here = program.function(event.site)
     edits: dict[Span, Edit] = {}
@@ -148,8 +161,25 @@ def _cut_off(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
             edits[Span.of(expression)] = ReplaceExpression(Span.of(expression), code)
     if edits:
         claim = Claim("E1", getattr(event.site, "lineno", None))
-        what = "detach what is computed before the loop"
-        yield Fix(what, Effect.REPAIRS, tuple(edits.values()), claim)
+        names = ", ".join(f"`{shown(program, e)}`" for e, _ in uses if Span.of(e) in edits)
+        yield Fix(what.format(names), Effect.REPAIRS, tuple(edits.values()), claim)
+
+
+def _idle(run: Run, event: Backward) -> set[Node]:
+    """What a loss flows through to parameters for which nobody uses its gradients, and to no other ones."""
+    taken = {leaf for s in steps(run) for leaf, held in s.consumed.items() if event in held}
+    every = {leaf for node in event.visited for leaf, _, _ in node.leaves}
+    looked_at = {leaf for _, leaf in run.grad_reads} | run.differentiated
+    if not taken or not all(o.state.groups_known for o in run.optimizers) or every & looked_at:
+        return set()
+    if any(leaf.unknown_grad for leaf in every) or any(unseen(node) for node in event.visited):
+        return set()
+    useful = set()
+    # Children are always older than their parents.
+    for node in sorted(event.visited, key=lambda n: n.serial):
+        if any(leaf in taken for leaf, _, _ in node.leaves) or any(e.node in useful for e in node.edges):
+            useful.add(node)
+    return set(event.visited) - useful
 
 
 def _group(run: Run, event: Backward) -> list[Backward]:
