@@ -80,7 +80,7 @@ def find(program: Program) -> Iterator[Finding]:
     seen: set[ast.AST] = set()
     for entry in program.entries:
         for observe in (between, dirtied, too_rarely):
-            for one in entry.certain(observe, _anchor, raises=False):
+            for one in entry.certain(observe, _anchor, raises=False, repeated=observe is too_rarely):
                 if one.place not in seen:
                     seen.add(one.place)
                     yield _finding(program, one)

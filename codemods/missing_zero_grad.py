@@ -39,7 +39,8 @@ from gradfix.edits import clearing_place, insert, note, stepped
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer that steps in a loop and whose gradients nothing clears."""
     for entry in program.entries:
-        for step, backward, whole in entry.certain(never_cleared, lambda f: f[0].site, raises=False):
+        found = entry.certain(never_cleared, lambda f: f[0].site, raises=False, repeated=True)
+        for step, backward, whole in found:
             name = stepped(program, step.optimizer)
             statement = clearing_place(program, backward, step)
             fixes: tuple[Fix, ...] = ()

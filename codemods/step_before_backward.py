@@ -50,7 +50,7 @@ class Early:
 def find(program: Program) -> Iterator[Finding]:
     """Report each step that comes before its backward."""
     for entry in program.entries:
-        for early in entry.certain(too_early, lambda e: e.backward.site, raises=False):
+        for early in entry.certain(too_early, lambda e: e.backward.site, raises=False, repeated=True):
             step = program.statement(early.step.site)
             block = program.block(step)
             # It may be in a function that is called there.

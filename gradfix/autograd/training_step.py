@@ -104,6 +104,7 @@ class Entry:
         *,
         raises: bool,
         merge: Callable[[Found, Found], None] | None = None,
+        repeated: bool = False,
     ) -> Iterator[Found]:
         """What ``observe`` finds whichever way undecided conditions go, or options of the command line aside.
 
@@ -111,10 +112,11 @@ class Entry:
         is allowed to depend on conditions that vary from pass to pass: the pass comes in which they
         hold. It may also depend on options of the command line, if it is there when none is given. A
         mistake that is silent is not. ``merge`` adds what another run shows of the same mistake, in a
-        branch that the first did not take.
+        branch that the first did not take. Of what it takes a second time to see (``repeated``), a run says
+        nothing that comes to the anchor once and leaves the loop.
         """
         told: set[ast.AST] = set()
-        for found in self._certain(observe, anchor, raises, merge):
+        for found in self._certain(observe, anchor, raises, merge, repeated):
             if anchor(found) not in self.known:
                 told.add(anchor(found))
                 yield found
@@ -131,6 +133,7 @@ class Entry:
         anchor: Callable[[Found], ast.AST],
         raises: bool,
         merge: Callable[[Found, Found], None] | None,
+        repeated: bool,
     ) -> Iterator[Found]:
         """What the runs of this way into the file find."""
         seen = [(run, observe(run)) for run in self.runs]
@@ -146,8 +149,10 @@ class Entry:
             holds = getattr(at, "lineno", 0) > 0  # a place in an imported module is not in this file
             for (run, observations), sites in zip(seen, reached):
                 if key not in observations and at in sites and self._testifies(run, raises):
-                    holds = False
-                    break
+                    once = [event for event in run.events if event.site is at]
+                    if not repeated or len(once) > 1 or not once[0].path:
+                        holds = False
+                        break
             if holds and raises and self._masked(at, reached):
                 holds = False
             if holds:
