@@ -458,7 +458,8 @@ def binary(
     tensors = isinstance(left, Tensor), isinstance(right, Tensor)
     graph = operands_of(left, left_node) + operands_of(right, right_node)
     if not any(tensors) and not graph:
-        return Opaque("value")
+        # The data of a parameter, and what is computed from it, have no graph.
+        return Tensor() if isinstance(left, Each) or isinstance(right, Each) else Opaque("value")
     if not any(o.requires is not False for o in graph):
         return Tensor()
     scalar: Any = None
@@ -1679,7 +1680,8 @@ def call_module(run: Run, module: Module, args: list[Argument], keywords: Keywor
 def _forward(run: Run, module: Module, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     if module.kind == "user":
         assert module.cls is not None
-        forward = module.cls.lookup("forward")
+        # One that says itself how it is called has no need of a forward.
+        forward = module.cls.lookup("__call__") or module.cls.lookup("forward")
         if isinstance(forward, Function):
             return call_function(run, forward.bind(module), args, keywords, node)
         if module.items:
@@ -2473,6 +2475,8 @@ def _super_method(
     cls = of.cls if isinstance(of, (Module, Instance)) else None
     if cls is not None:
         found = cls.lookup(name, base.after or cls)
+        if found is None and name == "__call__" and isinstance(of, Module):
+            found = cls.lookup("forward")
         if isinstance(found, Function):
             return call_function(run, found.bind(of), args, keywords, node)
     if name == "__init__":

@@ -404,7 +404,7 @@ class Run:
         sides: list[Value | None] = [value]
         if isinstance(test, ast.Compare):
             how = test.ops[0].__class__
-            sides = [self._looked_up(side, frame) for side in (test.left, *test.comparators)]
+            sides = [self.looked_up(side, frame) for side in (test.left, *test.comparators)]
         if not any(isinstance(side, options.Option) for side in sides):
             return
         self.optional.add(site)
@@ -417,7 +417,7 @@ class Run:
                 if bool(held) is not answer and (self.current_call is not None or self._matters(site)):
                     self.departed.add(site)
 
-    def _looked_up(self, node: ast.expr, frame: Frame) -> Value | None:
+    def looked_up(self, node: ast.expr, frame: Frame) -> Value | None:
         """The value of what can be evaluated once more, as it calls nothing."""
         base = node
         while isinstance(base, ast.Attribute):
@@ -889,17 +889,17 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
 
 def _made(run: Run, node: ast.If, frame: Frame) -> bool | None:
     """Which way leads to a network that can be seen, where the other one loads it whole from a file."""
-    for name, loading, otherwise in _loaded(node):
-        known = otherwise or isinstance(frame.variables.get(name), Module)
+    for target, loading, otherwise in _loaded(node):
+        known = otherwise or isinstance(run.looked_up(target, frame), Module)
         if known and not run.relevance.touches(node):
             return not loading
     return None
 
 
 @lru_cache(maxsize=1024)
-def _loaded(node: ast.If) -> list[tuple[str, bool, bool]]:
-    """What a condition assigns from ``torch.load``: the name, the way, whether the other one assigns it."""
-    loaded: list[tuple[str, bool]] = []
+def _loaded(node: ast.If) -> list[tuple[ast.expr, bool, bool]]:
+    """What a condition assigns from ``torch.load``: what to, the way, whether the other one assigns it."""
+    loaded: dict[tuple[str, bool], ast.expr] = {}
     assigned: set[tuple[str, bool]] = set()
     for way, suite in ((True, node.body), (False, node.orelse)):
         for statement in suite:
@@ -909,8 +909,12 @@ def _loaded(node: ast.If) -> list[tuple[str, bool, bool]]:
                 name = ast.unparse(statement.targets[0])
                 assigned.add((name, way))
                 if "torch.load(" in ast.unparse(statement.value):
-                    loaded.append((name, way))
-    return [(name, way, (name, not way) in assigned) for name, way in loaded if (name, not way) not in loaded]
+                    loaded[name, way] = statement.targets[0]
+    return [
+        (target, way, (name, not way) in assigned)
+        for (name, way), target in loaded.items()
+        if (name, not way) not in loaded
+    ]
 
 
 def _ends_recursion(

@@ -97,6 +97,20 @@ TRAINED = {
         for batch in torch.randn(5, 4, 3):
             STEP
     """,
+    "a network that an object holds and may replace": """
+        import sys
+
+        class Trainer:
+            def __init__(self, net):
+                self.net = net
+                if int(sys.argv[1]) > 0:
+                    self.net = torch.load("last.pt").to("cpu")
+
+        trainer = Trainer(net)
+        optimizer = torch.optim.SGD(trainer.net.parameters(), lr=0.1)
+        for batch in torch.randn(5, 4, 3):
+            STEP
+    """,
     "a memory that has to be full enough": """
         memory = []
         for number in range(1000):
