@@ -1090,7 +1090,7 @@ def _member(run: Run, namespace: imports.Namespace, name: str) -> Value:
     """An attribute of a module of the project, which may be a module inside a package."""
     held = namespace.frame.variables.get(name)
     if isinstance(held, imports.Lazy):
-        held = namespace.frame.variables[name] = held.resolve(run)
+        held = imports.settled(run, namespace.frame, name, held)
     if held is not None:
         return held
     inner = imports.locate(f".{name}", namespace.frame.origin)

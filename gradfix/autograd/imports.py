@@ -72,7 +72,7 @@ class LocalModule:
     tree: ast.Module
     relevance: Relevance
     frame: Frame | None = None
-    """Its variables, if they hold no state that a run could change."""
+    """Its variables, if they hold no state that a run could change, nor what comes from such state."""
 
 
 class Namespace(Value):
@@ -207,6 +207,7 @@ def load(run: Run, path: str) -> Frame | None:
     """The variables of a module of the project, as far as its definitions go."""
     known = run.modules.get(path)
     if known is not None or len(run.modules) >= MODULES:
+        run.passing += known is None or not known.shared
         return known
     module = parse(path)
     if module is None:
@@ -219,15 +220,40 @@ def load(run: Run, path: str) -> Frame | None:
     frame.origin = path
     frame.variables["__name__"] = External(os.path.basename(path))
     run.modules[path] = frame
-    nodes, optimizers = len(run.nodes), len(run.optimizers)
+    made = len(run.nodes), len(run.optimizers), run.passing
     body: list[ast.stmt] = [s for s in module.tree.body if isinstance(s, EXECUTED) and not main_guard(s)]
     run.block(body, frame)
     held = frame.variables.values()
     # A list that one run fills must not be full in the next one.
     stateful = any(isinstance(v, (Module, Optimizer, Tensor, Instance, Sequence, Mapping)) for v in held)
-    if not stateful and len(run.nodes) == nodes and len(run.optimizers) == optimizers:
+    if not stateful and made == (len(run.nodes), len(run.optimizers), run.passing):
         module.frame = frame
+        frame.shared = True
+    else:
+        run.passing += 1
     return frame
+
+
+def settled(run: Run, frame: Frame, name: str, lazy: Lazy) -> Value:
+    """What an imported name of a frame stands for.
+
+    A frame that all runs have keeps it only if it is the same for all: not if it comes from the file at
+    hand, or from a module with a state of its own.
+    """
+    if not frame.shared:
+        value = frame.variables[name] = lazy.resolve(run)
+        return value
+    known = run.passed.get(lazy)
+    if known is not None:
+        run.passing += 1
+        return known
+    before = run.passing
+    value = lazy.resolve(run)
+    if run.passing == before:
+        frame.variables[name] = value
+    else:
+        run.passed[lazy] = value
+    return value
 
 
 def main_guard(statement: ast.stmt) -> bool:
@@ -245,7 +271,7 @@ def member(run: Run, module: str, name: str, origin: str) -> Value | None:
         held = frame.variables.get(name) if frame is not None else None
         if isinstance(held, Lazy):
             assert frame is not None
-            held = frame.variables[name] = held.resolve(run)
+            held = settled(run, frame, name, held)
         if held is not None:
             return held
     separator = "" if module.endswith(".") else "."

@@ -247,6 +247,10 @@ class Run:
         """Modules from outside of which everything was imported."""
         self.modules: dict[str, Frame] = {}
         """The modules of the project that were imported, by their files."""
+        self.passed: dict[imports.Lazy, Value] = {}
+        """What imported names of modules that all runs have stand for in this one."""
+        self.passing = 0
+        """How often something was looked up that is another one in other runs."""
         self.tree: ast.Module | None = None
         """The file, where all of it is run from the top."""
         self.globals = Frame(None, None)
@@ -1296,7 +1300,9 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
         value = at.variables.get(name)
         if value is not None:
             if value.__class__ in UNRESOLVED:
-                assert isinstance(value, (imports.Lazy, Deferred))
+                if isinstance(value, imports.Lazy):
+                    return imports.settled(run, at, name, value)
+                assert isinstance(value, Deferred)
                 value = at.variables[name] = value.resolve(run)
             return value
         at = at.parent

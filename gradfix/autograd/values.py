@@ -294,7 +294,7 @@ class Record(Mapping):
 class Frame:
     """The variables of one running function (or of the module)."""
 
-    __slots__ = ("function", "nonlocals", "origin", "parent", "variables")
+    __slots__ = ("function", "nonlocals", "origin", "parent", "shared", "variables")
 
     def __init__(self, parent: Frame | None, function: Function | None) -> None:
         self.parent = parent
@@ -303,6 +303,8 @@ class Frame:
         self.nonlocals: dict[str, Frame] = {}
         self.origin = ""
         """For the frame of a module: its file."""
+        self.shared = False
+        """Whether all runs have this one: what is found out for one run only must not be kept in it."""
 
 
 class Function(Value):

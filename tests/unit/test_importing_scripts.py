@@ -169,3 +169,13 @@ def test_an_installed_package_has_no_scripts(tmp_path: Path) -> None:
     folder = tmp_path / "site-packages"
     write(folder, {"trainer.py": FAULTY, "main.py": script()})
     assert callers.scripts(str(folder / "trainer.py")) == []
+
+
+def test_a_module_between_passes_on_the_file_as_it_is_now(tmp_path: Path, options: Options) -> None:
+    between = "from trainer import Trainer\n\ndef trainer(*of):\n    return Trainer(*of)\n"
+    outer = "from between import trainer as made\n\ndef begin(*of):\n    return made(*of)\n"
+    imported = "from outer import begin as Trainer"
+    write(tmp_path, {"between.py": between, "outer.py": outer, "script.py": script(imported)})
+    for text, expected in [(FAULTY, ["missing-zero-grad"]), (RIGHT, []), (FAULTY, ["missing-zero-grad"])]:
+        write(tmp_path, {"trainer.py": text})
+        assert codes(tmp_path / "trainer.py", options) == expected
