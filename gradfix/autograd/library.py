@@ -706,6 +706,33 @@ def _sum(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> V
     return total
 
 
+def _reduce(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``functools.reduce(function, losses)``: the function of what there is so far and each further one."""
+    if len(args) < 2:
+        return Opaque("reduce")
+    items, element = iterate(run, args[1][0], args[1][1])
+    if items is None:
+        assert element is not None
+        items = [element(0), element(1)]
+    items = [*(value for value, _ in args[2:]), *items]
+    if not items:
+        return Opaque("reduce")
+    total = items[0]
+    for value in items[1:]:
+        total = call(run, args[0][0], [(total, args[1][1]), (value, args[1][1])], {}, node)
+    return total
+
+
+def _add(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``operator.add``, which somebody hands to something else."""
+    from gradfix.autograd.calls import binary
+
+    if len(args) != 2:
+        return Opaque("add")
+    (left, at), (right, beside) = args
+    return binary(run, ast.Add(), left, right, at, beside, node)
+
+
 def _next(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     if not args:
         return Opaque("next")
@@ -867,6 +894,8 @@ HANDLERS: dict[str, Handler] = {
     "torch.nn.parallel.gather": _gather,
     "torch.nn.parallel.data_parallel.data_parallel": _data_parallel,
     "functools.partial": _partial,
+    "functools.reduce": _reduce,
+    "operator.add": _add,
     "apex.amp.scale_loss": _scale_loss,
     "apex.amp.initialize": _amp_initialize,
     "apex.amp.master_params": _master_params,
