@@ -381,12 +381,13 @@ class Run:
             return self.decisions[key] is not negated
         if key is not None and key[0] == "Eq" and key[1] in self.equals:
             return (self.equals[key[1]] == key[2]) is not negated
-        answer = default if self.scenario.main else not default
+        made = _made(self, site, frame) if isinstance(site, ast.If) else None
+        answer = default if (self.scenario.main if made is None else made) else not default
         among = key is not None and key[0] == "In" and key[2].__class__ is tuple and key[1] in self.equals
         if among:
             assert key is not None
             answer = (self.equals[key[1]] in key[2]) is not negated
-        if site is not None and trains:
+        if site is not None and trains and made is None:
             # How networks are set up is taken as it comes; how they are trained is asked both ways.
             self.undecided.setdefault(site, []).append(key)
             if self.parsed:
@@ -426,7 +427,9 @@ class Run:
         base = node
         while isinstance(base, ast.Attribute):
             base = base.value
-        return self.evaluate(node, frame) if isinstance(base, (ast.Name, ast.Constant)) else None
+        with contextlib.suppress(calls.Impossible):  # it is not bound yet
+            return self.evaluate(node, frame) if isinstance(base, (ast.Name, ast.Constant)) else None
+        return None
 
     def _equals_something_else(self, atom: tuple[Any, ...]) -> None:
         """Forget which value something has: it is asked about as if it had another."""
@@ -882,8 +885,6 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
         taken = run.decide(node.test, frame, default, site, guess=not isinstance(last, ast.Raise))
     elif isinstance(node.body[-1], ast.Raise) and not isinstance(node.orelse[-1], ast.Raise):
         taken = run.decide(node.test, frame, not run.scenario.main, guess=False)
-    elif (made := _made(run, node, frame)) is not None:
-        taken = run.decide(node.test, frame, run.lean(made))
     else:
         taken = run.decide(node.test, frame, True, node)
     if taken:
@@ -892,33 +893,47 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
 
 
 def _made(run: Run, node: ast.If, frame: Frame) -> bool | None:
-    """Which way leads to a network that can be seen, where the other one loads it whole from a file."""
-    for target, loading, otherwise in _loaded(node):
-        known = otherwise or isinstance(run.looked_up(target, frame), Module)
-        if known and not run.relevance.touches(node):
-            return not loading
+    """Which way makes a network by a class that can be seen, where the other one gets it from elsewhere."""
+    if run.relevance.touches(node):
+        return None
+    for target, ways in _made_by(node):
+        made: set[bool] = set()
+        unseen: set[bool] = set()
+        for way, function in ways.items():
+            value = run.looked_up(function, frame)
+            known = (
+                value.name.startswith("torch.nn.")
+                if isinstance(value, External)
+                else isinstance(value, Class)
+            )
+            if known or value.__class__ in (External, Opaque):
+                (made if known else unseen).add(way)
+        if len(ways) == 1 and isinstance(run.looked_up(target, frame), Module):
+            made = {not way for way in ways}
+        if len(made) == len(unseen) == 1 and made != unseen:
+            return True in made
     return None
 
 
 @lru_cache(maxsize=1024)
-def _loaded(node: ast.If) -> list[tuple[ast.expr, bool, bool]]:
-    """What a condition assigns from ``torch.load``: what to, the way, whether the other one assigns it."""
-    loaded: dict[tuple[str, bool], ast.expr] = {}
-    assigned: set[tuple[str, bool]] = set()
+def _made_by(node: ast.If) -> list[tuple[ast.expr, dict[bool, ast.expr]]]:
+    """What the ways of a condition assign from calls: each target, with what is called first for it."""
+    targets: dict[str, ast.expr] = {}
+    called: dict[str, dict[bool, ast.expr]] = {}
     for way, suite in ((True, node.body), (False, node.orelse)):
         for statement in suite:
             if isinstance(statement, ast.Assign) and isinstance(
                 statement.targets[0], (ast.Name, ast.Attribute)
             ):
-                name = ast.unparse(statement.targets[0])
-                assigned.add((name, way))
-                if "torch.load(" in ast.unparse(statement.value):
-                    loaded[name, way] = statement.targets[0]
-    return [
-        (target, way, (name, not way) in assigned)
-        for (name, way), target in loaded.items()
-        if (name, not way) not in loaded
-    ]
+                name, value = ast.unparse(statement.targets[0]), statement.value
+                function = None
+                while isinstance(value, (ast.Call, ast.Attribute, ast.Subscript)):
+                    function = value.func if isinstance(value, ast.Call) else function
+                    value = value.func if isinstance(value, ast.Call) else value.value
+                if function is not None:
+                    targets[name] = statement.targets[0]
+                    called.setdefault(name, {}).setdefault(way, function)
+    return [(targets[name], ways) for name, ways in called.items()]
 
 
 def _ends_recursion(
