@@ -259,6 +259,7 @@ ALIASES = {
     "roboschool": "gym",
     "baselines": "stable_baselines3",
     "sb3_contrib": "stable_baselines3",
+    "gym_minigrid": "minigrid",
 }
 """Modules whose stand-in is that of another."""
 
