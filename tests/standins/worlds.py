@@ -162,6 +162,47 @@ WORLDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("environment Long-v5",),
     ),
+    "bodies that move": (
+        program(
+            """
+            import dmc2gym
+            from dm_control import suite
+            pictures = dmc2gym.make("walker", "walk", from_pixels=True, height=64, width=64)
+            assert pictures.reset().shape == (3, 64, 64)
+            plain = suite.load("cheetah", "run", task_kwargs={"random": 1})
+            step = plain.reset()
+            assert step.first() and plain.action_spec().shape == (6,)
+            wide = sum(value.size for value in step.observation.values())
+            models = [torch.nn.Linear(wide, 6)]
+            def loss():
+                global step
+                row = torch.cat([torch.as_tensor(one).float().flatten() for one in step.observation.values()])
+                answer = models[0](row)
+                step = plain.step(answer.detach().numpy())
+                return answer.sum() * step.reward
+            """,
+            LOOP,
+        ),
+        ("dm_control", "dmc2gym", "environment cheetah", "environment walker"),
+    ),
+    "worlds of agents": (
+        program(
+            """
+            from unityagents import UnityEnvironment
+            env = UnityEnvironment(file_name="/data/Tennis_Linux/Tennis.x86_64")
+            name = env.brain_names[0]
+            told = env.reset(train_mode=True)[name]
+            wide = len(told.vector_observations[0])
+            models = [torch.nn.Linear(wide, env.brains[name].vector_action_space_size)]
+            def loss():
+                answer = models[0](torch.from_numpy(told.vector_observations).float())
+                assert answer.shape == (2, 2)
+                return answer.sum() * env.step(answer.detach().numpy())[name].rewards[0]
+            """,
+            LOOP,
+        ),
+        ("unityagents", "environment Tennis"),
+    ),
 }
 """Scripts, and what must be told of each."""
 
@@ -313,6 +354,56 @@ SMALLER: dict[str, tuple[str, str]] = {
             LOOP,
         ),
         "content of train.json",
+    ),
+    "a graph": (
+        program(
+            """
+            import networkx as nx
+            graph = nx.read_edgelist("graph.edges", nodetype=int, create_using=nx.DiGraph())
+            assert graph.is_directed() and graph.number_of_edges() == 256
+            models = [torch.nn.Linear(graph.number_of_nodes(), 2)]
+            def loss():
+                return models[0](torch.from_numpy(nx.to_numpy_array(graph)).float()).mean()
+            """,
+            LOOP,
+        ),
+        "graph graph.edges",
+    ),
+    "texts as numbers": (
+        program(
+            """
+            import jieba, sentencepiece, tiktoken
+            known = tiktoken.get_encoding("gpt2")
+            assert known.decode(known.encode("words of a text")) == "words of a text"
+            pieces = sentencepiece.SentencePieceProcessor()
+            pieces.Load("m.model")
+            assert pieces.DecodeIds(pieces.EncodeAsIds("words of a text")) == "words of a text"
+            assert "".join(jieba.cut("words")) == "words"
+            models = [torch.nn.Embedding(known.n_vocab, 2), torch.nn.Embedding(pieces.get_piece_size(), 2)]
+            def loss():
+                first, second = known.encode("a b"), pieces.encode("a b", add_bos=True)
+                return models[0](torch.tensor(first)).mean() + models[1](torch.tensor(second)).mean()
+            """,
+            LOOP,
+        ),
+        "sentencepiece",
+    ),
+    "more samples of each class than are left": (
+        program(
+            """
+            import torchvision
+            data = torchvision.datasets.CIFAR10("data", transform=torchvision.transforms.ToTensor())
+            by_class = [[i for i in range(len(data)) if data.targets[i] == c][:200] for c in range(2)]
+            start = torch.zeros(400, 3, 8, 8)
+            for c, places in enumerate(by_class):
+                start[200 * c : 200 * c + 200] = torch.stack([data[i][0][:, :8, :8] for i in places])
+            models = [torch.nn.Linear(192, 2)]
+            def loss():
+                return models[0](start[:4].flatten(1)).mean()
+            """,
+            LOOP,
+        ),
+        "torchvision.datasets.CIFAR10",
     ),
 }
 """Scripts that get to their steps with less, or with what older versions had, and what is told of it."""

@@ -36,6 +36,7 @@ from . import (
     messages,
     parallel,
     processes,
+    samples,
     sizes,
     weights,
     worlds,
@@ -62,12 +63,14 @@ class Standins:
             or sizes.advise(self.run, error)
             or library.advise(error)
             or files.advise(error)
+            or finder.advise(error)
             or arguments.advise(error)
             or worlds.advise(error)
             or messages.advise(error)
             or content.advise(error)
             or elastic.advise(error)
             or guards.advise(error)
+            or samples.advise(self.run, error)
         )
         if plan is not None:
             self.run.recorder.emit("plan", text=plan)

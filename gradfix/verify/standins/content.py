@@ -936,7 +936,7 @@ def advised(error: BaseException) -> str | None:
     ):
         if (tensors := planned_with("code", "tensors", True)) is not None:
             return tensors
-    if "object cannot be interpreted as an integer" in message and book.touched:
+    if WHOLE.search(message) and book.touched:
         return planned_with(book.touched, "dims", [])
     change = (
         sizes(message)
@@ -952,6 +952,11 @@ def advised(error: BaseException) -> str | None:
     return planned_with(*change)
 
 
+WHOLE = re.compile(
+    r"object cannot be interpreted as an integer|integers or slices, not (Content|Part|Tensors)|"
+    r"must be tuple of ints, but found element of type (Content|Part|Tensors)"
+)
+"""Messages where a value has the place of a whole number."""
 TEXT_WANTED = re.compile(
     r"(expected string or bytes-like object, got|expected str instance,|must be str, not|apply to a) "
     r"'?(Content|Part|Number)\b"
@@ -1106,6 +1111,8 @@ def larger_pictures() -> tuple[str, str, Any] | None:
         for index in range(len(leading(place)), len(dims) - 1):
             if any(one in PRIMES for one in dims) or len(dims) - len(leading(place)) != 3:
                 continue
+            if place.startswith("states of "):
+                continue  # Of environments: these are large enough for what is made for games.
             if dims[index] == dims[index + 1] in LARGER:
                 side = LARGER[dims[index]]
                 return place, "dims", [*dims[:index], side, side, *dims[index + 2 :]]

@@ -726,7 +726,7 @@ def own_code(run: context.Run) -> None:
     def reduce_part(value: int) -> int:
         if not run.shortened:
             return value
-        fewer = abs(value) // samples.SHARE
+        fewer = abs(value) // samples.share()
         run.used("constant " + str(abs(value)) + " beside a shortened data set", str(fewer))
         return fewer if value > 0 else -fewer
 
