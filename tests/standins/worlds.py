@@ -369,6 +369,49 @@ SMALLER: dict[str, tuple[str, str]] = {
         ),
         "graph graph.edges",
     ),
+    "layers over graphs": (
+        program(
+            """
+            import torch_geometric.transforms as T
+            from torch_geometric.datasets import Planetoid, TUDataset
+            from torch_geometric.loader import DataLoader
+            from torch_geometric.nn import GATConv, GCNConv, GINConv, MessagePassing, SAGEConv
+            from torch_geometric.nn import global_mean_pool
+            from torch_geometric.utils import add_self_loops, degree
+            class Own(MessagePassing):
+                def __init__(self):
+                    super().__init__(aggr="add")
+                    self.lin = torch.nn.Linear(8, 8)
+                def forward(self, x, edge_index):
+                    edge_index, _ = add_self_loops(edge_index, num_nodes=x.size(0))
+                    root = degree(edge_index[1], x.size(0), dtype=x.dtype).pow(-0.5)
+                    norm = root[edge_index[0]] * root[edge_index[1]]
+                    return self.propagate(edge_index, x=self.lin(x), norm=norm)
+                def message(self, x_j, norm):
+                    return norm.view(-1, 1) * x_j
+            papers = Planetoid("data", "Cora", transform=T.NormalizeFeatures())
+            few = DataLoader(TUDataset("data", "MUTAG").shuffle()[:32], batch_size=8)
+            models = [GCNConv(papers.num_features, 8), GATConv(8, 4, heads=2), SAGEConv(8, 8),
+                      GINConv(torch.nn.Linear(8, 8)), Own(), GCNConv(7, 8)]
+            # As the matrix of the graph says it.
+            x, edges, layer = torch.randn(4, 7), torch.tensor([[0, 1, 2, 3], [1, 0, 3, 1]]), models[-1]
+            square = torch.eye(4).index_put((edges[1], edges[0]), torch.ones(()))
+            root = square.sum(1).rsqrt()
+            told = (root[:, None] * square * root) @ layer.lin(x) + layer.bias
+            assert torch.allclose(layer(x, edges), told, atol=1e-6)
+            def loss():
+                graph, batch = papers[0], next(iter(few))
+                x = graph.x
+                for one in models[:-1]:
+                    x = one(x, graph.edge_index)
+                pooled = global_mean_pool(models[-1](batch.x, batch.edge_index), batch.batch)
+                assert len(pooled) == batch.num_graphs == len(batch.y) == 4
+                return x[graph.train_mask].mean() + pooled.mean()
+            """,
+            LOOP,
+        ),
+        "torch_geometric",
+    ),
     "texts as numbers": (
         program(
             """

@@ -167,7 +167,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "samples",
         "trainsize valsize testsize validsize numsamples nsamples numtrain ntrain numtrainsamples "
-        "datasetsize epochsize ntrainsamples numdata ndata trainsamples numexamples samplesperepoch datasize",
+        "datasetsize epochsize ntrainsamples numdata ndata trainsamples numexamples samplesperepoch datasize "
+        "numsnippets nsnippets numtrajs ntrajs numtrajectories ntrajectories numpairs npairs numtriplets",
     ),
     ("tasks in all", "numtasks ntasks numtraintasks numtesttasks"),
     ("tasks", "taskmbsize metabatchsize metabatch metabatchsz tasksperbatch tasksperstep taskspermetabatch"),
