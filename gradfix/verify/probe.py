@@ -186,6 +186,7 @@ class Recorder:
         self.root: str = os.path.join(job["root"], "")
         self.limits: dict[str, Any] = job["limits"]
         self.pid = os.getpid()
+        self.standins: Any = None
         self.lock = threading.RLock()
         self.started = time.monotonic()
         self.events = open(os.path.join(job["folder"], "events.jsonl"), "w", encoding="utf-8")  # noqa: SIM115
@@ -550,6 +551,8 @@ class Recorder:
             if self.steps >= self.limits["steps"]:
                 self.finish("steps")
             if self.backwards >= self.limits["backwards"]:
+                if self.standins and not self.steps:
+                    self.standins.exhausted()
                 self.finish("backwards")
         with self.bookkeeping(), torch.no_grad():
             at = self.here()
@@ -1015,7 +1018,7 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
         signal.setitimer(signal.ITIMER_REAL, job["limits"]["seconds"])
     if job["manner"] != "as it is":
         with recorder.bookkeeping():
-            standins = load_standins().install(recorder, job, main)
+            standins = recorder.standins = load_standins().install(recorder, job, main)
     with contextlib.ExitStack() as stack:
         if job["keep"]:
             # What is saved is copied, so no later step can reach it, and hooks skip the version check.

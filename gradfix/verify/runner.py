@@ -18,6 +18,7 @@ import hashlib
 import json
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -725,11 +726,14 @@ def search(runner: Runner, job: Job) -> tuple[Job, Job]:
 def hopeless(runner: Runner, last: Job) -> bool:
     """Whether no sizes will bring a script further than ``last``, which was tried with small ones.
 
-    With its own sizes it then stops at the same place and for the same reason.
+    With its own sizes it then stops at the same place and for the same reason, but for numbers.
     """
     small, full = runner.run([last, replace(last, manner="full")])
-    why = obstacle(small)
-    return why is not None and why == obstacle(full) and full.ending in ("error", "finished")
+    whys = [obstacle(one) for one in (small, full)]
+    if whys[0] is None or whys[1] is None or full.ending not in ("error", "finished"):
+        return False
+    (place, _, said), (other, _, told) = (why.partition(" raised ") for why in whys if why is not None)
+    return place == other and re.sub(r"\d+", "", said) == re.sub(r"\d+", "", told)
 
 
 def forced(plan: str) -> bool:

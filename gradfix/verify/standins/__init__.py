@@ -33,10 +33,13 @@ from . import (
     guards,
     installed,
     library,
+    messages,
     parallel,
     processes,
+    samples,
     sizes,
     weights,
+    worlds,
 )
 
 
@@ -60,10 +63,14 @@ class Standins:
             or sizes.advise(self.run, error)
             or library.advise(error)
             or files.advise(error)
+            or finder.advise(error)
             or arguments.advise(error)
+            or worlds.advise(error)
+            or messages.advise(error)
             or content.advise(error)
             or elastic.advise(error)
             or guards.advise(error)
+            or samples.advise(self.run, error)
         )
         if plan is not None:
             self.run.recorder.emit("plan", text=plan)
@@ -71,6 +78,12 @@ class Standins:
     def late(self) -> None:
         """Say what a run that takes too long might do with less of."""
         plan = sizes.advise_when_late(self.run)
+        if plan is not None:
+            self.run.recorder.emit("plan", text=plan)
+
+    def exhausted(self) -> None:
+        """Say what a run might do with less of that has differentiated often and made no step."""
+        plan = sizes.advise_when_exhausted(self.run)
         if plan is not None:
             self.run.recorder.emit("plan", text=plan)
 

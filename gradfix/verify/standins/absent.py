@@ -379,6 +379,11 @@ def readers(run: context.Run) -> None:
             return self.source.content() if self.absent else super().load()
 
     pickle.Unpickler = Unpickler  # type: ignore[misc]
+    slow: Any = pickle
+    real_slow = slow._Unpickler
+    slow._Unpickler = lambda file, **kwargs: (
+        Unpickler(file) if isinstance(file, AbsentFile) else real_slow(file, **kwargs)
+    )
     for name in ("reader", "DictReader"):
         real = getattr(csv, name)
 

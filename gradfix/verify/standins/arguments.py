@@ -11,6 +11,7 @@ import argparse
 import ast
 import collections
 import functools
+import json
 import os
 import re
 import sys
@@ -26,6 +27,9 @@ DATA = re.compile(
 )
 TRAINING = re.compile(r"^(do_|is_|run_)?train(ing)?$", re.I)
 """Switches without which a script only does something else."""
+MODE = re.compile(r"^(run_|exp_)?(mode|phase|stage|action|command|cmd|job|todo|train_or_test|split)$", re.I)
+"""Options that say what a script does."""
+TRAINS = re.compile(r"^(train|training|fit|learn)(?![a-z])", re.I)
 SETTINGS = re.compile(r"config|cfg|yaml|yml|hparams|^opt$|params_file", re.I)
 
 
@@ -80,7 +84,10 @@ def texts_compared(tree: ast.Module, name: str) -> tuple[str, ...]:
     """The texts that a script compares ``args.name`` with."""
     found: list[str] = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == name:
+        left = node.left if isinstance(node, ast.Compare) else None
+        if isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and not left.args:
+            left = left.func.value  # ``args.mode.lower()``
+        if isinstance(node, ast.Compare) and isinstance(left, ast.Attribute) and left.attr == name:
             for one in ast.walk(node.comparators[0]):
                 if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value:
                     found.append(one.value)
@@ -224,6 +231,16 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
     for action in parser._actions:
         if isinstance(action, argparse._StoreTrueAction) and TRAINING.match(action.dest):
             given[action.dest] = True
+        if (
+            RANKS.match(action.dest)
+            and action.default == -1
+            and content.book.planned("environment", "launcher")
+        ):
+            action.default = 0
+            run.used("argument " + action.dest, "0, as a launcher would have it")
+        if (trains := training_of(run, action)) is not None:
+            action.default = trains
+            run.used("argument " + action.dest, repr(trains))
         wanted = action.required or (
             takes_values(action) and action.default in (None, "") and needed(run, action)
         )
@@ -240,6 +257,19 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
     return given
 
 
+def training_of(run: context.Run, action: argparse.Action) -> str | None:
+    """The text by which an option makes a script train that does something else by itself."""
+    if not MODE.match(action.dest) or not isinstance(action.default, str) or TRAINS.match(action.default):
+        return None
+    known = [*(action.choices or ()), *texts_compared(run.tree(run.entry), action.dest)]
+    return next((one for one in known if isinstance(one, str) and TRAINS.match(one)), None)
+
+
+NO_RANK = re.compile(
+    r"[Dd]evice index must not be negative|device ordinal|invalid device ordinal|Invalid device id"
+)
+"""Messages where a launcher would have said which process it is."""
+RANKS = re.compile(r"^(local|node)_?rank$|^rank$")
 HELD = re.compile(r"dict|vocab|emb|glove|image|img|audio|wav|annot|json|train|dev|val|test", re.I)
 """Further names of places, for options that turned out to need one."""
 MISSED = re.compile(r"NoneType|filename must be a str or bytes object")
@@ -257,6 +287,8 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("environment", str(error.args[0]), True)
     if (plan := another(error)) is not None:
         return plan
+    if NO_RANK.search(str(error)):
+        return content.planned_with("environment", "launcher", True)
     if not isinstance(error, (TypeError, AttributeError)) or not MISSED.search(str(error)):
         return None
     return content.planned_with("arguments", "places", True)
@@ -479,6 +511,10 @@ def text_for(run: context.Run, name: str, choices: Any = None, kind: Any = None)
         found = content.book.turn("settings", settings(run))
         if found is not None:
             return str(found)
+    if READ.search(name) and re.search(r"json\.load|yaml\.\w*load", run.text(run.entry)):
+        found = content.book.turn("settings", settings(run, SURE))
+        if found is not None:
+            return str(found)
     if PATH.search(name):
         kind = files.spoken_of(run) if FILES.search(name) else None
         return os.path.join(run.cwd, "given", name + (kind if kind in media.PICTURES else ""))
@@ -503,6 +539,10 @@ def another(error: BaseException) -> str | None:
     return None
 
 
+SURE = 3
+"""Names that a file of settings has that a script asks for, if that is what it is to read."""
+READ = re.compile(r"^(in|input|exp|experiment|run|setup|param|parameter|json|yaml)_?(file|path|name)?$", re.I)
+"""Names of files that may hold settings."""
 NUMBERS = (
     ("seed|rank|gpu|device|verbose|debug|start|resume", "0"),
     ("eps(ilon)?$", "1e-5"),
@@ -554,6 +594,13 @@ def settings(run: context.Run, least: int = 0) -> list[str]:
     return list(dict.fromkeys([*near[:1], *others]))
 
 
+def names_within(held: Any) -> set[str]:
+    """The keys of mappings, and of those within them."""
+    if isinstance(held, dict):
+        return {*held}.union(*map(names_within, held.values()))
+    return set().union(*map(names_within, held)) if isinstance(held, list) else set()
+
+
 LARGE = 1 << 16
 """Bytes above which a file is no settings that a person writes."""
 
@@ -572,4 +619,9 @@ def keys(path: str) -> set[str]:
     """What stands before a colon in a file of settings; of a large one, which holds data, nothing."""
     if os.path.getsize(path) > LARGE:
         return set()
+    if path.endswith(".json"):
+        try:
+            return names_within(json.loads(context.read(path)))
+        except ValueError:
+            return set()  # A template, with remarks in it.
     return set(re.findall(r"""^[\s{,-]*["']?(\w+)["']?\s*:""", context.read(path), re.M))

@@ -52,12 +52,16 @@ INDEX = re.compile(
     r"idx|index|indices|token|\bids?\b|_ids?\b|word|vocab|seq|length|count|src|tgt|edge|user|item|caption|bound",
     re.I,
 )
+NUMBERING = re.compile(r"(2|_to_|to)_?(i|id|idx|ix|ind|index|int|indices)$|^stoi$|^vocab(ulary)?$", re.I)
+"""Names of mappings that give each word a number."""
 LENGTH = re.compile(r"(lens?|lengths?)(?![a-z])", re.I)
 """Names of lengths, which are more than one."""
 BOX = re.compile(r"(?<![a-z])b?box(es)?(?![a-z])", re.I)
 """Names of boxes in pictures: two corners each."""
 BESIDE = re.compile(r"label|class|categor|difficult|crowd|area|score", re.I)
 """Names of what each box has, where it stands beside them."""
+TIME = re.compile(r"^(start|end|begin|stop|duration|timestamp|fps)(_time|_?sec)?$", re.I)
+"""Names of numbers of a sample."""
 BOXES = 3
 """Boxes in a picture."""
 SQUARE = re.compile(r"adj|laplacian|\bcov", re.I)
@@ -152,7 +156,8 @@ class Book:
 
     def sizes(self, place: str, count: int | None = None) -> list[int]:
         """The sizes of the array at a place, with ``count`` dimensions if that is known."""
-        known = self.planned(place, "dims") or self.dims.get(place)
+        known = self.planned(place, "dims")
+        known = self.dims.get(place) if known is None else known
         if known is None:
             known = [BATCH] if in_batch(place) else [] if one_sample(place) else [SAMPLES]
             if SQUARE.search(last(place)):
@@ -164,7 +169,11 @@ class Book:
                 known = [BOXES]
             elif AUDIO.search(place):
                 known = [SAMPLES * 256]
-            elif not LABEL.search(last(place)) and (count is None or count > len(known)):
+            elif (
+                not LABEL.search(last(place))
+                and not (one_sample(place) and TIME.search(last(place)))
+                and (count is None or count > len(known))
+            ):
                 known.append(self.prime(f"{place} {len(known)}"))
         known = list(known)
         if count == 4 and len(known) == 2:
@@ -187,7 +196,8 @@ class Book:
         found = self.planned(place, "kind")
         if found is None:
             name = last(place)
-            found = "int" if LABEL.search(name) or INDEX.search(name) else "float"
+            counted = LABEL.search(name) or INDEX.search(name) or NUMBERING.search(last(owner(place)))
+            found = "int" if counted else "float"
         self.kinds[place] = found
         return str(found)
 
@@ -275,7 +285,8 @@ class Content:
             self._children = {}
         if key not in self._children:
             name = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
-            self._children[key] = self._part("[" + repr(name) + "]")
+            dims: list[int] | None = [] if NUMBERING.search(last(self._place)) else None
+            self._children[key] = self._part("[" + repr(name) + "]", dims=dims)
         return self._children[key]
 
     def _length(self) -> int:
@@ -761,6 +772,12 @@ def convert_contents() -> None:
 
         context.replace(torch, name, convert)
     constructors()
+    real_set = torch.Tensor.__setitem__
+
+    def assign(self: Any, index: Any, value: Any) -> None:
+        real_set(self, index, value._tensor() if isinstance(value, Content) else value)
+
+    context.replace(torch.Tensor, "__setitem__", assign)
     real_default = json.JSONEncoder.default
 
     def default(self: Any, value: Any) -> Any:
@@ -919,7 +936,7 @@ def advised(error: BaseException) -> str | None:
     ):
         if (tensors := planned_with("code", "tensors", True)) is not None:
             return tensors
-    if "object cannot be interpreted as an integer" in message and book.touched:
+    if WHOLE.search(message) and book.touched:
         return planned_with(book.touched, "dims", [])
     change = (
         sizes(message)
@@ -935,6 +952,11 @@ def advised(error: BaseException) -> str | None:
     return planned_with(*change)
 
 
+WHOLE = re.compile(
+    r"object cannot be interpreted as an integer|integers or slices, not (Content|Part|Tensors)|"
+    r"must be tuple of ints, but found element of type (Content|Part|Tensors)"
+)
+"""Messages where a value has the place of a whole number."""
 TEXT_WANTED = re.compile(
     r"(expected string or bytes-like object, got|expected str instance,|must be str, not|apply to a) "
     r"'?(Content|Part|Number)\b"
@@ -1089,6 +1111,8 @@ def larger_pictures() -> tuple[str, str, Any] | None:
         for index in range(len(leading(place)), len(dims) - 1):
             if any(one in PRIMES for one in dims) or len(dims) - len(leading(place)) != 3:
                 continue
+            if place.startswith("states of "):
+                continue  # Of environments: these are large enough for what is made for games.
             if dims[index] == dims[index + 1] in LARGER:
                 side = LARGER[dims[index]]
                 return place, "dims", [*dims[:index], side, side, *dims[index + 2 :]]

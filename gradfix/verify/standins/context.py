@@ -63,14 +63,15 @@ class Run:
             self.lacking |= not SMALLER.match(what)
             self.recorder.emit("standin", what=what, gave=gave)
 
-    def stop(self, message: str, line: int | None = None) -> NoReturn:
+    def stop(self, message: str, line: int | None = None, final: bool = False) -> NoReturn:
         """End the run on the spot, which no ``except:`` of the script can prevent.
 
-        It is told of the line that runs, or of ``line`` of the script. In a process that the script
+        It is told of the line that runs, or of ``line`` of the script. What is ``final`` is not gone on from
+        with what is made up for data. In a process that the script
         forked there is nothing to end but that process.
         """
         error = NeedsValues(message)
-        if line is None and (undo := self.unless(message)) is not None:
+        if line is None and not final and (undo := self.unless(message)) is not None:
             raise undo
         if os.getpid() == self.recorder.pid:
             place = {"script": [line, None, None, None], "inner": None, "tensor": False}

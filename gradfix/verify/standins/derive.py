@@ -14,6 +14,7 @@ import functools
 import inspect
 import itertools
 import re
+import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
@@ -189,12 +190,21 @@ def kept(init: ast.FunctionDef) -> dict[str, str]:
     """The attributes in which an object keeps what it is made with, and the names of that."""
     names = {one.arg for one in [*init.args.args, *init.args.kwonlyargs]}
     return {
-        target.attr: node.value.id
+        target.attr: value.id
         for node in ast.walk(init)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in names
-        for target in node.targets
+        if isinstance(node, ast.Assign)
+        for one in node.targets
+        for target, value in paired(one, node.value)
+        if isinstance(value, ast.Name) and value.id in names
         if isinstance(target, ast.Attribute) and is_name(target.value, "self")
     }
+
+
+def paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Targets with what they are given: ``self.a, self.b = a, b`` are two."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return [*zip(target.elts, value.elts)]
+    return [(target, value)]
 
 
 def renamed(node: ast.AST, names: dict[str, str]) -> ast.AST:
@@ -354,6 +364,8 @@ class Arguments:
             return count_of(self.run, name)
         if uses.attributes and not uses.methods:
             return self.settings(name, uses)
+        if re.search(r"(^|_)(folder|dir|directory|path|root)$", name) and not uses.attributes:
+            return arguments.text_for(self.run, name)
         return NOTHING
 
     def settings(self, name: str, uses: Uses) -> Any:
@@ -403,7 +415,8 @@ class Arguments:
         ]
         annotated = [kind for kind in kinds if parameter.annotation == kind.__name__]
         alike = [kind for kind in kinds if similar(name, kind.__name__)]
-        for kind in annotated or alike or (kinds if len(kinds) == 1 else []):
+        fitting = fit(self.run, kinds, uses.attributes)
+        for kind in annotated or fitting or alike or (kinds if len(kinds) == 1 else []):
             made = construct(self.run, kind)
             if made is not None:
                 self.networks[name] = made
@@ -628,8 +641,56 @@ def elsewhere(run: context.Run, called: str, name: str, position: int) -> Any:
     return NOTHING
 
 
+def fit(run: context.Run, kinds: list[type], asked: set[str]) -> list[type]:
+    """The one class that has all that is asked for and that not every network has, as a list; else none."""
+    special = {name for name in asked if not hasattr(torch.nn.Module, name) and name != "module"}
+    found = [kind for kind in kinds if special <= attributes_of(run, kind)] if special else []
+    return found if len(found) == 1 else []
+
+
+def attributes_of(run: context.Run, kind: type) -> set[str]:
+    """What objects of a class have: what it defines, and what its methods give to ``self``."""
+    found = set(dir(kind))
+    for node in ast.walk(definition(run, kind) or ast.Module([], [])):
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and is_name(node.value, "self")
+        ):
+            found.add(node.attr)
+        elif isinstance(node, ast.Call) and len(node.args) > 1 and isinstance(node.args[0], ast.Constant):
+            found.add(str(node.args[0].value))  # ``register_buffer``, by whatever name.
+    return found
+
+
+def definition(run: context.Run, kind: type) -> ast.ClassDef | None:
+    """The statement that defines a class of the script."""
+    body = run.tree(run.script).body
+    return next((one for one in body if isinstance(one, ast.ClassDef) and one.name == kind.__name__), None)
+
+
+def inner_network(run: context.Run, kind: type, name: str) -> Any:
+    """The network that a network of the script is made around, by what its methods ask of it."""
+    node = definition(run, kind)
+    init = next((one for one in node.body if getattr(one, "name", "") == "__init__"), None) if node else None
+    if node is None or not isinstance(init, ast.FunctionDef):
+        return None
+    uses = Uses(name, renamed(node, kept(init)))
+    kinds = [
+        one
+        for one in vars(sys.modules[kind.__module__]).values()
+        if isinstance(one, type)
+        and issubclass(one, torch.nn.Module)
+        and one is not kind
+        and definition(run, one) is not None
+    ]
+    for one in fit(run, kinds, uses.attributes):
+        return construct(run, one)
+    return None
+
+
 def construct(run: context.Run, kind: type) -> Any:
-    """A network of a class whose arguments have defaults, are given as literals, or are sizes."""
+    """A network of a class whose arguments have defaults, are given as literals, are sizes, or networks."""
     values: dict[str, Any] = {}
     try:
         parameters = list(inspect.signature(kind).parameters.values())
@@ -645,7 +706,11 @@ def construct(run: context.Run, kind: type) -> Any:
             re.I,
         )
         if literal is NOTHING and not number:
-            return None
+            inner = inner_network(run, kind, one.name)
+            if inner is None:
+                return None
+            values[one.name] = inner
+            continue
         values[one.name] = WIDTH if literal is NOTHING else literal
     try:
         return kind(**values)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from . import context
+from . import context, inert
 from .spaces import Box, Dict, Discrete, MultiDiscrete, Space, array, numpy
 
 EPISODE = 20
@@ -231,14 +231,19 @@ class AtariEnv(Made):
 
 def make(id: Any, *args: Any, **kwargs: Any) -> Any:
     """The environment that is registered as ``id``, with the spaces of the real one."""
+    from . import worlds
+
     run = context.run()
     name = getattr(id, "id", id)
     if name in registry:
         return registered(name, kwargs)
     short = re.sub(r"-v\d+$", "", str(name)).split("/")[-1]
-    made = of_name(name, short, kwargs)
+    made = of_name(name, short, kwargs) or worlds.of_family(str(name), short)
+    if made is None and (made := worlds.by_use(str(name))) is not None:
+        worlds.told(run, str(name), made)
     if made is None:
-        run.stop("the environment " + str(name) + " is not here, its spaces are unknown, and they are needed")
+        said = "the environment " + str(name) + " is not here, its spaces are unknown, and they are needed"
+        run.stop(said, final=True)
     space = made.observation_space
     run.used("environment " + str(name), f"random states {space.shape}, episodes of {EPISODE} steps")
     return made
@@ -280,6 +285,10 @@ def registered(name: str, settings: dict[str, Any]) -> Any:
     entry, given = registry[name]
     if isinstance(entry, str):
         module, _, attribute = entry.partition(":")
+        own = of_name(name, re.sub(r"Env$", "", attribute), settings)
+        if own is not None and module.startswith(("gym.", "gymnasium.")):
+            context.run().used("environment " + name, "one of the library's under another name")
+            return own
         entry = getattr(importlib.import_module(module), attribute)
     made = entry(**{**given, **settings})
     if getattr(made, "spec", None) is None:
@@ -296,7 +305,7 @@ class Wrapper(Env):
     """Around an environment; what it does not have is that one's."""
 
     def __init__(self, env: Any, *args: Any, **kwargs: Any) -> None:
-        self.env = env
+        self.env = env = env._environment() if isinstance(env, inert.Inert) else env
         for name in ("observation_space", "action_space", "reward_range", "metadata", "spec"):
             if name not in self.__dict__ and not isinstance(getattr(type(self), name, None), property):
                 setattr(self, name, getattr(env, name, None))

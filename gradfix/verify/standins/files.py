@@ -480,7 +480,12 @@ def make_folder(run: context.Run, overlay: Overlay, path: str, kind: str | None 
     """Make a folder of data with a few files in it, of the kind that the script speaks of."""
     missed = content.book.planned("folders", "endings")
     kind = (
-        kind or asked_of_glob() or spoken_of(run) or listed_for(run) or (".txt" if reads_text(run) else None)
+        kind
+        or asked_of_glob()
+        or ending_given(run)
+        or spoken_of(run)
+        or listed_for(run)
+        or (".txt" if reads_text(run) else None)
     )
     if kind is None and not missed:
         return None
@@ -538,6 +543,21 @@ def asked_of_glob() -> str | None:
         if found is not None:
             return found[1]
         frame = frame.f_back
+    return None
+
+
+def ending_given(run: context.Run) -> str | None:
+    """The ending of the files that a function is looking for which was given it: ``name.endswith(kind)``."""
+    frame = run.caller()
+    if frame is None:
+        return None
+    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
+    text = next((ast.unparse(one) for one in reversed(around) if isinstance(one, ast.FunctionDef)), "")
+    for name in re.findall(r"\.endswith\((\w+)\)", text):
+        given = frame.f_locals.get(name)
+        given = given[0] if isinstance(given, (tuple, list)) and given else given
+        if isinstance(given, str) and re.fullmatch(r"\.?[A-Za-z]\w{1,5}", given):
+            return "." + given.lstrip(".")
     return None
 
 

@@ -14,7 +14,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from . import context, inert, installed, pyx
+from . import content, context, inert, installed, pyx
 
 MODULES = os.path.join(context.HERE, "modules")
 
@@ -177,14 +177,60 @@ class Inner(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """The place of a submodule of a stand-in."""
+        """The place of a submodule of a stand-in, or of a package that is only a folder."""
         parent = sys.modules.get(fullname.rpartition(".")[0])
         if isinstance(parent, inert.InertModule):
             return package(fullname, Inert(parent._lenient))
+        if content.book.planned("package " + fullname, "gathered"):
+            spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+            if spec is not None and spec.submodule_search_locations is not None and spec.origin is None:
+                found = package(fullname, Gathered())
+                found.submodule_search_locations = list(spec.submodule_search_locations)
+                return found
         ours = getattr(parent, "__name__", "").startswith("_gradfix_standins.modules.")
         if ours and not fullname.startswith("_gradfix_standins."):
             return package(fullname, Specific() if has(fullname) else Within(parent))
         return None
+
+
+def defining(run: context.Run, package: Any, name: str) -> str | None:
+    """The module of a package of the project that defines a name at its top."""
+    for folder in getattr(package, "__path__", ()):
+        for file in sorted(os.listdir(folder)) if run.owns_file(os.path.join(folder, "__init__.py")) else ():
+            text = context.read(os.path.join(folder, file)) if file.endswith(".py") else ""
+            if re.search(
+                r"^(?:(?:class|def)\s+" + re.escape(name) + r"\b|" + re.escape(name) + r"\s*=)", text, re.M
+            ):
+                part: str = package.__name__ + "." + file[:-3]
+                run.used("import of " + name, "that of " + part)
+                return part
+    return None
+
+
+class Gathered(importlib.abc.Loader):
+    """A package without the file that would say what it holds: what its modules define."""
+
+    def create_module(self, spec: Any) -> Any:
+        return None
+
+    def exec_module(self, module: Any) -> None:
+        def attribute(name: str) -> Any:
+            part = None if name.startswith("__") else defining(context.run(), module, name)
+            if part is None:
+                raise AttributeError(name)
+            return getattr(importlib.import_module(part), name)
+
+        module.__dict__["__getattr__"] = attribute
+
+
+UNKNOWN_PLACE = re.compile(r"cannot import name '\w+' from '([\w.]+)' \(unknown location\)")
+"""The message about a package that is only a folder."""
+
+
+def advise(error: BaseException) -> str | None:
+    """The plan in which such a package has what its modules define."""
+    found = UNKNOWN_PLACE.match(str(error)) if isinstance(error, ImportError) else None
+    return content.planned_with("package " + found[1], "gathered", True) if found else None
 
 
 def package(fullname: str, loader: importlib.abc.Loader) -> importlib.machinery.ModuleSpec:
@@ -259,6 +305,7 @@ ALIASES = {
     "roboschool": "gym",
     "baselines": "stable_baselines3",
     "sb3_contrib": "stable_baselines3",
+    "gym_minigrid": "minigrid",
 }
 """Modules whose stand-in is that of another."""
 

@@ -31,7 +31,7 @@ from typing import Any
 
 import torch
 
-from . import content, context, inert
+from . import content, context, finder, inert
 
 ENOUGH = 3
 """Guarded statements of a function after which it is guarded itself."""
@@ -763,12 +763,8 @@ def install(run: context.Run) -> None:
 def imported(run: context.Run, source: str, name: str) -> Any:
     """What cannot be imported: from the module of its package that has it, else an object without values."""
     package = sys.modules.get(source)
-    for folder in getattr(package, "__path__", ()):
-        for file in sorted(os.listdir(folder)) if run.owns_file(os.path.join(folder, "__init__.py")) else ():
-            text = context.read(os.path.join(folder, file)) if file.endswith(".py") else ""
-            if re.search(r"^(?:(?:class|def)\s+" + name + r"\b|" + name + r"\s*=)", text, re.M):
-                run.used("import of " + name, "that of " + source + "." + file[:-3])
-                return getattr(importlib.import_module(source + "." + file[:-3]), name)
+    if (part := finder.defining(run, package, name)) is not None:
+        return getattr(importlib.import_module(part), name)
     run.used("import of " + name, "objects without values")
     return inert.Inert(name)
 

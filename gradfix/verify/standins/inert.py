@@ -33,6 +33,10 @@ class InertBase:
         return Inert(type(self).__name__ + "." + name)
 
 
+ENVIRONMENT = frozenset(("reset", "step", "action_space", "observation_space"))
+"""What is asked of environments."""
+
+
 class Inert:
     """A value of a missing module; see the module's docstring."""
 
@@ -50,7 +54,16 @@ class Inert:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
+        if name in ENVIRONMENT and self._path.endswith(")") and not self._lenient:
+            world = self._environment()
+            return self._child("." + name) if world is self else getattr(world, name)
         return self._child("." + name)
+
+    def _environment(self) -> Any:
+        """The environment that it is, if it is used as one; else itself."""
+        from . import worlds
+
+        return worlds.of_inert(self) or self
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__[name] = value

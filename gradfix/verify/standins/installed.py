@@ -154,10 +154,45 @@ def smaller(real: Callable[..., None]) -> Callable[..., None]:
     return init
 
 
+NODES, EDGES = 64, 256
+"""Of a graph that is made up."""
+
+
+def change_networkx(module: Any) -> None:
+    """Graphs in files that are not there: random ones, their nodes numbered."""
+    names = ("edgelist", "weighted_edgelist", "adjlist", "gml", "graphml", "gexf", "pajek")
+    for name in ["read_" + one for one in names]:
+        real = getattr(module, name, None)
+        if real is not None:
+            setattr(module, name, reading_graphs(module, real, "weighted" in name))
+
+
+def reading_graphs(module: Any, real: Any, weighted: bool) -> Any:
+    """A reader of graphs that makes one up where its file is missing."""
+
+    def read(path: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return real(path, *args, **kwargs)
+        except FileNotFoundError:
+            run, name = context.run(), os.path.basename(os.fspath(path))
+            run.used("graph " + name, f"a random one of {NODES} nodes and {EDGES} edges")
+            number = run.generator("graph", name).initial_seed() % 2**32
+            kind = kwargs.get("nodetype") or str
+            drawn = module.gnm_random_graph(NODES, EDGES, seed=number)
+            made = module.empty_graph(0, kwargs.get("create_using"))
+            made.add_nodes_from(kind(one) for one in drawn)
+            about = {"weight": 1.0} if weighted or kwargs.get("data") else {}
+            made.add_edges_from((kind(one), kind(other), dict(about)) for one, other in drawn.edges())
+            return made
+
+    return read
+
+
 CHANGES: dict[str, Callable[[Any], None]] = {
     "torchvision.datasets": change_datasets,
     "torchvision.transforms.transforms": change_transforms,
     "torchvision.transforms.v2._geometry": change_transforms,
+    "networkx": change_networkx,
     "yaml": change_yaml,
     "torch.utils.cpp_extension": change_extensions,
     "torch.distributed.tensor.parallel": parallel.change_tensor_parallel,

@@ -7,6 +7,7 @@ import builtins
 import collections
 import collections.abc
 import fractions
+import functools
 import importlib.util
 import inspect
 import itertools
@@ -67,11 +68,19 @@ def names(run: context.Run) -> None:
     for name, value in (
         ("xrange", range),
         ("unicode", str),
+        ("basestring", str),
+        ("long", int),
+        ("reduce", functools.reduce),
+        ("reload", lambda module: module),
         ("raw_input", lambda *args: answer(run)),
         ("unichr", chr),
     ):
         if not hasattr(builtins, name):
             setattr(builtins, name, value)
+    more: dict[str, Any] = {"maxint": sys.maxsize, "setdefaultencoding": lambda name: None}
+    for name, given in more.items():
+        if not hasattr(sys, name):
+            setattr(sys, name, given)
     builtins.input = lambda *args: answer(run)
     for name in ("Iterable", "Mapping", "Sequence", "Callable", "MutableMapping", "Hashable"):
         if not hasattr(collections, name):
@@ -581,8 +590,12 @@ def copies(run: context.Run, numpy: Any) -> None:
     context.replace(numpy, "array", array)
 
 
-NO_DEVICES = re.compile(r"rank should be in the interval \[0, -1\]|num_replicas|world_size must be|nprocs")
-"""Messages where a number of accelerators is 0, by which a script divides its work."""
+NO_DEVICES = re.compile(
+    r"rank should be in the interval \[0, -1\]|num_replicas|world_size must be|nprocs|"
+    r"has no attribute 'module'$"
+)
+"""Messages where a number of accelerators is 0, by which a script divides its work, or is not one, with which
+it does without what it does for several."""
 DISORDER = "view size is not compatible with input tensor's size and stride"
 ONE_ELEMENT = re.compile(
     r"^setting an array element with a sequence\.$|^only 0-dimensional arrays can be conv"

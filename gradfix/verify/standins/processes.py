@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from . import context
+from . import content, context
 
 _waiting: list[Any] = []
 _run: list[context.Run] = []
@@ -40,6 +40,14 @@ def environment() -> None:
     """What a launcher would have set; the rest only for who cannot do without (see ``arguments``)."""
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
     os.environ.setdefault("MASTER_PORT", "29500")
+    if content.book.planned("environment", "launcher"):
+        for name, value in (
+            ("RANK", "0"),
+            ("LOCAL_RANK", "0"),
+            ("WORLD_SIZE", "1"),
+            ("LOCAL_WORLD_SIZE", "1"),
+        ):
+            os.environ.setdefault(name, value)
 
 
 class Parallel(torch.nn.Module):
@@ -143,6 +151,12 @@ def workers(run: context.Run) -> None:
     context.replace(base, "join", join)
     context.replace(base, "is_alive", lambda self: False)
     context.replace(multi, "spawn", spawn)
+    for kind in ("SpawnProcess", "ForkServerProcess"):
+        # A fresh interpreter would have none of this.
+        if hasattr(multiprocessing.context, kind) and hasattr(multiprocessing.context, "ForkProcess"):
+            getattr(multiprocessing.context, kind)._Popen = staticmethod(
+                multiprocessing.context.ForkProcess._Popen
+            )
     for owner in (multi, multiprocessing):
         context.replace(owner, "set_start_method", lambda *args, **kwargs: None)
     pools(run)

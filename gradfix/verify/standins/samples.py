@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -63,10 +64,29 @@ SAMPLES = 10
 
 def length_of(run: context.Run, count: int, classes: int) -> int:
     """How many samples a data set has that is made up for a run."""
-    if not run.small or count // SHARE < SAMPLES * classes:
+    if not run.small or count // share() < SAMPLES * classes:
         return count
     run.shortened = True
-    return count // SHARE
+    return count // share()
+
+
+def share() -> int:
+    """How many times as many there are in this run: ten times fewer if it failed with so few."""
+    return SHARE // 10 if content.book.planned("samples", "more") else SHARE
+
+
+FEWER = re.compile(
+    r"size|shape|population|out of (?:range|bounds)|num_samples|larger sample|not enough|too few|at least",
+    re.I,
+)
+"""Messages that there may be for too few samples."""
+
+
+def advise(run: context.Run, error: BaseException) -> str | None:
+    """The plan with more samples in data sets that were shortened, where nothing else helps."""
+    if not (run.small and run.shortened and FEWER.search(str(error))):
+        return None
+    return content.planned_with("samples", "more", True)
 
 
 def is_training(arguments: dict[str, Any]) -> bool:

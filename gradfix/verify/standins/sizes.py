@@ -73,7 +73,7 @@ LONG = ("warm up", "memory", "rollout", "evaluation", "inner")
 LEAST = min(SMALL.values())
 NETWORK = ("sequence", "sound", "vocabulary", "depth", "width", "widening")
 """What the shapes within a network may be made for."""
-TIGHT = {"batch": 2, "picture": 32, "width": 48, "rollout": 32, "inner": 1}
+TIGHT = {"batch": 2, "picture": 32, "width": 48, "rollout": 32, "inner": 1, "samples": 1000}
 """Smaller still, where the time was over before the second step."""
 IDLE = 2
 """Turns of a loop without gradients, where the time was over in one."""
@@ -119,7 +119,10 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "maxeplen maxepisodelen maxepisodelength maxepisodesteps updatetimestep updatetimesteps "
         "updateinterval rolloutlength rolloutsteps rolloutlen numrolloutsteps thorizon horizon trajlen "
         "nrollout timestepsperbatch maxtimestepsperepisode stepsperepoch trajectorylength localstepsperepoch "
-        "minbatchsteps minbatchsize maxsteps numsteps nsteps maxtimesteps stepsperupdate",
+        "minbatchsteps minbatchsize maxsteps numsteps nsteps maxtimesteps stepsperupdate numlocalsteps "
+        "localsteps nlocalsteps rolloutsize numrolloutstep rolloutstep numforwardsteps numstepsperrollout "
+        "stepsperrollout nrolloutsteps numagentsteps unrolllength numunrollsteps stepsperiter "
+        "stepsperiteration",
     ),
     (
         "sequence",
@@ -161,6 +164,12 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "innerloopsteps langevinsteps numlangevinsteps mcmcsteps adaptationsteps adaptsteps "
         "numadaptationsteps innerupdates numinnerupdates",
     ),
+    (
+        "samples",
+        "trainsize valsize testsize validsize numsamples nsamples numtrain ntrain numtrainsamples "
+        "datasetsize epochsize ntrainsamples numdata ndata trainsamples numexamples samplesperepoch datasize "
+        "numsnippets nsnippets numtrajs ntrajs numtrajectories ntrajectories numpairs npairs numtriplets",
+    ),
     ("tasks in all", "numtasks ntasks numtraintasks numtesttasks"),
     ("tasks", "taskmbsize metabatchsize metabatch metabatchsz tasksperbatch tasksperstep taskspermetabatch"),
     ("shots", "shots shot kshot kshots numshots numshot nshot nshots trainshots trainshot kspt kqry kquery"),
@@ -185,6 +194,8 @@ PART = "_gradfix_reduced_part"
 """The same for literals that say where a data set is to be divided."""
 SHORTER = "_gradfix_shorter"
 """The same for what loops over numbers go over."""
+INNER = "_gradfix_inner"
+"""The same for what loops go over that differentiate and make no step."""
 COUNTING = frozenset(
     "range xrange arange permutation randperm random_split Subset islice sample choice SubsetRandomSampler "
     "RandomSampler".split()
@@ -263,6 +274,10 @@ OPTIMIZERS = os.path.dirname(torch.optim.__file__)
 
 def advise_when_late(run: context.Run) -> str | None:
     """A plan for a run whose time was over: less of all, or of a loop without gradients if it was in one."""
+    if run.recorder.backwards > 2 * IDLE and not run.recorder.steps:
+        plan = advise_when_exhausted(run)
+        if plan is not None:
+            return plan
     frame: types.FrameType | None = sys._getframe(1)
     looping = False
     while frame is not None and not looping:
@@ -275,6 +290,11 @@ def advise_when_late(run: context.Run) -> str | None:
         if plan is not None:
             return plan
     return content.planned_with("sizes", "tight", True) if run.small and not run.medium else None
+
+
+def advise_when_exhausted(run: context.Run) -> str | None:
+    """A plan for a run that spent its backward calls before a step of an optimizer that there is."""
+    return content.planned_with("loops", "before a step", True) if run.recorder.optimizers else None
 
 
 def long_loop(run: context.Run, frame: types.FrameType) -> bool:
@@ -292,18 +312,34 @@ def counted(node: ast.For) -> ast.Call | None:
 
 
 class Idle(ast.NodeTransformer):
-    """Hands what loops over numbers go over to :data:`SHORTER`."""
+    """Hands what loops over numbers go over to :data:`SHORTER`, or what others go over to :data:`INNER`."""
+
+    def __init__(self) -> None:
+        self.idle, self.inner = (content.book.planned("loops", one) for one in ("idle", "before a step"))
 
     def visit_For(self, node: ast.For) -> ast.AST:
         """``for step in reversed(range(1000))``."""
         self.generic_visit(node)
-        if counted(node) is not None:
+        if self.idle and counted(node) is not None:
             node.iter = asked(SHORTER, [], node.iter)
+        calls = {one.func.attr for one in ast.walk(node) if isinstance(one, ast.Call)
+                 and isinstance(one.func, ast.Attribute)}  # fmt: skip
+        if self.inner and calls & {"backward", "grad"} and "step" not in calls:
+            node.iter = asked(INNER, [], node.iter)
         return node
 
 
 def shorter(run: context.Run) -> None:
-    """End long loops without gradients after a few turns."""
+    """End long loops without gradients after a few turns, and those that differentiate before a step."""
+
+    def differentiating(over: Any) -> Any:
+        for number, one in enumerate(over):
+            if number >= IDLE:
+                run.used("a loop that differentiates and makes no step", str(IDLE) + " turns")
+                return
+            yield one
+
+    setattr(builtins, INNER, differentiating)
 
     def turns(over: Any) -> Any:
         idle = not torch.is_grad_enabled() and (operator.length_hint(over) or TURNS) >= TURNS
@@ -378,6 +414,12 @@ def at_most(run: context.Run, what: str, limit: int | None, value: Any) -> Any:
         return value
     if value != int(value):
         return value
+    if limit == SMALL["sound"]:
+        # What divided it shall still do so: steps between windows may.
+        part = int(value)
+        while part > limit and part % 2 == 0:
+            part //= 2
+        limit = min(limit, part)
     run.used(what, str(limit) + " in place of " + str(value))
     return type(value)(limit)
 
@@ -609,7 +651,7 @@ def code_of(run: context.Run, text: str, path: str) -> types.CodeType:
         tree = guards.Guard(run, path).visit(tree)
     if run.small:
         tree = Reduce(run).visit(tree)
-    if content.book.planned("loops", "idle"):
+    if "loops" in content.book.plan:
         shorter(run)
         tree = Idle().visit(tree)
     if content.book.planned("numpy", "one element"):
@@ -685,7 +727,7 @@ def own_code(run: context.Run) -> None:
     def reduce_part(value: int) -> int:
         if not run.shortened:
             return value
-        fewer = abs(value) // samples.SHARE
+        fewer = abs(value) // samples.share()
         run.used("constant " + str(abs(value)) + " beside a shortened data set", str(fewer))
         return fewer if value > 0 else -fewer
 

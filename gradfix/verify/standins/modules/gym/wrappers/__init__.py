@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ....environments import (
@@ -25,7 +26,7 @@ GrayscaleObservation = GrayScaleObservation
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    return Passing
+    return Passing if name[0].isupper() else sys.modules[__name__]
 
 
 __all__ = [

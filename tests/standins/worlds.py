@@ -1,0 +1,452 @@
+"""Small training scripts whose environments are those of packages that are not there, or of nobody."""
+
+from __future__ import annotations
+
+from tests.standins.libraries import LOOP
+from tests.standins.programs import program
+
+POLICY = """
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    state = env.reset()
+    for _ in range(3):
+        chances = torch.softmax(model(seen(state)), -1)
+        state, reward, done, info = env.step(act(chances))
+        optimizer.zero_grad()
+        (chances.sum() * reward).backward()
+        optimizer.step()
+"""
+"""Three steps, each after one of an environment."""
+
+WORLDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "an unknown environment whose actions are numbered": (
+        program(
+            """
+            import gym
+            env = gym.make("OfNobody-v0")
+            assert 0 <= env.action_space.sample() < env.action_space.n
+            model = torch.nn.Linear(4, env.action_space.n)
+            def seen(state):
+                return torch.from_numpy(state).float()
+            def act(chances):
+                return int(chances.argmax())
+            """,
+            POLICY,
+        ),
+        ("environment OfNobody-v0",),
+    ),
+    "an unknown environment that is seen": (
+        program(
+            """
+            import gym
+            env = gym.make("OfNobody-v0")
+            first = torch.nn.Conv2d(3, 4, 8, 4)
+            model = torch.nn.Sequential(first, torch.nn.Flatten(), torch.nn.Linear(1600, 3))
+            def seen(state):
+                return torch.from_numpy(state.transpose(2, 0, 1)).float()[None]
+            def act(chances):
+                return int(chances.argmax(-1))
+            """,
+            POLICY,
+        ),
+        ("environment OfNobody-v0",),
+    ),
+    "an environment of an unknown package": (
+        program(
+            """
+            import gym
+            from games_of_nobody import Game
+            class Halved(gym.Wrapper):
+                def step(self, action):
+                    state, reward, done, info = self.env.step(action)
+                    return state / 2, reward + info["score"], done, info
+            env = Halved(Game(level=3))
+            size, = env.observation_space.shape
+            model = torch.nn.Linear(size, env.action_space.shape[0])
+            def seen(state):
+                return torch.as_tensor(state).float()
+            def act(chances):
+                return chances.detach().numpy()
+            """,
+            POLICY,
+        ),
+        ("games_of_nobody", "environment games_of_nobody.Game()"),
+    ),
+    "a room as a grid": (
+        program(
+            """
+            import gym
+            from gym_minigrid.wrappers import ImgObsWrapper, RGBImgPartialObsWrapper
+            plain = gym.make("MiniGrid-Empty-5x5-v0")
+            assert set(plain.reset()) == {"image", "direction", "mission"}
+            env = ImgObsWrapper(RGBImgPartialObsWrapper(plain))
+            assert env.observation_space.shape == env.reset().shape == (56, 56, 3)
+            model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(56 * 56 * 3, env.action_space.n))
+            def seen(state):
+                return torch.from_numpy(state).float()[None]
+            def act(chances):
+                return int(chances.argmax(-1))
+            """,
+            POLICY,
+        ),
+        ("environment MiniGrid-Empty-5x5-v0",),
+    ),
+    "games of consoles": (
+        program(
+            """
+            import gym_super_mario_bros, retro
+            from gym_super_mario_bros.actions import SIMPLE_MOVEMENT
+            from nes_py.wrappers import JoypadSpace
+            other = retro.make("Game-Nes", use_restricted_actions=retro.Actions.FILTERED)
+            assert len(other.action_space.sample()) == 9 and other.reset().shape == (224, 240, 3)
+            env = JoypadSpace(gym_super_mario_bros.make("SuperMarioBros-1-1-v0"), SIMPLE_MOVEMENT)
+            model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3, env.action_space.n))
+            def seen(state):
+                assert state.shape == (240, 256, 3)
+                return torch.from_numpy(state).float().mean((0, 1))[None]
+            def act(chances):
+                return int(chances.argmax(-1))
+            """,
+            POLICY,
+        ),
+        ("gym_super_mario_bros", "nes_py", "environment Game-Nes"),
+    ),
+    "vizdoom": (
+        program(
+            """
+            import vizdoom
+            game = vizdoom.DoomGame()
+            game.set_screen_resolution(vizdoom.ScreenResolution.RES_160X120)
+            game.set_screen_format(vizdoom.ScreenFormat.GRAY8)
+            game.add_available_button(vizdoom.Button.ATTACK)
+            game.add_available_game_variable(vizdoom.GameVariable.AMMO2)
+            game.init()
+            models = [torch.nn.Linear(120 * 160, game.get_available_buttons_size())]
+            game.new_episode()
+            def loss():
+                state = game.get_state()
+                assert state.screen_buffer.shape == (120, 160) and len(state.game_variables) == 1
+                answer = models[0](torch.from_numpy(state.screen_buffer).float().flatten())
+                return answer.sum() * game.make_action([True])
+            """,
+            LOOP,
+        ),
+        ("vizdoom", "game of vizdoom"),
+    ),
+    "transitions that were collected before": (
+        program(
+            """
+            import d4rl, gym
+            env = gym.make("hopper-medium-v2")
+            held = d4rl.qlearning_dataset(env)
+            assert held["observations"].shape == (1000, 11) and held["actions"].shape == (1000, 3)
+            models = [torch.nn.Linear(11, 3)]
+            def loss():
+                states = torch.from_numpy(held["observations"][:8])
+                return (models[0](states) - torch.from_numpy(held["actions"][:8])).pow(2).mean()
+            """,
+            LOOP,
+        ),
+        ("d4rl", "transitions of hopper-medium-v2"),
+    ),
+    "an environment of the library under another name": (
+        program(
+            """
+            import gym
+            from gym.envs.registration import register
+            register(id="Long-v5", entry_point="gym.envs.classic_control:CartPoleEnv", max_episode_steps=700)
+            models = [torch.nn.Linear(4, 2)]
+            def loss():
+                return models[0](torch.as_tensor(gym.make("Long-v5").reset()).float()).sum()
+            """,
+            LOOP,
+        ),
+        ("environment Long-v5",),
+    ),
+    "bodies that move": (
+        program(
+            """
+            import dmc2gym
+            from dm_control import suite
+            pictures = dmc2gym.make("walker", "walk", from_pixels=True, height=64, width=64)
+            assert pictures.reset().shape == (3, 64, 64)
+            plain = suite.load("cheetah", "run", task_kwargs={"random": 1})
+            step = plain.reset()
+            assert step.first() and plain.action_spec().shape == (6,)
+            wide = sum(value.size for value in step.observation.values())
+            models = [torch.nn.Linear(wide, 6)]
+            def loss():
+                global step
+                row = torch.cat([torch.as_tensor(one).float().flatten() for one in step.observation.values()])
+                answer = models[0](row)
+                step = plain.step(answer.detach().numpy())
+                return answer.sum() * step.reward
+            """,
+            LOOP,
+        ),
+        ("dm_control", "dmc2gym", "environment cheetah", "environment walker"),
+    ),
+    "worlds of agents": (
+        program(
+            """
+            from unityagents import UnityEnvironment
+            env = UnityEnvironment(file_name="/data/Tennis_Linux/Tennis.x86_64")
+            name = env.brain_names[0]
+            told = env.reset(train_mode=True)[name]
+            wide = len(told.vector_observations[0])
+            models = [torch.nn.Linear(wide, env.brains[name].vector_action_space_size)]
+            def loss():
+                answer = models[0](torch.from_numpy(told.vector_observations).float())
+                assert answer.shape == (2, 2)
+                return answer.sum() * env.step(answer.detach().numpy())[name].rewards[0]
+            """,
+            LOOP,
+        ),
+        ("unityagents", "environment Tennis"),
+    ),
+}
+"""Scripts, and what must be told of each."""
+
+EITHER = program(
+    """
+    import gym
+    env = gym.make("OfNobody-v0")
+    if isinstance(env.action_space, gym.spaces.Discrete):
+        count = env.action_space.n
+    else:
+        count = env.action_space.shape[0]
+    models = [torch.nn.Linear(4, count)]
+    def loss():
+        return models[0](torch.ones(4)).sum()
+    """,
+    LOOP,
+)
+"""One that takes actions of both kinds."""
+
+SMALLER: dict[str, tuple[str, str]] = {
+    "Langevin dynamics before a step": (
+        program(
+            """
+            models = [torch.nn.Linear(4, 1)]
+            def sampled(net):
+                x = torch.zeros(2, 4, requires_grad=True)
+                for _ in range(60):
+                    net(x).sum().backward()
+                    x.data.add_(x.grad, alpha=-0.1)
+                    x.grad.zero_()
+                return x.detach()
+            def loss():
+                return models[0](sampled(models[0])).mean()
+            """,
+            LOOP,
+        ),
+        "a loop that differentiates and makes no step",
+    ),
+    "one of several accelerators": (
+        program(
+            """
+            count = torch.cuda.device_count()
+            models = [torch.nn.Linear(4, 1)]
+            def loss():
+                return (models[0] if count == 1 else models[0].module)(torch.ones(2, 4)).mean()
+            """,
+            LOOP,
+        ),
+        "one accelerator",
+    ),
+    "a sound whose parts are 300 long": (
+        program(
+            """
+            segment_length = 7200
+            models = [torch.nn.Linear(300, 1)]
+            def loss():
+                return models[0](torch.ones(segment_length).reshape(-1, 300)).mean()
+            """,
+            LOOP,
+        ),
+        "constant segment_length",
+    ),
+    "names of Python 2": (
+        program(
+            """
+            import sys
+            reload(sys)
+            sys.setdefaultencoding("utf-8")
+            assert isinstance("", basestring) and reduce(max, [1, long(2)]) == 2 < sys.maxint
+            models = [torch.nn.Linear(4, 1)]
+            def loss():
+                return models[0](torch.ones(2, 4)).mean()
+            """,
+            LOOP,
+        ),
+        "",
+    ),
+    "what it does by itself is something else": (
+        program(
+            """
+            import argparse, sys
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--mode", default="Test")
+            args = parser.parse_args()
+            if args.mode.lower() == "train":
+                models = [torch.nn.Linear(4, 1)]
+            elif args.mode.lower() == "test":
+                sys.exit()
+            def loss():
+                return models[0](torch.ones(2, 4)).mean()
+            """,
+            LOOP,
+        ),
+        "argument mode",
+    ),
+    "weights that follow": (
+        program(
+            """
+            from ema_pytorch import EMA
+            from torch_ema import ExponentialMovingAverage
+            models = [torch.nn.Linear(4, 1)]
+            ema, other = EMA(models[0], update_every=1), ExponentialMovingAverage(models[0].parameters(), 0.9)
+            def loss():
+                ema.update()
+                other.update()
+                with other.average_parameters():
+                    assert ema.ema_model(torch.ones(2, 4)).requires_grad is False
+                return models[0](torch.ones(2, 4)).mean()
+            """,
+            LOOP,
+        ),
+        "ema_pytorch",
+    ),
+    "streams of samples": (
+        program(
+            """
+            import numpy as np, pescador, torchnet as tnt
+            def rows(number):
+                while True:
+                    yield {"x": np.full(4, number, dtype="float32")}
+            mux = pescador.ShuffledMux([pescador.Streamer(rows, one) for one in range(3)])
+            batches = iter(pescador.buffer_stream(mux, 8))
+            few = tnt.dataset.ListDataset(range(20), load=lambda one: torch.full((4,), float(one)))
+            models = [torch.nn.Linear(4, 1)]
+            def loss():
+                batch = torch.from_numpy(next(batches)["x"])
+                assert batch.shape == (8, 4)
+                return models[0](torch.cat([batch, next(iter(few.parallel(batch_size=2)))])).mean()
+            """,
+            LOOP,
+        ),
+        "pescador",
+    ),
+    "a vocabulary, and numbers where lists might be": (
+        program(
+            """
+            import json, pickle
+            import numpy as np
+            words = pickle.load(open("translator.pkl", "rb"))["word_to_id"]
+            notes = json.load(open("train.json"))
+            spans = np.zeros((2, 2))
+            for place in range(2):
+                span = int(8 * notes["first"]["begins"] / notes["first"]["length of all"])
+                spans[place] = np.array([span, span])
+            models = [torch.nn.Embedding(100, 4)]
+            def loss():
+                return models[0](torch.tensor([words[one] for one in ("a", "b")])).mean() + spans.sum()
+            """,
+            LOOP,
+        ),
+        "content of train.json",
+    ),
+    "a graph": (
+        program(
+            """
+            import networkx as nx
+            graph = nx.read_edgelist("graph.edges", nodetype=int, create_using=nx.DiGraph())
+            assert graph.is_directed() and graph.number_of_edges() == 256
+            models = [torch.nn.Linear(graph.number_of_nodes(), 2)]
+            def loss():
+                return models[0](torch.from_numpy(nx.to_numpy_array(graph)).float()).mean()
+            """,
+            LOOP,
+        ),
+        "graph graph.edges",
+    ),
+    "layers over graphs": (
+        program(
+            """
+            import torch_geometric.transforms as T
+            from torch_geometric.datasets import Planetoid, TUDataset
+            from torch_geometric.loader import DataLoader
+            from torch_geometric.nn import GATConv, GCNConv, GINConv, MessagePassing, SAGEConv
+            from torch_geometric.nn import global_mean_pool
+            from torch_geometric.utils import add_self_loops, degree
+            class Own(MessagePassing):
+                def __init__(self):
+                    super().__init__(aggr="add")
+                    self.lin = torch.nn.Linear(8, 8)
+                def forward(self, x, edge_index):
+                    edge_index, _ = add_self_loops(edge_index, num_nodes=x.size(0))
+                    root = degree(edge_index[1], x.size(0), dtype=x.dtype).pow(-0.5)
+                    norm = root[edge_index[0]] * root[edge_index[1]]
+                    return self.propagate(edge_index, x=self.lin(x), norm=norm)
+                def message(self, x_j, norm):
+                    return norm.view(-1, 1) * x_j
+            papers = Planetoid("data", "Cora", transform=T.NormalizeFeatures())
+            few = DataLoader(TUDataset("data", "MUTAG").shuffle()[:32], batch_size=8)
+            models = [GCNConv(papers.num_features, 8), GATConv(8, 4, heads=2), SAGEConv(8, 8),
+                      GINConv(torch.nn.Linear(8, 8)), Own(), GCNConv(7, 8)]
+            # As the matrix of the graph says it.
+            x, edges, layer = torch.randn(4, 7), torch.tensor([[0, 1, 2, 3], [1, 0, 3, 1]]), models[-1]
+            square = torch.eye(4).index_put((edges[1], edges[0]), torch.ones(()))
+            root = square.sum(1).rsqrt()
+            told = (root[:, None] * square * root) @ layer.lin(x) + layer.bias
+            assert torch.allclose(layer(x, edges), told, atol=1e-6)
+            def loss():
+                graph, batch = papers[0], next(iter(few))
+                x = graph.x
+                for one in models[:-1]:
+                    x = one(x, graph.edge_index)
+                pooled = global_mean_pool(models[-1](batch.x, batch.edge_index), batch.batch)
+                assert len(pooled) == batch.num_graphs == len(batch.y) == 4
+                return x[graph.train_mask].mean() + pooled.mean()
+            """,
+            LOOP,
+        ),
+        "torch_geometric",
+    ),
+    "texts as numbers": (
+        program(
+            """
+            import jieba, sentencepiece, tiktoken
+            known = tiktoken.get_encoding("gpt2")
+            assert known.decode(known.encode("words of a text")) == "words of a text"
+            pieces = sentencepiece.SentencePieceProcessor()
+            pieces.Load("m.model")
+            assert pieces.DecodeIds(pieces.EncodeAsIds("words of a text")) == "words of a text"
+            assert "".join(jieba.cut("words")) == "words"
+            models = [torch.nn.Embedding(known.n_vocab, 2), torch.nn.Embedding(pieces.get_piece_size(), 2)]
+            def loss():
+                first, second = known.encode("a b"), pieces.encode("a b", add_bos=True)
+                return models[0](torch.tensor(first)).mean() + models[1](torch.tensor(second)).mean()
+            """,
+            LOOP,
+        ),
+        "sentencepiece",
+    ),
+    "more samples of each class than are left": (
+        program(
+            """
+            import torchvision
+            data = torchvision.datasets.CIFAR10("data", transform=torchvision.transforms.ToTensor())
+            by_class = [[i for i in range(len(data)) if data.targets[i] == c][:200] for c in range(2)]
+            start = torch.zeros(400, 3, 8, 8)
+            for c, places in enumerate(by_class):
+                start[200 * c : 200 * c + 200] = torch.stack([data[i][0][:, :8, :8] for i in places])
+            models = [torch.nn.Linear(192, 2)]
+            def loss():
+                return models[0](start[:4].flatten(1)).mean()
+            """,
+            LOOP,
+        ),
+        "torchvision.datasets.CIFAR10",
+    ),
+}
+"""Scripts that get to their steps with less, or with what older versions had, and what is told of it."""
