@@ -74,7 +74,7 @@ def find(program: Program) -> Iterator[Finding]:
             *(
                 leak
                 for leak in entry.certain(wasted, lambda leak: leak.backward.site, raises=False, merge=_take)
-                if not _never_stepped(entry, leak)
+                if not _never_stepped(entry, leak) and not _serves_others(entry, leak)
             ),
         ]
         for leak in found:
@@ -85,11 +85,35 @@ def find(program: Program) -> Iterator[Finding]:
                     yield finding
 
 
+def _owners(leak: Leak) -> set[ast.AST]:
+    """Where the optimizers are made that own what a leak ends in."""
+    owning = (o.state for o in leak.run.optimizers if not leak.foreign.isdisjoint(o.state.owned()))
+    return {state.created for state in owning}
+
+
 def _never_stepped(entry: Entry, leak: Leak) -> bool:
     """Whether no run steps on what a leak ends in, which has an optimizer: it is that which is forgotten."""
-    stepped_on = {step.optimizer.created for run in entry.runs for step in steps(run)}
-    owning = [o.state for o in leak.run.optimizers if not leak.foreign.isdisjoint(o.state.owned())]
-    return bool(owning) and all(state.created not in stepped_on for state in owning)
+    owners = _owners(leak)
+    return bool(owners) and owners.isdisjoint(s.optimizer.created for run in entry.runs for s in steps(run))
+
+
+def _serves_others(entry: Entry, leak: Leak) -> bool:
+    """Whether, in passes that do without this loss, another one goes through what is to be detached.
+
+    Where every run steps on what the leak ends in, that was seen already.
+    """
+    owners = _owners(leak)
+    if not any(owners.isdisjoint(step.optimizer.created for step in steps(run)) for run in entry.runs):
+        return False
+    places = {expression for _, expression, _ in leak.cuts}
+    for run in entry.runs:
+        passes = {backward.path for backward in backwards(run) if backward.site is leak.backward.site}
+        for other in backwards(run):
+            if other.path not in passes:
+                operands = (e for call in calls_in(other.visited) for e, _ in call.operands)
+                if not places.isdisjoint(operands):
+                    return True
+    return False
 
 
 def _failing_site(leak: Leak) -> ast.AST:
@@ -172,12 +196,18 @@ def wasted(run: Run) -> dict[Hashable, Leak]:
         )
         if consumed or starved or any(leaf.unknown_grad for leaf in fed[1]):
             used.add(backward.site)
-        elif set(dropped) == fed[1]:
+        elif set(dropped) == fed[1] or not _stepped_on(run, fed[1]):
             leak = _leak(run, backward, Effect.PRESERVES)
             # A prediction that is detached for another loss is a mistake of its own (stale-forward).
             if leak is not None and not any(n.call is c for _, n, _ in run.detached for c, _, _ in leak.cuts):
                 _add(found, leak)
     return {key: leak for key, leak in found.items() if key not in used}
+
+
+def _stepped_on(run: Run, leaves: set[Leaf]) -> bool:
+    """Whether a run comes to a step on any of some parameters, or they have no optimizer that could."""
+    owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
+    return not leaves <= owned or any(not leaves.isdisjoint(s.optimizer.owned()) for s in steps(run))
 
 
 def _add(found: dict[Hashable, Leak], leak: Leak) -> None:

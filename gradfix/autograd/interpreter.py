@@ -879,7 +879,7 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
         # Nothing is learned from leaving early: it is taken only where the values say so. What gives another
         # result, as against none, is one of two ways.
         last = node.body[-1]
-        site = node if run.depth and _answers(last) else None
+        site = node if (run.depth and _answers(last)) or _skips_by_number(run, node, frame) else None
         default = False if site else not run.scenario.main
         # What was guessed before is no reason to end the program.
         taken = run.decide(node.test, frame, default, site, guess=not isinstance(last, ast.Raise))
@@ -890,6 +890,14 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
     if taken:
         return run.block(node.body, frame)
     return run.block(node.orelse, frame)
+
+
+def _skips_by_number(run: Run, node: ast.If, frame: Frame) -> bool:
+    """Whether a pass leaves out the rest by its number, as in ``if i % 5: continue``: others do it all."""
+    test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
+    if not isinstance(node.body[-1], ast.Continue) or any(isinstance(n, ast.Call) for n in ast.walk(test)):
+        return False
+    return isinstance(run.evaluate(test, frame), (Index, Condition))
 
 
 def _made(run: Run, node: ast.If, frame: Frame) -> bool | None:
