@@ -63,7 +63,7 @@ def needless(run: Run) -> dict[Hashable, Backward]:
         moved = _moved(run, event)
         useless = bool(moved) and moved.issuperset(event.reached)
         unseen = {node for node in event.visited if node.opaque} - _stateless(event, every[:number])
-        vague = not all(_followed(event).values()) or (bool(event.path) and bool(unseen))
+        vague = not all(_followed(event, run.inside).values()) or (bool(event.path) and bool(unseen))
         needed = (
             not event.certain
             or not event.roots
@@ -84,11 +84,12 @@ def needless(run: Run) -> dict[Hashable, Backward]:
     return {site: event for site, event in found.items() if site not in refuted}
 
 
-def _followed(event: Backward) -> dict[Node, bool]:
+def _followed(event: Backward, inside: bool) -> dict[Node, bool]:
     """What a backward ran, with whether nothing unknown is on the way to it.
 
-    A second derivative may leave out some of what the first one ran, which is all known: that makes it
-    uncertain what is traversed, but not who else could traverse it.
+    A second derivative may leave out some of what the first one ran, and of an operand it may not be known
+    whether it requires grad: that makes it uncertain what is traversed, but not who else could traverse it.
+    From ``inside`` a program, operands of which nothing is known may have graphs that other functions made.
     """
     seen: dict[Node, bool] = {}
     work = [(root, True) for root in event.roots]
@@ -97,8 +98,8 @@ def _followed(event: Backward) -> dict[Node, bool]:
         if seen.get(node) is not None and (seen[node] or not known):
             continue
         seen[node] = known
-        second = node.op == "autograd.grad"
-        work += [(e.node, known and (e.certain or second)) for e in node.edges if e.node in event.visited]
+        plain = node.op == "autograd.grad" or not (inside or node.foreign or node.opaque)
+        work += [(e.node, known and (e.certain or plain)) for e in node.edges if e.node in event.visited]
     return seen
 
 

@@ -1123,6 +1123,11 @@ def _raise(run: Run, node: ast.Raise, frame: Frame) -> Flow:
     return STOP
 
 
+def _assert(run: Run, node: ast.Assert, frame: Frame) -> Flow:
+    # Written to end here: ``assert 0, "unknown kind of loss"``.
+    return STOP if isinstance(node.test, ast.Constant) and not node.test.value else None
+
+
 def _function(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> Flow:
     function: Value = Function(node, frame)
     for decorator in reversed(node.decorator_list):
@@ -1257,6 +1262,7 @@ STATEMENTS: dict[type[ast.stmt], Callable[[Run, Any, Frame], Flow]] = {
     ast.Try: _try,
     ast.Return: _return,
     ast.Raise: _raise,
+    ast.Assert: _assert,
     ast.FunctionDef: _function,
     ast.AsyncFunctionDef: _function,
     ast.ClassDef: _class,
