@@ -13,7 +13,8 @@ Preconditions, each because removing the flag is right only with a proof:
   one ran and that saved something: such a node would raise once it is freed;
 * in a loop, every network of the graph is seen: an unknown one may keep a state from call to call, which is
   of use to it as long as the steps that follow do not move every parameter that went into it. It keeps none
-  if a backward without the flag ran an earlier call of it: this one would raise;
+  if a backward without the flag ran an earlier call of it: this one would raise; nor does one of a library
+  such as torchvision;
 * `create_graph=True` is not given: it keeps the graph anyway, and the pair is the idiom of penalties;
 * no function that the model cannot see is handed a tensor of this graph afterwards, and the function that
   holds the call does not return one: somebody else could traverse it.

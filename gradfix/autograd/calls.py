@@ -1846,6 +1846,8 @@ def call_method(
     if isinstance(base, Each):
         return _each_method(run, base, name, args, keywords, node)
     if isinstance(base, Sequence):
+        if run.scenario.chosen and base.kind == "tuple" and not hasattr(tuple, name):
+            used_nothing(run, node)  # Nor has a tuple what is asked for: the choice does not fit.
         return _sequence_method(run, base, name, args)
     if isinstance(base, Mapping):
         return _mapping_method(run, base, name, args, keywords)

@@ -41,7 +41,7 @@ LARGEST = 400_000
 LEVELS = 4
 """How many folders above a file may be where its project's imports start."""
 
-MODULES = 32
+MODULES = 48
 """How many modules of the project are followed from one file."""
 REMEMBERED = 96
 """How many parsed modules are kept for the files that come."""
@@ -212,7 +212,9 @@ def load(run: Run, path: str) -> Frame | None:
     if module is None:
         return None
     run.relevance.join(path, module.relevance)
-    if module.frame is not None:
+    # Where a script is run, what it imports may be made of this version of the file at hand.
+    shared = run.top is run.globals
+    if module.frame is not None and shared:
         run.modules[path] = module.frame
         return module.frame
     frame = Frame(None, None)
@@ -225,7 +227,7 @@ def load(run: Run, path: str) -> Frame | None:
     held = frame.variables.values()
     # A list that one run fills must not be full in the next one.
     stateful = any(isinstance(v, (Module, Optimizer, Tensor, Instance, Sequence, Mapping)) for v in held)
-    if not stateful and len(run.nodes) == nodes and len(run.optimizers) == optimizers:
+    if shared and not stateful and len(run.nodes) == nodes and len(run.optimizers) == optimizers:
         module.frame = frame
     return frame
 
