@@ -13,7 +13,8 @@ Preconditions, each because removing the flag is right only with a proof:
   one ran and that saved something: such a node would raise once it is freed;
 * in a loop, every network of the graph is seen: an unknown one may keep a state from call to call, which is
   of use to it as long as the steps that follow do not move every parameter that went into it. It keeps none
-  if a backward without the flag ran an earlier call of it: this one would raise;
+  if a backward without the flag ran an earlier call of it: this one would raise; nor does one of a library
+  such as torchvision;
 * `create_graph=True` is not given: it keeps the graph anyway, and the pair is the idiom of penalties;
 * no function that the model cannot see is handed a tensor of this graph afterwards, and the function that
   holds the call does not return one: somebody else could traverse it.
@@ -63,7 +64,7 @@ def needless(run: Run) -> dict[Hashable, Backward]:
         moved = _moved(run, event)
         useless = bool(moved) and moved.issuperset(event.reached)
         unseen = {node for node in event.visited if node.opaque} - _stateless(event, every[:number])
-        vague = not all(_followed(event).values()) or (bool(event.path) and bool(unseen))
+        vague = not all(_followed(event, run.inside).values()) or (bool(event.path) and bool(unseen))
         needed = (
             not event.certain
             or not event.roots
@@ -84,11 +85,12 @@ def needless(run: Run) -> dict[Hashable, Backward]:
     return {site: event for site, event in found.items() if site not in refuted}
 
 
-def _followed(event: Backward) -> dict[Node, bool]:
+def _followed(event: Backward, inside: bool) -> dict[Node, bool]:
     """What a backward ran, with whether nothing unknown is on the way to it.
 
-    A second derivative may leave out some of what the first one ran, which is all known: that makes it
-    uncertain what is traversed, but not who else could traverse it.
+    A second derivative may leave out some of what the first one ran, and of an operand it may not be known
+    whether it requires grad: that makes it uncertain what is traversed, but not who else could traverse it.
+    From ``inside`` a program, operands of which nothing is known may have graphs that other functions made.
     """
     seen: dict[Node, bool] = {}
     work = [(root, True) for root in event.roots]
@@ -97,8 +99,8 @@ def _followed(event: Backward) -> dict[Node, bool]:
         if seen.get(node) is not None and (seen[node] or not known):
             continue
         seen[node] = known
-        second = node.op == "autograd.grad"
-        work += [(e.node, known and (e.certain or second)) for e in node.edges if e.node in event.visited]
+        plain = node.op == "autograd.grad" or not (inside or node.foreign or node.opaque)
+        work += [(e.node, known and (e.certain or plain)) for e in node.edges if e.node in event.visited]
     return seen
 
 

@@ -871,6 +871,12 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
                 fresh.node, fresh.requires = child.node, None
             return fresh
         return Opaque("item")
+    if isinstance(value, Attributes):
+        if isinstance(index, Const) and isinstance(index.value, str):
+            return attribute(run, value.holder, index.value, site or expression)
+        if isinstance(value.holder, External):
+            # Whichever it is, it is of that library.
+            return member(value.holder.name, "item")
     return Opaque("item")
 
 
@@ -1015,6 +1021,8 @@ TENSOR_DATA = frozenset(
 
 def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
     """``value.name``."""
+    if isinstance(value, (External, imports.Namespace)) and name == "__dict__":
+        return Attributes(value)
     if isinstance(value, External):
         return member(value.name, name)
     if isinstance(value, Opaque):
@@ -1108,11 +1116,11 @@ class Property(Value):
 
 
 class Attributes(Value):
-    """``holder.__dict__``, or ``vars(holder)``."""
+    """``holder.__dict__``, or ``vars(holder)``, of an object or of a module that was imported."""
 
     __slots__ = ("holder",)
 
-    def __init__(self, holder: Module | Instance) -> None:
+    def __init__(self, holder: Module | Instance | External | imports.Namespace) -> None:
         self.holder = holder
 
 
@@ -1316,6 +1324,8 @@ def call(
         if args and not discarded and isinstance(result, Opaque) and result.node is None:
             # What is called may be a network: the result may have a graph that cannot be seen.
             _may_carry(run, result, node)
+            if result.node is not None:
+                result.node.opaque = not value.stateless()
         return result
     return call_opaque(run, Opaque("unknown"), args, keywords, node, discarded)
 
@@ -1466,7 +1476,7 @@ def _call_opaque_module(
     if recorded is not None:
         # A network of unknown make: taken to be deep enough to save its own weights.
         recorded.saves = True if requires else None
-        recorded.opaque = True
+        recorded.opaque = not value.stateless()
         if leaf.requires is True or any(o.requires is True for o in operands):
             recorded.saved += [(part_.storage, part_.storage.version, part_) for part_ in leaf.family()]
         result.node, result.requires = recorded, requires
@@ -1763,6 +1773,9 @@ SAME = frozenset(
 )
 """Methods whose result is, to autograd, the value itself."""
 
+CONTEXT = frozenset("save_for_backward mark_dirty mark_non_differentiable set_materialize_grads".split())
+"""Methods by which an operation of the project says what its own backward needs."""
+
 DENSITIES = frozenset({"log_prob", "entropy", "rsample", "cdf", "icdf"})
 """Methods of a distribution through which gradients reach its parameters."""
 
@@ -1815,6 +1828,8 @@ def call_method(
             if isinstance(held, Opaque) and held.owner is None and isinstance(base, Module):
                 held.owner = base
             return call(run, held, args, keywords, node, discarded)
+        if name in CONTEXT and base.cls is not None and "torch.autograd.Function" in base.cls.outside():
+            return NONE
         if isinstance(base, Module):
             return _module_method(run, base, name, args, keywords, node, discarded)
         if name == "start" and not library.PROCESSES.isdisjoint(base.cls.outside()):
@@ -1833,6 +1848,8 @@ def call_method(
     if isinstance(base, Each):
         return _each_method(run, base, name, args, keywords, node)
     if isinstance(base, Sequence):
+        if run.scenario.chosen and base.kind == "tuple" and not hasattr(tuple, name):
+            used_nothing(run, node)  # Nor has a tuple what is asked for: the choice does not fit.
         return _sequence_method(run, base, name, args)
     if isinstance(base, Mapping):
         return _mapping_method(run, base, name, args, keywords)
@@ -2100,7 +2117,7 @@ def _opaque_method(
                 _may_carry(run, result, node)
             assert result.node is not None
             result.node.leaves.append((network.leaf, False, None))
-            result.node.opaque, result.requires = True, None
+            result.node.opaque, result.requires = not network.stateless(), None
         return result
     child = base.attributes.get(name)
     function = child if isinstance(child, Opaque) else Opaque(name, None, base)
@@ -2214,6 +2231,11 @@ def _module_method(
         items, element = iterate(run, args[0][0], None)
         add_layers(base, [element(0)] if items is None else items)
         return base
+    if name == "update" and args and isinstance(args[0][0], Mapping) and base.kind == "torch.nn.ModuleDict":
+        run.mutations += 1
+        hold(base, args[0][0].items.values())
+        base.attributes.update({str(key): layer for key, layer in args[0][0].items.items()})
+        return NONE
     if name == "modules":
         return Sequence("list", list(_below(base, {})))
     if name in ("children", "values"):
@@ -2425,9 +2447,15 @@ def _mapping_method(run: Run, base: Mapping, name: str, args: list[Argument], ke
 
 
 def _attributes_method(
-    run: Run, holder: Module | Instance, name: str, args: list[Argument], keywords: Keywords
+    run: Run,
+    holder: Module | Instance | External | imports.Namespace,
+    name: str,
+    args: list[Argument],
+    keywords: Keywords,
 ) -> Value:
     """A method of ``holder.__dict__``: ``update(locals())`` sets attributes past ``nn.Module``'s own eyes."""
+    if not isinstance(holder, (Module, Instance)):
+        return Opaque(name)
     if name == "update":
         run.mutations += 1
         for value, _ in args:

@@ -41,7 +41,7 @@ LARGEST = 400_000
 LEVELS = 4
 """How many folders above a file may be where its project's imports start."""
 
-MODULES = 32
+MODULES = 48
 """How many modules of the project are followed from one file."""
 REMEMBERED = 96
 """How many parsed modules are kept for the files that come."""

@@ -121,6 +121,8 @@ EXACT_TOTAL = 36
 PARTS = 600
 """Loops over so many layers of a network are run layer by layer."""
 OUTER_PASSES = 2
+ALTERNATIVES = 8
+"""Of so many things that a dict lists, each may be the one that is asked for."""
 DEPTH = 40
 """How deep calls are followed."""
 
@@ -148,6 +150,11 @@ class Scenario:
     def other(self) -> bool:
         """Whether some condition is answered the other way than in the main run."""
         return bool(self.flipped) or not self.main or self.unset
+
+    @property
+    def chosen(self) -> bool:
+        """Whether another item of a dict is taken than in the main run."""
+        return any(isinstance(site, Alternative) for site in self.flipped)
 
 
 class Run:
@@ -1154,6 +1161,11 @@ def _raise(run: Run, node: ast.Raise, frame: Frame) -> Flow:
     return STOP
 
 
+def _assert(run: Run, node: ast.Assert, frame: Frame) -> Flow:
+    # Written to end here: ``assert 0, "unknown kind of loss"``.
+    return STOP if isinstance(node.test, ast.Constant) and not node.test.value else None
+
+
 def _function(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> Flow:
     function: Value = Function(node, frame)
     for decorator in reversed(node.decorator_list):
@@ -1288,6 +1300,7 @@ STATEMENTS: dict[type[ast.stmt], Callable[[Run, Any, Frame], Flow]] = {
     ast.Try: _try,
     ast.Return: _return,
     ast.Raise: _raise,
+    ast.Assert: _assert,
     ast.FunctionDef: _function,
     ast.AsyncFunctionDef: _function,
     ast.ClassDef: _class,
@@ -1663,7 +1676,66 @@ def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Value:
     if isinstance(value, Tensor) and isinstance(node.slice, ast.Tuple) and all(map(_basic, node.slice.elts)):
         # Slices, integers, None and the ellipsis, in any number, make a view.
         return calls.item(run, value, Const(0), node.value, node)
+    if isinstance(value, Mapping) and 1 < len(value.items) <= ALTERNATIVES and not value.open:
+        chosen = _alternative(run, node, value, frame)
+        if chosen is not None:
+            return chosen
     return calls.item(run, value, run.evaluate(node.slice, frame), node.value, node)
+
+
+class Alternative(ast.If):
+    """The question whether a dict is asked for one of its keys, as if ``if key == name:`` were written."""
+
+
+@lru_cache(maxsize=256)
+def _alternatives(node: ast.Subscript, names: tuple[str, ...]) -> dict[str, Alternative]:
+    """One question for each key."""
+    asked: dict[str, Alternative] = {}
+    for name in names:
+        test = ast.Compare(node.slice, [ast.Eq()], [ast.Constant(name)])
+        site = Alternative(ast.copy_location(test, node), [], [])
+        asked[name] = ast.copy_location(site, node)
+    return asked
+
+
+def _alternative(run: Run, node: ast.Subscript, value: Mapping, frame: Frame) -> Value | None:
+    """One of the functions or classes that a dict lists by their names, where it is not known which one.
+
+    ``{"a": TrainerA, "b": TrainerB}[args.trainer]``. It is the one that leads into the file at hand, the one
+    that no option picks, or the first; further runs take the others.
+    """
+    names = tuple(name for name in value.items if isinstance(name, str))
+    if len(names) < len(value.items) or not all(_makes(made) for made in value.items.values()):
+        return None
+    keys = {name: run.key(site.test, frame)[0] for name, site in _alternatives(node, names).items()}
+    first = keys[names[0]]
+    if first is None or first[1][0] == "const":
+        return None
+    if run.equals.get(first[1]) not in value.items:
+        index = run.looked_up(node.slice, frame)
+        default = index.default.value if isinstance(index, options.Option) else None
+        usual = default if default in value.items else names[0]
+        if run.top is not run.globals:
+            here = (name for name in names if _makes(value.items[name], run.globals))
+            usual = next(here, usual)
+        sites = {name: site for name, site in _alternatives(node, names).items() if name != usual}
+        for name, site in sites.items():
+            run.undecided.setdefault(site, []).append(keys[name])
+        others = [name for name, site in sites.items() if site in run.scenario.flipped]
+        run.equals[first[1]] = next(iter(others), usual if run.scenario.main else [*sites][-1])
+        run.decisions.update({key: name == run.equals[first[1]] for name, key in keys.items()})
+    return value.items[run.equals[first[1]]]
+
+
+def _makes(value: Value, within: Frame | None = None) -> bool:
+    """Whether this is a function or a class of the project, or several: of the file ``within``, if given."""
+    if isinstance(value, Sequence):
+        every = [_makes(item, within) for item in value.items]
+        return bool(every) and (all(every) if within is None else any(every))
+    if within is None or not isinstance(value, (Function, Class)):
+        return isinstance(value, (Function, Class))
+    classes = value.order() if isinstance(value, Class) else [value]
+    return any(one.frame is within for one in classes)
 
 
 def _basic(index: ast.expr) -> bool:

@@ -96,6 +96,12 @@ HARMLESS = frozenset(
 )
 """Libraries that neither run backward nor touch parameters."""
 
+NETWORKS = frozenset(
+    """torchvision timm transformers segmentation_models_pytorch efficientnet_pytorch pretrainedmodels
+    facenet_pytorch lpips clip open_clip monai""".split()
+)
+"""Libraries whose networks keep no graph from call to call: all the world trains them without the flag."""
+
 
 def call_external(
     run: Run, name: str, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool = False
@@ -121,6 +127,15 @@ def call_external(
         return deep_copy(first)
     if name in AVERAGES:
         return _follower(last, [])
+    if root in NETWORKS:
+        made = (
+            _result_of_harmless(run, root, args, keywords, node, last)
+            if root in HARMLESS
+            else call_opaque(run, Opaque(last), args, keywords, node, discarded)
+        )
+        if isinstance(made, Opaque):
+            made.library = made.node is None
+        return made
     if root in HARMLESS or name.startswith(("torch.utils.", "torch.distributed.", "torch.nn.utils.clip")):
         if any(isinstance(v, Module) for v, _ in args) and root not in HARMLESS:
             poison(run, [v for v, _ in args], node)
@@ -847,6 +862,8 @@ def _builtin(run: Run, name: str, args: list[Argument], keywords: Keywords, node
         given = args[0][0]
         assert isinstance(given, Const)
         return given.__class__(str(given.value))
+    if name == "type" and len(args) == 1 and isinstance(args[0][0], Tensor):
+        return External("torch.FloatTensor")  # of whatever precision: what it makes has no graph
     if name in ("print", "input", "open", "repr", "str", "id", "hash", "format", "type", "callable", "vars"):
         return Opaque(name)
     if name in ("float", "int", "bool", "round", "abs") and args:

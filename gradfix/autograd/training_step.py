@@ -22,7 +22,7 @@ from typing import TypeVar
 from gradfix.autograd import callers, calls, imports
 from gradfix.autograd.graph import Backward, Change, OptimizerState, ZeroGrad
 from gradfix.autograd.imports import LocalModule
-from gradfix.autograd.interpreter import Deferred, OutOfFuel, Run, Scenario, carried, named
+from gradfix.autograd.interpreter import Alternative, Deferred, OutOfFuel, Run, Scenario, carried, named
 from gradfix.autograd.relevance import Definition, Relevance, suites
 from gradfix.autograd.values import (
     Class,
@@ -542,6 +542,8 @@ def _worth(site: ast.AST, relevance: Relevance) -> bool:
         return True
     if not isinstance(site, ast.If):
         return False
+    if isinstance(site, Alternative):
+        return True
     assigned: set[str] = set()
     if not all(_keeps_to_itself(s, assigned) for s in [*site.body, *site.orelse]):
         return True

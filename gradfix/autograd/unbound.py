@@ -17,6 +17,8 @@ from gradfix.autograd.values import Class, Frame, Instance, Module
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
+CONSTRUCTORS = ("__init__", "initialize")
+"""What is run first: the second name is the one by which factories go on with what they have made."""
 SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
 
 
@@ -101,7 +103,7 @@ def _attributes(cls: Class) -> tuple[frozenset[str], frozenset[str]]:
         for target, branch in _targets(method.body, False):
             if isinstance(target, ast.Attribute):
                 # In another method than the constructor it may be set before, from outside.
-                (inside if branch and method.name == "__init__" else always).add(target.attr)
+                (inside if branch and method.name in CONSTRUCTORS else always).add(target.attr)
     return frozenset(inside), frozenset(always)
 
 

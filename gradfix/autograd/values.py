@@ -53,6 +53,7 @@ class Opaque(Value):
         "harmless",
         "label",
         "leaf",
+        "library",
         "made",
         "made_from",
         "node",
@@ -72,6 +73,8 @@ class Opaque(Value):
         self.attributes: dict[str, Value] = {}
         self.harmless = False
         """A logger or the like: calls of its methods leave tensors alone."""
+        self.library = False
+        """Made by a library whose networks keep no graph from call to call."""
         self.owner: Module | None = None
         """The network whose attribute it is."""
         self.made_from: Module | None = None
@@ -101,6 +104,20 @@ class Opaque(Value):
             # Attributes that were known as networks before belong to this one.
             self._adopt(self)
         return self.leaf
+
+    def stateless(self) -> bool:
+        """Whether it is a network of a library, or a part of one, into which the project has put no other."""
+        root: Opaque | None = self
+        while root is not None and not root.library:
+            root = root.parent
+        return root is not None and not self._altered()
+
+    def _altered(self) -> bool:
+        """Whether something of the project's own has been put into it: a layer of torch's keeps nothing."""
+        return any(
+            value._altered() if isinstance(value, Opaque) else not is_plain(value)
+            for value in self.attributes.values()
+        )
 
     def _is_made(self) -> bool:
         root = self
@@ -502,6 +519,14 @@ class Scaler(Value):
     """A ``GradScaler``."""
 
     __slots__ = ()
+
+
+def is_plain(value: Value) -> bool:
+    """Whether something is a layer of torch, or made of such layers."""
+    if not isinstance(value, Module):
+        return isinstance(value, Const)
+    parts = [*value.items, *value.attributes.values()]
+    return value.kind != "user" and all(is_plain(part) for part in parts)
 
 
 def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Opaque]:

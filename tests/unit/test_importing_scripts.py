@@ -179,3 +179,91 @@ def test_a_module_between_passes_on_the_file_as_it_is_now(tmp_path: Path, option
     for text, expected in [(FAULTY, ["missing-zero-grad"]), (RIGHT, []), (FAULTY, ["missing-zero-grad"])]:
         write(tmp_path, {"trainer.py": text})
         assert codes(tmp_path / "trainer.py", options) == expected
+
+
+BASE = """
+from abc import ABC, abstractmethod
+import torch
+
+class Base(ABC):
+    def __init__(self, net):
+        self.net = net
+        self.optimizer = torch.optim.Adam(net.parameters())
+
+    @abstractmethod
+    def loss(self, batch):
+        pass
+
+    def epoch(self, batches):
+        for batch in batches:
+            self.optimizer.zero_grad()
+            loss = self.loss(batch)
+            loss.backward(retain_graph=True)
+            self.optimizer.step()
+"""
+
+KINDS = """
+from base import Base
+
+class Mean(Base):
+    @classmethod
+    def code(cls):
+        return "mean"
+
+    def loss(self, batch):
+        return self.net(batch).mean()
+
+class Other(Base):
+    last = 0
+
+    @classmethod
+    def code(cls):
+        return "other"
+
+    def loss(self, batch):
+        {kept}
+        return self.net(batch).square().mean() + self.last
+
+TRAINERS = {{Mean.code(): Mean, Other.code(): Other}}
+"""
+
+CHOOSING = """
+from elsewhere import options
+from kinds import TRAINERS
+from torch import nn
+
+def one():
+    return nn.Linear(2, 2)
+
+def two():
+    return nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+
+NETWORKS = {"mean": one, "other": two}
+
+if __name__ == "__main__":
+    kind = options.kind
+    trainer = TRAINERS[kind](NETWORKS[kind]())
+    while True:
+        trainer.epoch(options.batches)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ("pass", ["needless-retain-graph"]),
+        ("self.last = self.net(batch).mean().detach()", ["needless-retain-graph"]),
+        ("self.last = self.last + batch.mean() * self.net[0].weight.exp().sum()", []),
+    ],
+)
+def test_each_of_what_a_dict_lists_may_be_asked_for(
+    kept: str, expected: list[str], tmp_path: Path, options: Options
+) -> None:
+    write(tmp_path, {"base.py": BASE, "kinds.py": KINDS.format(kept=kept), "main.py": CHOOSING})
+    assert codes(tmp_path / "base.py", options) == expected
+    # A dict of more than a few may list anything.
+    many = (
+        "".join(f"NETWORKS['{name}'] = two\n" for name in "abcdefgh") + "TRAINERS.update(NETWORKS)\n\nif __"
+    )
+    write(tmp_path, {"main.py": CHOOSING.replace("if __", many, 1)})
+    assert codes(tmp_path / "base.py", options) == []

@@ -897,3 +897,180 @@ def test_a_graph_is_kept_for_a_derivative_whose_way_is_not_seen(options: Options
         torch.autograd.grad(target, [h] + list(block.parameters()))
     """
     assert not found(code, options)
+
+
+# ---------------------------------------------------------------------- who keeps a graph
+
+FLAGGED = """
+import torch
+from elsewhere import batches, options
+from torch import nn
+from torch.autograd import Function, Variable
+from torchvision import models
+
+{made}
+for batch in batches:
+    noise = torch.zeros(2, 3).requires_grad_()
+    {forward}
+    optimizer.zero_grad()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+"""
+
+USUAL = "optimizer = torch.optim.SGD(net.parameters(), lr=0.1)"
+KEEPER = """
+class Keeper(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net, self.last = net, 0
+
+    def forward(self, x):
+        self.last = self.net(x) + self.last
+        return self.last
+"""
+
+
+def needless(made: str, forward: str, options: Options) -> bool:
+    """Whether the flag in :data:`FLAGGED` is held to be needless."""
+    code = FLAGGED.format(made=dedent(made), forward=dedent(forward).strip().replace("\n", "\n    "))
+    return ("needless-retain-graph", "loss.backward(retain_graph=True)") in found(code, options)
+
+
+@pytest.mark.parametrize(
+    ("network", "keeps"),
+    [
+        ("models.__dict__[options.arch]()", False),
+        ("models.__dict__['resnet18'](pretrained=True)", False),
+        ("models.resnet18(); net.fc = nn.Linear(512, 2)", False),
+        ("models.resnet18(); net.fc = Keeper(net.fc)", True),
+        ("Keeper(models.resnet18())", True),
+        ("options.build()", True),
+        ("options.__dict__['build']()", True),
+    ],
+)
+def test_networks_of_libraries_keep_no_graph(network: str, keeps: bool, options: Options) -> None:
+    # The noise is not stepped on: who kept the graph could traverse it up to there.
+    made = f"{KEEPER}\nnet = {network}\n{USUAL}"
+    assert needless(made, "loss = net(batch + noise).mean()", options) is not keeps
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_whether_operands_require_grad_is_not_who_keeps_them(known: bool, options: Options) -> None:
+    made = f"from elsewhere import mix, sample\nnet = nn.Linear(3, 1)\n{USUAL}"
+    mixed = "image * other" if known else "mix(image, other)"
+    forward = f"image, other = sample(noise), sample(noise)\nloss = net({mixed}).mean()"
+    assert needless(made, forward.replace("sample(noise)", "sample()"), options)
+    assert needless(made, forward, options) is known
+
+
+HIDDEN = """
+import torch
+from torch import nn
+
+class Trainer:
+    def __init__(self):
+        self.net, self.judge = nn.Linear(3, 3), nn.Linear(3, 1)
+        self.head = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1)).requires_grad_(False)
+        self.optimizer = torch.optim.SGD([*self.net.parameters(), *self.judge.parameters()], lr=0.1)
+
+    def forward(self, batch):
+        self.fake = self.net(batch)
+
+    def update(self, batch):
+        loss = self.head({fake}).mean()
+        loss.backward(retain_graph=True)
+        self.judge({fake}).mean().backward()
+        self.optimizer.step()
+"""
+
+
+def test_what_another_method_has_made_may_have_a_graph(options: Options) -> None:
+    for fake, needless in (("self.fake", False), ("self.net(batch)", True)):
+        codes = [code for code, _ in found(HIDDEN.format(fake=fake), options)]
+        assert ("needless-retain-graph" in codes) is needless
+
+
+CONSTRUCTED = """
+import torch
+from elsewhere import batches
+from torch import nn
+
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(3, 1)
+
+    def loss(self, x):
+        return self.lin(x).mean()
+
+class Trainer:
+    def {first}(self, opt):
+        self.opt = opt
+        if opt.train:
+            self.judge = Judge()
+            self.optimizer = torch.optim.SGD(self.judge.parameters(), lr=0.1)
+
+    def step(self, batch):
+        loss = self.opt.weight * self.judge.loss(batch)
+        self.optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        self.optimizer.step()
+
+def main(opt):
+    trainer = Trainer({given})
+    {then}
+    for batch in batches:
+        trainer.step(batch)
+"""
+
+
+@pytest.mark.parametrize("first", ["__init__", "initialize", "prepare"])
+def test_what_is_set_first_is_not_set_from_outside(first: str, options: Options) -> None:
+    given, then = ("opt", "pass") if first == "__init__" else ("", f"trainer.{first}(opt)")
+    flags = found(CONSTRUCTED.format(first=first, given=given, then=then), options)
+    assert bool(flags) is (first != "prepare")
+
+
+@pytest.mark.parametrize(("otherwise", "ends"), [("assert 0, 'which loss?'", True), ("print(batch)", False)])
+def test_an_assertion_of_nothing_ends_the_program(otherwise: str, ends: bool, options: Options) -> None:
+    made = f"net = nn.Linear(3, 1)\n{USUAL}"
+    forward = f"""
+    loss = 0
+    if options.kind == "mean":
+        loss += net(batch).mean()
+    else:
+        {otherwise}
+    loss = options.weight * loss
+    """
+    assert needless(made, forward, options) is ends
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "loss = net(batch - Variable(type(batch.data)(noise.size()))).mean()",
+        "loss = parts(net(batch)).mean()",
+        "loss = Own()(net(batch)).mean()",
+    ],
+)
+def test_what_makes_no_graph_of_its_own_keeps_none(forward: str, options: Options) -> None:
+    made = f"""
+    class Parts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.all = nn.ModuleDict({{"first": nn.ReLU()}})
+            self.all.update({{"last": nn.Linear(1, 1)}})
+
+        def forward(self, x):
+            return self.all.last(self.all.first(x))
+
+    class Own(Function):
+        def forward(self, x):
+            self.save_for_backward(x)
+            return x * 2
+
+    parts = Parts()
+    net = nn.Linear(3, 1)
+    {USUAL}
+    """
+    assert needless(made, forward, options)
