@@ -312,17 +312,20 @@ def _resolved(
 
 
 def _awakens(fix: Fix) -> bool:
-    """Whether a fix lets a step learn that consumed nothing, by no more than an order of statements."""
+    """Whether a fix lets a step learn from its own loss at last, by no more than an order of statements.
+
+    The step consumed nothing, or what other losses had left as well.
+    """
     moved = all(isinstance(edit, (MoveStatement, InsertStatement)) for edit in fix.edits)
-    return moved and fix.effect is Effect.REPAIRS and fix.claim.raises is None
+    return moved and fix.effect is not Effect.PRESERVES and fix.claim.raises is None
 
 
 def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis, awakened: bool) -> bool:
     """Whether the findings of ``after`` are some of those of ``before`` without ``fixed``.
 
     A finding is recognised by its code and the text of its line, or, where the fix has changed that
-    line, by the place of the line. Where a step that consumed nothing was ``awakened``, work may be wasted
-    that had no consumer before: that shows only now, and was there before.
+    line, by the place of the line. Where a step was ``awakened``, work may be wasted that had no consumer
+    before, or a wrong one: that shows only now, and was there before.
     """
     pool = [finding for finding in before.findings if finding != fixed]
     changed: list[Finding] = []

@@ -426,3 +426,33 @@ def test_a_process_that_dies_costs_one_file_its_report() -> None:
         ("src/f20.py", "internal-error"),
     ]
     assert len(report.findings) == sum(index % 3 for index in range(40) if index not in (7, 20))
+
+
+LEAKING = """
+import torch
+from torch import nn
+
+painter, critic = nn.Linear(4, 3), nn.Linear(3, 1)
+of_painter = torch.optim.SGD(painter.parameters(), lr=0.1)
+of_critic = torch.optim.SGD(critic.parameters(), lr=0.1)
+for number, real in enumerate(torch.utils.data.DataLoader(torch.randn(64, 3), batch_size=8)):
+    of_critic.zero_grad()
+    loss = critic(painter(torch.randn(8, 4))).mean() - critic(real).mean()
+    loss.backward()
+    of_critic.step()
+    if number % 5 != 0:
+        continue
+    verdict = -critic(painter(torch.randn(8, 4))).mean()
+    verdict.backward()
+    of_painter.step()
+"""
+
+
+def test_a_clearing_may_show_what_is_wasted_then(tmp_path: Path) -> None:
+    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False, select=("missing-zero-grad",)))
+    assert isinstance(prepared, Options)
+    script = tmp_path / "script.py"
+    script.write_text(LEAKING)
+    (reported,) = pipeline.check([str(script)], prepared).files[0].findings
+    assert reported.fix is not None
+    assert reported.fix.message == "clear the gradients of each pass"
