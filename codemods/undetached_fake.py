@@ -100,10 +100,11 @@ def _never_stepped(entry: Entry, leak: Leak) -> bool:
 def _serves_others(entry: Entry, leak: Leak) -> bool:
     """Whether, in passes that do without this loss, another one goes through what is to be detached.
 
-    Where every run steps on what the leak ends in, that was seen already.
+    Where every run with this loss steps on what the leak ends in, that was seen already.
     """
     owners = _owners(leak)
-    if not any(owners.isdisjoint(step.optimizer.created for step in steps(run)) for run in entry.runs):
+    without = [run for run in entry.runs if owners.isdisjoint(s.optimizer.created for s in steps(run))]
+    if not any(backward.site is leak.backward.site for run in without for backward in backwards(run)):
         return False
     places = {expression for _, expression, _ in leak.cuts}
     for run in entry.runs:
