@@ -33,7 +33,15 @@ from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, Change, Node, Step, ZeroGrad, reach, unseen
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import backwards, calls_in, carrying, consumers, detached_code, steps
+from gradfix.autograd.questions import (
+    backwards,
+    calls_in,
+    carrying,
+    consumers,
+    detached_code,
+    leading_to,
+    steps,
+)
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
@@ -174,12 +182,7 @@ def _idle(run: Run, event: Backward) -> set[Node]:
         return set()
     if any(leaf.unknown_grad for leaf in every) or any(unseen(node) for node in event.visited):
         return set()
-    useful = set()
-    # Children are always older than their parents.
-    for node in sorted(event.visited, key=lambda n: n.serial):
-        if any(leaf in taken for leaf, _, _ in node.leaves) or any(e.node in useful for e in node.edges):
-            useful.add(node)
-    return set(event.visited) - useful
+    return event.visited.keys() - leading_to(event.visited, taken)
 
 
 def _group(run: Run, event: Backward) -> list[Backward]:

@@ -49,6 +49,7 @@ from gradfix.autograd.questions import (
     calls_in,
     carrying,
     detached_code,
+    leading_to,
     owner,
     steps,
 )
@@ -448,20 +449,19 @@ def _constant_weight(program: Program, one: Stale) -> tuple[list[Edit], list[Edi
         return None
     own = set(mine.owned())
     calls = set(one.calls)
-    taught = {n: any(leaf in own for leaf, _, _ in n.leaves) for n in event.visited}
+    taught = leading_to(event.visited, own)
     stale_below = {n: n.call in calls for n in event.visited}
     # Operands are always older than what is computed from them.
     for node in sorted(event.visited, key=lambda n: n.serial):
-        taught[node] = taught[node] or any(taught.get(e.node, False) for e in node.edges)
         stale_below[node] = stale_below[node] or any(stale_below.get(e.node, False) for e in node.edges)
-    if any(stale_below[n] and taught[n] and n.call in calls for n in event.visited):
+    if any(stale_below[n] and n in taught and n.call in calls for n in event.visited):
         return None
     cuts: dict[ast.expr, None] = {}
     for node in event.visited:
-        if not taught[node]:
+        if node not in taught:
             continue
         for edge in node.edges:
-            if stale_below.get(edge.node) and not taught[edge.node]:
+            if stale_below.get(edge.node) and edge.node not in taught:
                 if edge.operand is None or edge.operand.lineno <= 0:
                     return None
                 cuts[edge.operand] = None

@@ -176,6 +176,16 @@ def holding(nodes: Iterable[Node], leaves: set[Leaf]) -> set[Node]:
     return {n for n in nodes if any(leaf in leaves for leaf, _, _ in n.leaves)}
 
 
+def leading_to(nodes: Iterable[Node], leaves: set[Leaf]) -> set[Node]:
+    """Those nodes from which gradient gets to one of ``leaves``, by way of the others."""
+    found: set[Node] = set()
+    # Operands are always older than what is computed from them.
+    for node in sorted(nodes, key=lambda n: n.serial):
+        if any(leaf in leaves for leaf, _, _ in node.leaves) or any(e.node in found for e in node.edges):
+            found.add(node)
+    return found
+
+
 def owned_elsewhere(run: Run, backward: Backward, by: OptimizerState) -> set[Leaf]:
     """The leaves that a backward certainly reaches and that belong only to other optimizers."""
     mine = set(by.owned())
