@@ -6,12 +6,13 @@
 
 Four places are wrong:
 
-* between backward and step: the step finds no gradient and trains nothing (effect: repairs);
+* between backward and step: the step finds no gradient and trains nothing (effect: repairs), or none of the
+  one network that is cleared there, which no step of the optimizer ever trains (effect: changes);
 * before the backward of another loss, which leaves its gradients in the same parameters. The usual case is
   a GAN that clears both networks at the top: the generator's loss runs through the discriminator, and the
   discriminator's step consumes that too, in the wrong direction (effect: changes);
-* once before an inner loop that steps in every pass: each step consumes the gradients of all passes so far
-  (effect: changes);
+* once before an inner loop that steps in every pass: each step consumes the gradients of all passes so far,
+  or those of the one network that is cleared there (effect: changes);
 * once for two losses that the same optimizer steps on one after the other: the second step consumes the
   first loss again (effect: changes).
 
@@ -35,6 +36,7 @@ from typing import TypeGuard
 from gradfix.autograd.graph import Backward, Event, Leaf, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
+    adding_up,
     backwards,
     calls_in,
     carrying,
@@ -47,7 +49,7 @@ from gradfix.autograd.questions import (
     zeros,
 )
 from gradfix.autograd.training_step import Program
-from gradfix.autograd.values import Optimizer
+from gradfix.autograd.values import Module, Optimizer
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, Span
 from gradfix.edits import clearing_place, insert, move, note, offered, receiver, stepped
 
@@ -60,6 +62,8 @@ class Misplaced:
     backward: Backward
     step: Step
     effect: Effect
+    lost: bool = False
+    """Whether the clearing throws away what the step was to consume."""
     dirt: Backward | None = None
     earlier: Step | None = None
     """Another step of the loop that has consumed what is consumed again."""
@@ -95,12 +99,15 @@ def _anchor(one: Misplaced) -> ast.AST:
 
 
 def between(run: Run) -> dict[Hashable, Misplaced]:
-    """Steps that consume nothing since their gradients were cleared after the backward."""
+    """Steps that consume nothing since their gradients were cleared after the backward.
+
+    Or nothing of one network, which is cleared there, and none of which the optimizer ever consumes.
+    """
     found: dict[Hashable, Misplaced] = {}
     refuted: set[Hashable] = set()
     for step in steps(run):
         optimizer = step.optimizer
-        if step.doubtful or not optimizer.groups_known or step.consumed or not step.empty:
+        if step.doubtful or not optimizer.groups_known or not step.empty:
             refuted.add(step.site)
             continue
         if _backward_comes_later(run, step):
@@ -119,16 +126,28 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
             and b.path[: len(step.path)] == step.path == z.path
             and (c.certain or optimizer.stranger or meant(run, b, optimizer))
         ]
-        if lost:
+        if lost and (not step.consumed or _never_trained(optimizer, lost[-1][0])):
             zero = lost[-1][0]
             dropped = [b for z, b in lost if z is zero]
             # A loss that another optimizer has stepped on has only left some of its gradients here.
             own = [b for b in dropped if owner(run, b) in (None, optimizer)]
             first = min(own or dropped, key=lambda b: b.serial)
-            found.setdefault(step.site, Misplaced(zero, first, step, Effect.REPAIRS))
+            effect = Effect.CHANGES if step.consumed else Effect.REPAIRS
+            found.setdefault(step.site, Misplaced(zero, first, step, effect, lost=True))
         else:
             refuted.add(step.site)
     return {key: one for key, one in found.items() if key not in refuted}
+
+
+def _never_trained(optimizer: OptimizerState, zero: ZeroGrad) -> bool:
+    """Whether a whole network is cleared, and no step of the optimizer finds a gradient of it.
+
+    Gradients that are cleared one parameter at a time are thrown away on purpose.
+    """
+    cleared = set(zero.leaves)
+    return isinstance(zero.target, Module) and not any(
+        cleared & set(step.consumed) or step.doubtful for step in optimizer.steps
+    )
 
 
 def _backward_comes_later(run: Run, step: Step) -> bool:
@@ -204,6 +223,8 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
     found: dict[Hashable, Misplaced] = {}
     for step, fresh in consuming_again(run):
         clearing = [z for z in zeros(run) if set(z.leaves) & set(step.optimizer.owned())]
+        # Where networks are cleared one by one, those count that clear what adds up.
+        clearing = [z for z in clearing if adding_up(step) & set(z.leaves)] or clearing
         before = [z for z in clearing if z.serial < fresh.serial]
         if clearing and not any(_within(z, step, fresh) for z in clearing):
             zero = before[-1] if before else clearing[0]
@@ -261,12 +282,13 @@ def _finding(program: Program, one: Misplaced) -> Finding:
     loss = receiver(program, one.backward)
     assert isinstance(one.step.site, (ast.expr, ast.stmt))
     notes: list[Note] = []
-    if one.effect is Effect.REPAIRS:
-        message = f"gradients of `{loss}` are cleared before `{name}.step()` can use them"
+    if one.lost:
+        part = f" for `{receiver(program, one.zero)}`" if one.effect is Effect.CHANGES else ""
+        message = f"gradients of `{loss}`{part} are cleared before `{name}.step()` can use them"
         notes = [
             note(one.backward.site, "this backward computes them"),
             note(one.zero.site, "this clears them"),
-            note(one.step.site, "this step finds none and trains nothing"),
+            note(one.step.site, f"this step finds none{part}" + (" and trains nothing" if not part else "")),
         ]
     elif one.dirt is not None:
         dirt = receiver(program, one.dirt)
@@ -317,7 +339,7 @@ def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
     if _here(one.zero.site):
         yield from _moved(program, one, target, claim)
     edits: tuple[Edit, ...] = (insert(target, "before", f"{name}.zero_grad()"),)
-    if one.effect is Effect.CHANGES:
+    if not one.lost:
         yield Fix("clear again before the backward", one.effect, edits, claim)
 
 
@@ -335,9 +357,9 @@ def _moved(program: Program, one: Misplaced, target: ast.stmt, claim: Claim) -> 
         and not foreign
         and same
         and _encloses(one.zero, one.step)
-        and (alone or one.effect is Effect.REPAIRS)
+        and (alone or one.lost)
     ):
-        backward_first = zero.lineno > target.lineno and one.effect is Effect.REPAIRS
+        backward_first = zero.lineno > target.lineno and one.lost
         if backward_first and _adjacent(program, target, zero):
             # The backward moves down over the clearing: its comments stay with it.
             yield Fix("clear before the backward", one.effect, (move(target, zero, "after"),), claim)

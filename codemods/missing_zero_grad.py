@@ -28,9 +28,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, Leaf, Step
+from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import consuming_again, zeros
+from gradfix.autograd.questions import adding_up, consuming_again, zeros
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Span
 from gradfix.edits import clearing_place, insert, note, stepped
@@ -69,16 +69,6 @@ def never_cleared(run: Run) -> dict[Hashable, tuple[Step, Backward, bool]]:
     found: dict[Hashable, tuple[Step, Backward, bool]] = {}
     for step, fresh in consuming_again(run):
         whole = cleared.isdisjoint(step.optimizer.owned())
-        if whole or _adding_up(step) - cleared:
+        if whole or adding_up(step) - cleared:
             found[step.site] = step, fresh, whole
     return found
-
-
-def _adding_up(step: Step) -> set[Leaf]:
-    """The parameters that certainly have a gradient of this pass and one that was consumed before."""
-    return {
-        leaf
-        for leaf, consumed in step.consumed.items()
-        if any(sure and before for sure, before in consumed.values())
-        and any(sure and not before for sure, before in consumed.values())
-    }

@@ -231,6 +231,16 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
             yield pair
 
 
+def adding_up(step: Step) -> set[Leaf]:
+    """The parameters that certainly have a gradient of this pass and one that was consumed before."""
+    return {
+        leaf
+        for leaf, consumed in step.consumed.items()
+        if any(sure and before for sure, before in consumed.values())
+        and any(sure and not before for sure, before in consumed.values())
+    }
+
+
 def _replaced(run: Run, backward: Backward, step: Step) -> bool:
     """Whether an optimizer that this one has replaced has consumed the gradients of a backward before."""
     own = step.optimizer
