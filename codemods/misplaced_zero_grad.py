@@ -202,7 +202,7 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
             z for z in zeros(run) if _alongside(z, step) and z.serial < dirt.serial and set(z.leaves) & mine
         ]
         if clearing:
-            return Misplaced(clearing[-1], needed, step, Effect.CHANGES, dirt)
+            return Misplaced(clearing[-1], needed, step, Effect.CHANGES, dirt=dirt)
     return None
 
 
@@ -352,13 +352,7 @@ def _moved(program: Program, one: Misplaced, target: ast.stmt, claim: Claim) -> 
     same = program.function(zero) is program.function(target) or program.segment(zero).startswith("self.")
     # Where it is stepped on more than once in a pass, the other step may need its gradients cleared there.
     alone = sum(s.path == one.step.path for s in one.step.optimizer.steps) == 1
-    if (
-        single
-        and not foreign
-        and same
-        and _encloses(one.zero, one.step)
-        and (alone or one.lost)
-    ):
+    if single and not foreign and same and _encloses(one.zero, one.step) and (alone or one.lost):
         backward_first = zero.lineno > target.lineno and one.lost
         if backward_first and _adjacent(program, target, zero):
             # The backward moves down over the clearing: its comments stay with it.

@@ -248,6 +248,15 @@ def _graphless(table: Operator, args: list[Argument], keywords: Keywords) -> boo
     return vague
 
 
+def _has_unknown(value: Value, depth: int = 2) -> bool:
+    """Whether a value is, or a container holds, something unknown that is not seen to carry a graph."""
+    if isinstance(value, Opaque):
+        return value.node is None
+    if depth and isinstance(value, Sequence):
+        return any(_has_unknown(item, depth - 1) for item in value.items)
+    return False
+
+
 def build(structure: str, make: Callable[[bool], Value]) -> Value:
     """A value of the shape that an operator's ``outputs`` describes."""
     value, _ = _build(structure, 0, make)
@@ -336,7 +345,7 @@ def apply(
                     slot.append(Operand(value, expression))  # type: ignore[arg-type]
                 else:
                     slot += operands_of(value, expression)
-                    vague = vague or (isinstance(value, Opaque) and value.node is None)
+                    vague = vague or _has_unknown(value)
         slots.append(slot)
         if given and not isinstance(given[0][0], Const):
             present |= 1 << bit

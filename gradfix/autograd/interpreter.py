@@ -31,6 +31,7 @@ from gradfix.autograd.graph import (
     reach,
 )
 from gradfix.autograd.library import HARMLESS
+from gradfix.autograd.matching import as_if
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -1263,19 +1264,7 @@ def _delete(run: Run, node: ast.Delete, frame: Frame) -> Flow:
 
 
 def _match(run: Run, node: ast.Match, frame: Frame) -> Flow:
-    run.evaluate(node.subject, frame)
-    for number, case in enumerate(node.cases):
-        last = number == len(node.cases) - 1
-        test = ast.copy_location(
-            ast.Compare(node.subject, [ast.Eq()], [_pattern(case.pattern)]), node.subject
-        )
-        if last or (isinstance(case.pattern, ast.MatchValue) and run.decide(test, frame, True, case)):
-            return run.block(case.body, frame)
-    return None
-
-
-def _pattern(pattern: ast.pattern) -> ast.expr:
-    return pattern.value if isinstance(pattern, ast.MatchValue) else ast.Constant(None)
+    return run.block(as_if(node), frame)
 
 
 def _break(run: Run, node: ast.Break, frame: Frame) -> Flow:

@@ -267,3 +267,29 @@ def test_each_of_what_a_dict_lists_may_be_asked_for(
     )
     write(tmp_path, {"main.py": CHOOSING.replace("if __", many, 1)})
     assert codes(tmp_path / "base.py", options) == []
+
+
+MATCHING = """
+from torch import nn
+
+def network(kind, pooled):
+    layers = [nn.Linear(2, 2)]
+    for _ in range(2):
+        if len(pooled) > 0:
+            match pooled.popleft():
+                case "max":
+                    layers.append(nn.MaxPool1d(1))
+    match kind:
+        case "relu":
+            layers.append(nn.ReLU())
+        case "tanh":
+            layers.append(nn.Tanh())
+    return nn.Sequential(*layers)
+"""
+
+
+def test_a_pattern_in_an_imported_module(tmp_path: Path, options: Options) -> None:
+    imported = f"from networks import network as build\n{TRAINER.format(d_zero='pass')}"
+    text = script(imported).replace("return nn.", "return build(input(), []) or nn.")
+    write(tmp_path, {"networks.py": MATCHING, "main.py": text})
+    assert codes(tmp_path / "main.py", options) == ["missing-zero-grad"]

@@ -1074,3 +1074,26 @@ def test_what_makes_no_graph_of_its_own_keeps_none(forward: str, options: Option
     {USUAL}
     """
     assert needless(made, forward, options)
+
+
+JOINED = """
+import torch
+from torch import nn
+
+class Component:
+    def train(self, trainer):
+        for real in trainer.loader:
+            trainer.optimizer.zero_grad()
+            fake = trainer.generator(torch.randn(4, 2))
+            answers = torch.cat((trainer.critic(real.detach()), trainer.critic(fake.detach())))
+            loss = nn.functional.nll_loss(answers, torch.zeros(8).long())
+            trainer.optimizer.step()
+            loss.backward()
+"""
+
+
+def test_what_is_joined_of_unknown_things_may_have_a_graph(options: Options) -> None:
+    program = analyze(ast.parse(JOINED), JOINED, Path("script.py"))
+    backwards = [e for e in program.entries[0].runs[0].events if isinstance(e, Backward)]
+    assert backwards and not any(event.failure for event in backwards)
+    assert found(JOINED, options) == [("step-before-backward", "trainer.optimizer.step()")]
