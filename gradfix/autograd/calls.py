@@ -2057,7 +2057,10 @@ def _opaque_method(
         return NONE
     if name in ("parameters", "named_parameters") and keywords.keys() <= {"recurse", "prefix"}:
         run.mutations += 1
+        base.node, base.requires = None, False  # It is a network, and no tensor.
         return Params([base.block(node)], True, name == "named_parameters")
+    if name in ("forward", "__call__") and base.leaf is not None:
+        return call_opaque(run, base, args, keywords, node, discarded)
     if name == "zero_grad":
         if base.leaf is not None:
             zero_grad(run, base, [base.leaf], node)

@@ -379,13 +379,18 @@ class Run:
     ) -> bool:
         """Whether a condition holds that its value leaves open."""
         key, negated = self.key(test, frame)
-        trains = site is not None and (self.path or self.inside or self.relevance.touches(site))
+        trains = site is not None and (
+            self.path or self.inside or self.relevance.touches(site) or any(self.relevance.switched(site))
+        )
         if key is not None and key in self.decisions:
             if site is not None and trains and site not in self.undecided:
                 # Decided while networks were set up, and asked again where they are trained.
                 self.undecided[site] = [key]
                 if site in self.scenario.flipped:
-                    self.decisions[key] = not self.decisions[key]
+                    answer = not self.decisions[key]
+                    if key[0] == "Eq" and key[1] in self.equals:
+                        self._equals_something_else(key[1])
+                    self._decided(key, answer)
             return self.decisions[key] is not negated
         if key is not None and key[0] == "Eq" and key[1] in self.equals:
             return (self.equals[key[1]] == key[2]) is not negated
@@ -406,10 +411,14 @@ class Run:
                     assert key is not None
                     self._equals_something_else(key[1])
         if key is not None:
-            self.decisions[key] = answer is not negated
-            if key[0] == "Eq" and answer is not negated and isinstance(key[2], (str, int, float, bool)):
-                self.equals[key[1]] = key[2]
+            self._decided(key, answer is not negated)
         return answer
+
+    def _decided(self, key: tuple[Any, ...], answer: bool) -> None:
+        """Keep the answer to a question, and which value something has by it."""
+        self.decisions[key] = answer
+        if key[0] == "Eq" and answer and isinstance(key[2], (str, int, float, bool)):
+            self.equals[key[1]] = key[2]
 
     def _note_options(self, site: ast.AST, test: ast.expr, value: Value, frame: Frame, answer: bool) -> None:
         """Note whether options decide a condition, and whether it comes out the same if none is given."""

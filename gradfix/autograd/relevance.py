@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import accumulate
 from typing import TypeVar
 
@@ -207,6 +208,28 @@ class Relevance:
                 work += suites(statement)
         return any(other not in but for other in inner)
 
+    def switched(self, site: ast.AST) -> Iterator[ast.Call]:
+        """The backward calls for which a condition sets a switch.
+
+        ``else: warm_up = True`` decides about what stands in ``if warm_up:``.
+        """
+        if isinstance(site, ast.If) and self._asked:
+            for statement in (*site.body, *site.orelse):
+                if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+                    for name in variables_of(statement.targets):
+                        yield from self._asked.get(name, ())
+
+    @cached_property
+    def _asked(self) -> Mapping[str, set[ast.Call]]:
+        """The backward calls that an ``if`` on a variable decides about, by the name of the variable."""
+        found: dict[str, set[ast.Call]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.If) and self.differentiates(node):
+                calls = set(backwards_in([*node.body, *node.orelse]))
+                for name in variables_of([node.test]) if calls else ():
+                    found.setdefault(name, set()).update(calls)
+        return found
+
     def mentioned(self, names: list[str]) -> set[str]:
         """Those names that occur in the file other than in their own definition."""
         return {name for name in names if name in self.used}
@@ -309,6 +332,28 @@ def shift(tree: ast.AST, lines: int) -> None:
             held["lineno"] += lines
             held["end_lineno"] += lines
         work += children(node)
+
+
+def backwards_in(block: Iterable[ast.AST]) -> Iterator[ast.Call]:
+    """The calls of ``backward`` in a block."""
+    for statement in block:
+        for node in ast.walk(statement):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "backward"
+            ):
+                yield node
+
+
+def variables_of(expressions: Iterable[ast.AST]) -> Iterator[str]:
+    """The names that stand in expressions, ``self.x`` being one too."""
+    for expression in expressions:
+        for node in ast.walk(expression):
+            if isinstance(node, ast.Name):
+                yield node.id
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                yield f"{node.value.id}.{node.attr}"
 
 
 def _variable(path: str) -> str:

@@ -23,7 +23,7 @@ from gradfix.autograd import callers, calls, imports
 from gradfix.autograd.graph import Backward, Change, OptimizerState, ZeroGrad
 from gradfix.autograd.imports import LocalModule
 from gradfix.autograd.interpreter import Alternative, Deferred, OutOfFuel, Run, Scenario, carried, named
-from gradfix.autograd.relevance import Definition, Relevance, suites
+from gradfix.autograd.relevance import Definition, Relevance, backwards_in, suites
 from gradfix.autograd.values import (
     Class,
     Const,
@@ -305,7 +305,7 @@ def _fill(program: Program, relevance: Relevance) -> None:
         known: set[ast.AST] = set()
         if definition in entered:
             known = _met(run for entry in program.entries for run in entry.runs)
-            if all(n in known for n in ast.walk(definition) if _is_backward(n)):
+            if all(call in known for call in backwards_in([definition])):
                 continue
         if not asked and definition not in entered:
             asked = True
@@ -519,21 +519,20 @@ def _hidden(runs: list[Run]) -> tuple[Run, ast.AST] | None:
     for run in runs:
         for site in run.undecided if run.scenario.main else ():
             if isinstance(site, ast.If) and run.scenario.flipped | {site} not in tried:
-                suites = (*site.body, *site.orelse)
-                if any(_is_backward(n) and n not in met for s in suites for n in ast.walk(s)):
+                if any(call not in met for call in _decides(site, run.relevance)):
                     return run, site
     return None
+
+
+def _decides(site: ast.If, relevance: Relevance) -> Iterator[ast.Call]:
+    """The backward calls that a condition decides about: in its body, or where it sets a switch for them."""
+    yield from backwards_in([*site.body, *site.orelse])
+    yield from relevance.switched(site)
 
 
 def _met(runs: Iterable[Run]) -> set[ast.AST]:
     """The places at which anything happened in any of the runs."""
     return {event.site for run in runs for event in run.events}
-
-
-def _is_backward(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward"
-    )
 
 
 def _worth(site: ast.AST, relevance: Relevance) -> bool:

@@ -1097,3 +1097,27 @@ def test_what_is_joined_of_unknown_things_may_have_a_graph(options: Options) -> 
     backwards = [e for e in program.entries[0].runs[0].events if isinstance(e, Backward)]
     assert backwards and not any(event.failure for event in backwards)
     assert found(JOINED, options) == [("step-before-backward", "trainer.optimizer.step()")]
+
+
+MADE = """
+import torch
+from torch import nn
+
+class Agent:
+    def __init__(self, make):
+        self.local, self.target = make(4, 2).to("cpu"), make(4, 2).to("cpu")
+        self.optimizer = torch.optim.Adam(self.local.parameters())
+
+    def learn(self, states, actions, rewards):
+        targets = rewards + self.target.forward(states).detach().max(1)[0]
+        values = self.local.forward(states).gather(1, actions)
+        loss = nn.functional.mse_loss(values, targets)
+        {0}
+        loss.backward()
+        self.optimizer.step()
+"""
+
+
+def test_what_is_asked_for_its_parameters_is_a_network_by_its_forward_too(options: Options) -> None:
+    assert found(MADE.format("self.optimizer.zero_grad()"), options) == []
+    assert found(MADE.format("pass"), options) == [("missing-zero-grad", "self.optimizer.step()")]

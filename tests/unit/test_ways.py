@@ -656,3 +656,73 @@ def test_code_is_named_on_one_line(options: Options, tmp_path: Path, width: str,
     messages = [f.message for f in pipeline.findings(parsed, options) if f.code == "stale-forward"]
     assert len(messages) == 1
     assert shown in messages[0]
+
+
+SWITCHED = (
+    HEAD
+    + """
+import os
+if os.path.exists(input()):
+    net.load_state_dict(torch.load("net.pt"))
+    warm_up = False
+else:
+    warm_up = True
+
+if warm_up:
+    for batch in torch.randn(5, 8, 3):
+        {cleared}
+        net(batch).mean().backward()
+        optimizer.step()
+for batch in torch.randn(5, 8, 3):
+    optimizer.zero_grad()
+    net(batch).square().mean().backward()
+    optimizer.step()
+"""
+)
+
+
+def test_what_a_condition_switches_on_is_looked_at(options: Options, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    assert findings(script, SWITCHED.format(cleared="optimizer.zero_grad()"), options) == []
+    rarely = "misplaced-zero-grad: optimizer.step()"
+    assert findings(script, SWITCHED.format(cleared="pass"), options) == [rarely]
+
+
+KINDS = """
+import sys
+import torch
+from torch import nn
+
+class Trainer:
+    def __init__(self, kind):
+        self.kind = kind
+        self.net = nn.Linear(3, 1)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        print("least squares" if self.kind == "square" else "another")
+        if self.kind == "square":
+            print("a parabola")
+
+    def fit(self, batches):
+        for batch in batches:
+            self.optimizer.zero_grad()
+            if self.kind == "square":
+                self.net(batch).square().mean().backward()
+            elif self.kind == "absolute":
+                self.net(batch).abs().mean().backward()
+            elif self.kind == "both":
+                self.net(batch).exp().mean().backward({flag})
+            else:
+                raise ValueError(self.kind)
+            self.optimizer.step()
+
+Trainer(sys.argv[1]).fit(torch.randn(5, 8, 3))
+"""
+
+
+def test_the_third_kind_is_run_although_the_first_was_met_at_the_outset(
+    options: Options, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.py"
+    assert findings(script, KINDS.format(flag=""), options) == []
+    flagged = findings(script, KINDS.format(flag="retain_graph=True"), options)
+    assert [f.split(":")[0] for f in flagged] == ["needless-retain-graph"]
