@@ -443,6 +443,11 @@ def _amp_initialize(run: Run, args: list[Argument], keywords: Keywords, node: as
     return Sequence("tuple", [models, optimizers])
 
 
+def _amp_handle(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``handle = apex.amp.init()``: the older interface, whose handle scales losses as the module does."""
+    return External("apex.amp")
+
+
 def _master_params(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     """``apex.amp.master_params(optimizer)``: what it steps on."""
     owner = args[0][0] if args else NONE
@@ -915,6 +920,7 @@ HANDLERS: dict[str, Handler] = {
     "operator.add": _add,
     "apex.amp.scale_loss": _scale_loss,
     "apex.amp.initialize": _amp_initialize,
+    "apex.amp.init": _amp_handle,
     "apex.amp.master_params": _master_params,
     **dict.fromkeys(PROCESSES, _process),
     "torch.multiprocessing.spawn": _spawn,

@@ -1121,3 +1121,24 @@ class Agent:
 def test_what_is_asked_for_its_parameters_is_a_network_by_its_forward_too(options: Options) -> None:
     assert found(MADE.format("self.optimizer.zero_grad()"), options) == []
     assert found(MADE.format("pass"), options) == [("missing-zero-grad", "self.optimizer.step()")]
+
+
+OLDER_APEX = """
+import torch
+from apex import amp
+from torch import nn
+
+handle = amp.init(True)
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for batch in torch.randn(5, 8, 3):
+    {0}
+    with handle.scale_loss(net(batch).mean(), optimizer) as scaled:
+        scaled.backward()
+    optimizer.step()
+"""
+
+
+def test_the_older_interface_of_apex(options: Options) -> None:
+    assert found(OLDER_APEX.format("optimizer.zero_grad()"), options) == []
+    assert found(OLDER_APEX.format("pass"), options) == [("missing-zero-grad", "optimizer.step()")]
