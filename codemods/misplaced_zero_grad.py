@@ -222,6 +222,8 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
     """Steps that consume gradients again, since they are cleared only outside their loop."""
     found: dict[Hashable, Misplaced] = {}
     for step, fresh in consuming_again(run):
+        if _same_graph(step, fresh):
+            continue
         clearing = [z for z in zeros(run) if set(z.leaves) & set(step.optimizer.owned())]
         # Where networks are cleared one by one, those count that clear what adds up.
         clearing = [z for z in clearing if adding_up(step) & set(z.leaves)] or clearing
@@ -237,6 +239,19 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
             one = Misplaced(before[-1], fresh, step, Effect.CHANGES, earlier=earlier, idle=idle)
             found.setdefault(step.site, one)
     return found
+
+
+def _same_graph(step: Step, fresh: Backward) -> bool:
+    """Whether passes share a graph that is kept: a loss computed once, and differentiated in every pass.
+
+    Its weights have moved since, so that it is the forward which is misplaced, and not the clearing.
+    """
+    kept = {node for node in fresh.visited if node.saves is not False}
+    return any(
+        before and backward is not fresh and not kept.isdisjoint(backward.visited)
+        for held in step.consumed.values()
+        for backward, (_, before) in held.items()
+    )
 
 
 def _never_steps(run: Run, backward: Backward) -> ZeroGrad | None:

@@ -21,6 +21,9 @@ Preconditions:
 * the very prediction is not used for another loss (that is stale-forward);
 * for the silent leak: the other optimizer also consumes a loss of its own that goes through this network.
 
+Where nobody uses what the other network computed but behind a cut, and only work is saved, the detach goes to
+where it is computed: a graph that no backward runs would stay in memory for as long as the variable.
+
 Effect: repairs where autograd raised, changes where a leak is closed, preserves where only work is saved.
 `retain_graph=True` that was there only for this goes with it.
 """
@@ -31,7 +34,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step
+from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     backwards,
@@ -44,7 +47,7 @@ from gradfix.autograd.questions import (
     zeros,
 )
 from gradfix.autograd.training_step import Entry, Program
-from gradfix.autograd.values import Value
+from gradfix.autograd.values import Tensor, Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, adversary, diagnose, feeding, leaking, reused
 from gradfix.edits import constructed, drop_retain, line, note, offered, receiver, shown, stepped
@@ -62,6 +65,8 @@ class Leak:
     effect: Effect
     failing: Backward | None = None
     step: Step | None = None
+    cleared: ZeroGrad | None = None
+    """What clears the gradients of a leak that nobody consumes."""
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -201,6 +206,8 @@ def wasted(run: Run) -> dict[Hashable, Leak]:
             leak = _leak(run, backward, Effect.PRESERVES)
             # A prediction that is detached for another loss is a mistake of its own (stale-forward).
             if leak is not None and not any(n.call is c for _, n, _ in run.detached for c, _, _ in leak.cuts):
+                clearing = (z for z in zeros(run) if any(backward in d for d in z.dropped.values()))
+                leak.cleared = next((z for z in clearing if not fed[1].isdisjoint(z.dropped)), None)
                 _add(found, leak)
     return {key: leak for key, leak in found.items() if key not in used}
 
@@ -301,6 +308,8 @@ def _finding(program: Program, leak: Leak) -> Finding:
         notes.append(note(leak.step.site, f"this step consumes gradients of `{loss}` too"))
     else:
         why = "where its gradients are cleared unused: wasted work"
+        if leak.cleared is not None and getattr(leak.cleared.site, "lineno", 0) > 0:
+            notes.append(note(leak.cleared.site, f"this clears the gradients that `{loss}` left there"))
     message = f"`{loss}` flows through `{operand}` into a network that only feeds it, {why}"
     return Finding(
         "undetached-fake", message, Span.of(expression), tuple(notes), offered(_fixes(program, leak))
@@ -318,6 +327,9 @@ def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
     """Cut where the network is called; or in the caller of a helper that serves both losses."""
     inner = [(e, v) for _, e, v in leak.cuts]
     if all(e.lineno > 0 for e, _ in inner):
+        sources = _sources(program, inner) if leak.effect is Effect.PRESERVES else None
+        if sources:
+            yield from _fixes_at(program, leak, sources, [shown(program, e) for e, _ in inner])
         yield from _fixes_at(program, leak, inner)
     outer: list[tuple[ast.expr, Value]] = []
     for call, _, value in leak.cuts:
@@ -328,7 +340,83 @@ def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
     yield from _fixes_at(program, leak, outer)
 
 
-def _fixes_at(program: Program, leak: Leak, places: list[tuple[ast.expr, Value]]) -> Iterator[Fix]:
+def _sources(program: Program, places: list[tuple[ast.expr, Value]]) -> list[tuple[ast.expr, Value]] | None:
+    """What computes the operands of all cuts, if nobody uses it but behind a cut.
+
+    Detached there, its graph goes at once. A graph that no backward runs stays in memory for as long as the
+    variable that leads to it.
+    """
+    computed: dict[ast.Assign, tuple[ast.Name, Value]] = {}
+    for expression, value in places:
+        assignment = _computed(program, expression)
+        made = value.node if isinstance(value, Tensor) else None
+        # What is only put together of others holds no graph of its own worth mentioning.
+        if assignment is None or not isinstance(expression, ast.Name) or made is None or made.call is None:
+            return None
+        computed.setdefault(assignment, (expression, value))
+    behind = {e for e, _ in places} | {n for a in computed for n in ast.walk(a.value)}
+    for assignment, (name, _) in computed.items():
+        used = _used(program, assignment, name.id)
+        if used is None or not all(n in behind or _without_graph(program, n) for n in used):
+            return None
+    return [(assignment.value, value) for assignment, (_, value) in computed.items()]
+
+
+def _computed(program: Program, expression: ast.expr) -> ast.Assign | None:
+    """The assignment of a call to a variable, before its use in the same block, with nothing in between."""
+    if not isinstance(expression, ast.Name):
+        return None
+    statement = program.statement(expression)
+    block = program.block(statement)
+    for before in reversed(block[: block.index(statement)]):
+        if any(isinstance(n, ast.Name) and n.id == expression.id and _binds(n) for n in ast.walk(before)):
+            if isinstance(before, ast.Assign) and isinstance(before.value, ast.Call):
+                if len(before.targets) == 1 and isinstance(before.targets[0], ast.Name):
+                    return before
+            return None
+    return None
+
+
+def _without_graph(program: Program, name: ast.Name) -> bool:
+    """Whether a use asks for what a detached tensor has too: ``fake[0].detach().cpu()``, ``fake.shape``."""
+    node: ast.AST = name
+    while True:
+        outer = program.parent(node)
+        if isinstance(outer, ast.Attribute):
+            if outer.attr in ("detach", "data", "shape", "size", "device", "dtype", "item"):
+                return True
+        elif not (isinstance(outer, ast.Subscript) and outer.value is node):
+            return False
+        node = outer
+
+
+def _binds(name: ast.Name) -> bool:
+    return not isinstance(name.ctx, ast.Load)
+
+
+def _used(program: Program, assignment: ast.Assign, name: str) -> list[ast.Name] | None:
+    """Where the value of an assignment is read; None if it may be read in a later pass, or elsewhere."""
+    scope = program.function(assignment)
+    mentioned = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name]
+    end = (assignment.end_lineno or 0, assignment.end_col_offset or 0)
+    begin = (assignment.lineno, assignment.col_offset)
+    after = [n for n in mentioned if (n.lineno, n.col_offset) >= end]
+    again = min((n for n in after if _binds(n)), key=lambda n: (n.lineno, n.col_offset), default=None)
+    if again is None:
+        # Bound nowhere else behind it: in a loop, what stands before it reads the value of the pass before.
+        earlier = any((n.lineno, n.col_offset) < begin and not _binds(n) for n in mentioned)
+        return None if earlier else after
+    other = program.statement(again)
+    if not isinstance(other, ast.Assign) or other not in program.block(assignment):
+        return None
+    until = (other.end_lineno or 0, other.end_col_offset or 0)
+    return [n for n in after if (n.lineno, n.col_offset) < until and not _binds(n)]
+
+
+def _fixes_at(
+    program: Program, leak: Leak, places: list[tuple[ast.expr, Value]], computed: list[str] | None = None
+) -> Iterator[Fix]:
+    """Detach at some places: operands, or what computes the variables of the names ``computed``."""
     detach: list[Edit] = []
     for expression, value in places:
         code = detached_code(program.segment(expression), expression, value)
@@ -351,7 +439,10 @@ def _fixes_at(program: Program, leak: Leak, places: list[tuple[ast.expr, Value]]
         claim = Claim(unchanged=constructed(leak.run, leak.optimizer))
     else:
         claim = Claim()
-    message = "detach " + ", ".join(dict.fromkeys(f"`{shown(program, e)}`" for e, _ in places))
+    names = computed or [shown(program, e) for e, _ in places]
+    message = "detach " + ", ".join(dict.fromkeys(f"`{name}`" for name in names))
+    if computed:
+        message += " where it is computed" if len(set(names)) == 1 else " where they are computed"
     if len({e.lineno for e, _ in places} | {_first_place(leak).lineno}) > 1:
         message += " on line " + ", ".join(str(n) for n in sorted({e.lineno for e, _ in places}))
     for choice in _choices(list(retained.values())):

@@ -1142,3 +1142,25 @@ for batch in torch.randn(5, 8, 3):
 def test_the_older_interface_of_apex(options: Options) -> None:
     assert found(OLDER_APEX.format("optimizer.zero_grad()"), options) == []
     assert found(OLDER_APEX.format("pass"), options) == [("missing-zero-grad", "optimizer.step()")]
+
+
+ONE_FORWARD = """
+import torch
+from elsewhere import Model, critics
+
+model = Model()
+optimizer = torch.optim.Adam(model.parameters())
+for batch in torch.randn(5, 8, 3):
+    answer = model(batch)
+    optimizer.zero_grad()
+    for critic in critics:
+        loss = critic(answer).mean()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+"""
+
+
+def test_one_prediction_for_several_steps_is_no_matter_of_clearing(options: Options) -> None:
+    assert "misplaced-zero-grad" not in [code for code, _ in found(ONE_FORWARD, options)]
+    anew = ONE_FORWARD.replace("critic(answer)", "critic(model(batch))").replace("retain_graph=True", "")
+    assert [code for code, _ in found(anew, options)] == ["misplaced-zero-grad"]
