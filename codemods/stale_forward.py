@@ -286,6 +286,8 @@ def _finding(program: Program, one: Stale) -> Finding:
         )
         why = "and its input was detached: the loss reaches nothing that its optimizer owns"
     elif failure.kind == "E2":
+        for other in _other_steps(one):
+            notes.append(note(other.site, "this step changes others that the backward needs"))
         notes.append(note(event.site, "this backward needs the old ones: autograd raises"))
         why = "and autograd needs the old weights"
     else:
@@ -301,6 +303,18 @@ def _finding(program: Program, one: Stale) -> Finding:
         tuple(notes),
         offered(_fixes(program, one)),
     )
+
+
+def _other_steps(one: Stale) -> list[Step]:
+    """Further steps that have changed what the same backward needs, one for each place in this file."""
+    changes = (
+        storage.history[version]
+        for node in one.event.visited
+        for storage, version, _ in node.saved
+        if storage.version > version and storage.history[version].serial < one.event.serial
+    )
+    found = {e.site: e for e in changes if isinstance(e, Step) and getattr(e.site, "lineno", 0) > 0}
+    return sorted((s for site, s in found.items() if site is not one.step.site), key=lambda s: s.serial)
 
 
 # ---------------------------------------------------------------------- repairs

@@ -726,3 +726,44 @@ def test_the_third_kind_is_run_although_the_first_was_met_at_the_outset(
     assert findings(script, KINDS.format(flag=""), options) == []
     flagged = findings(script, KINDS.format(flag="retain_graph=True"), options)
     assert [f.split(":")[0] for f in flagged] == ["needless-retain-graph"]
+
+
+TWO_CRITICS = """
+import torch
+from torch import nn
+
+def network():
+    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+
+actor, first, second = nn.Linear(3, 3), network(), network()
+actor_optimizer = torch.optim.Adam(actor.parameters())
+first_optimizer = torch.optim.Adam(first.parameters())
+second_optimizer = torch.optim.Adam(second.parameters())
+for state in torch.randn(5, 8, 3):
+    action = actor(state)
+    loss = -torch.min(first(action), second(action)).mean()
+    for critic, optimizer in ((first, first_optimizer), (second, second_optimizer)):
+        optimizer.zero_grad()
+        critic(state).square().mean().backward()
+        optimizer.step()
+    actor_optimizer.zero_grad()
+    loss.backward()
+    actor_optimizer.step()
+"""
+UNROLLED = TWO_CRITICS.replace(
+    TWO_CRITICS[TWO_CRITICS.index("    for critic") : TWO_CRITICS.index("    actor_optimizer.zero")],
+    "".join(
+        f"    {n}_optimizer.zero_grad()\n    {n}(state).square().mean().backward()\n    {n}_optimizer.step()\n"
+        for n in ("first", "second")
+    ),
+)
+
+
+def test_every_step_that_makes_a_loss_stale_is_named(options: Options, tmp_path: Path) -> None:
+    parsed = source.parse(str(tmp_path / "script.py"), UNROLLED.encode(), 1 << 20)
+    assert isinstance(parsed, Source)
+    (finding,) = pipeline.findings(parsed, options)
+    lines = UNROLLED.splitlines()
+    named = {lines[note.span.line - 1].strip() for note in finding.notes}
+    assert {"first_optimizer.step()", "second_optimizer.step()"} <= named
+    assert "actor_optimizer.step()" not in named
