@@ -750,13 +750,13 @@ for state in torch.randn(5, 8, 3):
     loss.backward()
     actor_optimizer.step()
 """
-UNROLLED = TWO_CRITICS.replace(
-    TWO_CRITICS[TWO_CRITICS.index("    for critic") : TWO_CRITICS.index("    actor_optimizer.zero")],
-    "".join(
-        f"    {n}_optimizer.zero_grad()\n    {n}(state).square().mean().backward()\n    {n}_optimizer.step()\n"
-        for n in ("first", "second")
-    ),
-)
+PASS = """
+    {0}_optimizer.zero_grad()
+    {0}(state).square().mean().backward()
+    {0}_optimizer.step()
+"""
+LOOP = TWO_CRITICS[TWO_CRITICS.index("    for critic") : TWO_CRITICS.index("    actor_optimizer.zero")]
+UNROLLED = TWO_CRITICS.replace(LOOP, PASS.format("first") + PASS.format("second"))
 
 
 def test_every_step_that_makes_a_loss_stale_is_named(options: Options, tmp_path: Path) -> None:
