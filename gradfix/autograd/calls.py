@@ -1166,7 +1166,8 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
             return value  # wrapped in DataParallel or the like
         if name in MODULE_METHODS or name in ("forward", "__call__"):
             return Method(value, name)
-        if name == "weight" and value.leaf is not None:
+        if value.leaf is not None and (name == "weight" or (name == "bias" and value.biased)):
+            # Weight and bias are one block here.
             return Tensor.of_leaf(value.leaf)
         if name == "training":
             return Opaque("training") if value.training is None else Const(value.training)

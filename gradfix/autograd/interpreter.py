@@ -208,6 +208,8 @@ class Run:
         """Where None is used as if it were something: what cannot be seen must have replaced it."""
         self.undecided: dict[ast.AST, list[Any]] = {}
         self.decisions: dict[Any, bool] = {}
+        self.outset: set[Any] = set()
+        """Questions whose answer was guessed while networks and options were set up."""
         self.equals: dict[Any, Any] = {}
         self.kept: list[Value] = []
         """Values whose identity is part of a key: they must not be collected."""
@@ -387,10 +389,7 @@ class Run:
                 # Decided while networks were set up, and asked again where they are trained.
                 self.undecided[site] = [key]
                 if site in self.scenario.flipped:
-                    answer = not self.decisions[key]
-                    if key[0] == "Eq" and key[1] in self.equals:
-                        self._equals_something_else(key[1])
-                    self._decided(key, answer)
+                    self.answer(test, frame, self.decisions[key] is negated)
             return self.decisions[key] is not negated
         if key is not None and key[0] == "Eq" and key[1] in self.equals:
             return (self.equals[key[1]] == key[2]) is not negated
@@ -412,7 +411,22 @@ class Run:
                     self._equals_something_else(key[1])
         if key is not None:
             self._decided(key, answer is not negated)
+            if not trains:
+                self.outset.add(key)
         return answer
+
+    def supposed(self, test: ast.expr, frame: Frame) -> bool:
+        """Whether the answer to a question was guessed while things were set up."""
+        key, _ = self.key(test, frame)
+        return key is not None and key in self.outset
+
+    def answer(self, test: ast.expr, frame: Frame, holds: bool) -> None:
+        """Keep another answer to a question than the one that was guessed."""
+        key, negated = self.key(test, frame)
+        if key is not None and self.decisions.get(key) is not (holds is not negated):
+            if key[0] == "Eq" and key[1] in self.equals:
+                self._equals_something_else(key[1])
+            self._decided(key, holds is not negated)
 
     def _decided(self, key: tuple[Any, ...], answer: bool) -> None:
         """Keep the answer to a question, and which value something has by it."""
@@ -898,8 +912,12 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
         last = node.body[-1]
         site = node if (run.depth and _answers(last)) or _skips_by_number(run, node, frame) else None
         default = False if site else not run.scenario.main
-        # What was guessed before is no reason to end the program.
-        taken = run.decide(node.test, frame, default, site, guess=not isinstance(last, ast.Raise))
+        # What was guessed before is no reason to end the program, nor, if that was while things were set up,
+        # to leave out what comes.
+        anew = site is None and not isinstance(last, ast.Raise) and run.supposed(node.test, frame)
+        taken = run.decide(node.test, frame, default, site, not anew and not isinstance(last, ast.Raise))
+        if anew:
+            run.answer(node.test, frame, taken)
     elif isinstance(node.body[-1], ast.Raise) and not isinstance(node.orelse[-1], ast.Raise):
         taken = run.decide(node.test, frame, not run.scenario.main, guess=False)
     else:

@@ -291,6 +291,11 @@ def make_module(run: Run, name: str, last: str, args: list[Argument], keywords: 
     table = operators.module(name)
     if table is None or "weight" in table.operands:
         module.leaf = Leaf(module.label)
+        given = keywords.get("bias")
+        known = given is None or (isinstance(given[0], Const) and given[0].value is True)
+        # Up to the places at which these take a bias by position.
+        places = {"Linear": 2, "Conv1d": 7, "Conv2d": 7, "Conv3d": 7}
+        module.biased = known and len(args) <= places.get(last, -1) and "**" not in keywords
     return module
 
 
@@ -354,6 +359,7 @@ def deep_copy(value: Value) -> Value:
     if isinstance(value, Module):
         copy = Module(value.kind, value.label, value.cls)
         copy.options, copy.training = dict(value.options), value.training
+        copy.biased = value.biased
         copy.items = [deep_copy(v) for v in value.items]
         copy.attributes = {k: deep_copy(v) for k, v in value.attributes.items()}
         for slot in ("leaf", "rest"):

@@ -220,7 +220,18 @@ class Params(Value):
 class Module(Value):
     """A ``torch.nn.Module``: a layer of torch, a container, or an instance of a class in the project."""
 
-    __slots__ = ("attributes", "cls", "items", "kind", "label", "leaf", "options", "rest", "training")
+    __slots__ = (
+        "attributes",
+        "biased",
+        "cls",
+        "items",
+        "kind",
+        "label",
+        "leaf",
+        "options",
+        "rest",
+        "training",
+    )
 
     def __init__(self, kind: str, label: str = "", cls: Class | None = None) -> None:
         self.kind = kind
@@ -235,6 +246,8 @@ class Module(Value):
         self.rest: Leaf | None = None
         """Parameters that may exist in parts of the class that the model could not follow."""
         self.options: dict[str, Value] = {}
+        self.biased = False
+        """Whether it certainly has a parameter ``bias``."""
         self.training: Tri = True
         """Whether it is in training mode, which it is when it is made."""
 

@@ -767,3 +767,57 @@ def test_every_step_that_makes_a_loss_stale_is_named(options: Options, tmp_path:
     named = {lines[note.span.line - 1].strip() for note in finding.notes}
     assert {"first_optimizer.step()", "second_optimizer.step()"} <= named
     assert "actor_optimizer.step()" not in named
+
+
+OPTIONS = """
+import argparse
+
+class Options:
+    def parse(self):
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--test", action="store_true")
+        parser.add_argument("--demo", default="false")
+        self.given = parser.parse_args()
+        for name in vars(self.given):
+            if vars(self.given)[name] == "false":
+                vars(self.given)[name] = False
+        if self.given.test or self.given.demo:
+            self.given.workers = 0
+        if self.given.test:
+            print("testing")
+        if self.given.demo:
+            print("a demonstration")
+        return self.given
+"""
+
+LEAVES = """
+import sys
+import torch
+from torch import nn
+from settings import Options
+
+def main():
+    given = Options().parse()
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    if {question}:
+        print(net)
+        {leaves}
+    for batch in torch.randn(5, 8, 3):
+        net(batch).square().mean().backward()
+        optimizer.step()
+    if given.test:
+        print("tested")
+
+main()
+"""
+
+
+@pytest.mark.parametrize("leaves", ["return", "exit()", "sys.exit(0)"])
+@pytest.mark.parametrize("question", ["given.test", "given.demo"])
+def test_what_options_were_taken_to_be_is_no_reason_to_leave_out_the_training(
+    question: str, leaves: str, options: Options, tmp_path: Path
+) -> None:
+    (tmp_path / "settings.py").write_text(OPTIONS)
+    code = LEAVES.format(question=question, leaves=leaves)
+    assert findings(tmp_path / "script.py", code, options) == [f"{UNCLEARED}: optimizer.step()"]
