@@ -248,7 +248,7 @@ def _same_graph(step: Step, fresh: Backward) -> bool:
     """
     kept = {node for node in fresh.visited if node.saves is not False}
     return any(
-        before and backward is not fresh and not kept.isdisjoint(backward.visited)
+        before and backward.path != fresh.path and not kept.isdisjoint(backward.visited)
         for held in step.consumed.values()
         for backward, (_, before) in held.items()
     )

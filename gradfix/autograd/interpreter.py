@@ -210,6 +210,8 @@ class Run:
         self.decisions: dict[Any, bool] = {}
         self.outset: set[Any] = set()
         """Questions whose answer was guessed while networks and options were set up."""
+        self.hinged: set[Any] = set()
+        """Questions on whose answer it hung whether something is differentiated."""
         self.equals: dict[Any, Any] = {}
         self.kept: list[Value] = []
         """Values whose identity is part of a key: they must not be collected."""
@@ -381,6 +383,44 @@ class Run:
     ) -> bool:
         """Whether a condition holds that its value leaves open."""
         key, negated = self.key(test, frame)
+        learns = site is not None and self.relevance.differentiates(site)
+        given = None
+        if key is None and isinstance(test, ast.Call) and isinstance(value, Opaque):
+            # A function gives what is asked about elsewhere too: ``def over(self): return self.done``. Where
+            # training hangs on it, what was answered before says nothing: the value has changed unseen.
+            given = "truth", ("value", id(value))
+            if given in self.decisions and not learns:
+                return self.decisions[given]
+        answer = self._choose_openly(test, value, frame, default, site, key, negated)
+        if given is not None:
+            self.kept.append(value)
+            self.decisions[given] = answer
+        if learns:
+            self.hinged.add(key or given)
+        return answer
+
+    def settled(self, test: ast.expr, frame: Frame) -> bool | None:
+        """What a condition comes to by the answer that has led to training, or kept it from being run."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            held = self.settled(test.operand, frame)
+            return None if held is None else not held
+        if isinstance(test, ast.BoolOp):
+            stop = isinstance(test.op, ast.Or)
+            return stop if any(self.settled(part, frame) is stop for part in test.values) else None
+        key, negated = self.key(test, frame)
+        return self.decisions[key] is not negated if key in self.hinged and key in self.decisions else None
+
+    def _choose_openly(
+        self,
+        test: ast.expr,
+        value: Value,
+        frame: Frame,
+        default: bool,
+        site: ast.AST | None,
+        key: Any,
+        negated: bool,
+    ) -> bool:
+        """Whether a condition holds by the scenario, or by an earlier answer to the same question."""
         trains = site is not None and (
             self.path or self.inside or self.relevance.touches(site) or any(self.relevance.switched(site))
         )
@@ -1056,16 +1096,30 @@ def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
             limit = run.passes(node) + shown.asks_for_more()
             shown.begin()
             value = run.evaluate(node.test, frame)
-            known = truth(value)
+            known = truth(value) if not isinstance(node.test, ast.BoolOp) else _known(run, node.test, frame)
             if known is False or (number and now(value) is False):
                 return
+            if number and known is None and run.settled(node.test, frame) is False:
+                return  # ``while not done:``, with ``if done: learn()`` at the end of the episode.
             if number >= (EXACT if known and not isinstance(node.test, ast.Constant) else limit):
                 return
             number += 1
             yield None
 
-    symbolic = isinstance(node.test, ast.Constant) or truth(run.evaluate(node.test, frame)) is None
+    symbolic = isinstance(node.test, ast.Constant) or _known(run, node.test, frame) is None
     return run.loop(node, frame, items(), symbolic, run.passes(node))
+
+
+def _known(run: Run, test: ast.expr, frame: Frame) -> bool | None:
+    """Whether a condition holds, as far as the values of all its parts tell."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        held = _known(run, test.operand, frame)
+        return None if held is None else not held
+    if isinstance(test, ast.BoolOp):
+        stop = isinstance(test.op, ast.Or)
+        parts = [_known(run, part, frame) for part in test.values]
+        return stop if stop in parts else None if None in parts else not stop
+    return truth(run.evaluate(test, frame))
 
 
 def _with(run: Run, node: ast.With | ast.AsyncWith, frame: Frame) -> Flow:

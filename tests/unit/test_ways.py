@@ -821,3 +821,47 @@ def test_what_options_were_taken_to_be_is_no_reason_to_leave_out_the_training(
     (tmp_path / "settings.py").write_text(OPTIONS)
     code = LEAVES.format(question=question, leaves=leaves)
     assert findings(tmp_path / "script.py", code, options) == [f"{UNCLEARED}: optimizer.step()"]
+
+
+EPISODES = """
+import torch
+from torch import nn
+
+class Agent:
+    def __init__(self, world):
+        self.world = world
+        self.policy = nn.Linear(3, 2)
+        self.optimizer = torch.optim.Adam(self.policy.parameters())
+
+    def begin(self):
+        self.state, self.said, self.done = self.world.reset(), [], False
+
+    def episode(self):
+        while not self.done:
+            self.said.append(self.policy(self.state).log_softmax(0)[0])
+            self.state, self.reward, self.done, _ = self.world.step(self.said)
+            {asked}
+                loss = torch.stack(self.said).sum() * self.reward
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+
+    def finished(self):
+        return self.done
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "raises"),
+    [
+        ("if self.done:", False),
+        ("if self.finished():", False),
+        ("if self.reward > 0:", True),
+        ("if True:", True),
+    ],
+)
+def test_an_episode_that_is_learnt_from_is_over(
+    asked: str, raises: bool, options: Options, tmp_path: Path
+) -> None:
+    codes = [f.split(":")[0] for f in findings(tmp_path / "script.py", EPISODES.format(asked=asked), options)]
+    assert codes == ["carried-hidden-state"] * raises
