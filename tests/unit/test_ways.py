@@ -832,6 +832,7 @@ class Agent:
         self.world = world
         self.policy = nn.Linear(3, 2)
         self.optimizer = torch.optim.Adam(self.policy.parameters())
+        self.said, self.done = [], False
 
     def begin(self):
         self.state, self.said, self.done = self.world.reset(), [], False
