@@ -99,7 +99,7 @@ class Job:
     limits: Limits = Limits()
     manner: Manner = "as it is"
     plan: str = ""
-    """What is known of the content that is made up for absent files (see ``standins/content.py``)."""
+    """What is known of the content that is made up for absent files (see ``standins/content.py`` and ``plans.py``)."""
 
     def payload(self, folder: Path) -> dict[str, Any]:
         """The job as the probe reads it."""

@@ -35,6 +35,7 @@ from . import (
     library,
     messages,
     parallel,
+    plans,
     processes,
     samples,
     sizes,
@@ -67,7 +68,7 @@ class Standins:
             or arguments.advise(error)
             or worlds.advise(error)
             or messages.advise(error)
-            or content.advise(error)
+            or plans.advise(error)
             or elastic.advise(error)
             or guards.advise(error)
             or samples.advise(self.run, error)
