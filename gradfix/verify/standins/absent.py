@@ -231,6 +231,8 @@ class TableFile(io.StringIO):
         lines = [separator.join("column_" + str(i) for i in range(columns))]
         for number, row in enumerate(values.tolist()):
             lines.append(separator.join(str(one) for one in [number, *row[1:]]))
+        if content.book.planned(found._place, "headless"):
+            lines = lines[1:]
         super().__init__("\n".join(lines) + "\n")
 
     def content(self) -> Any:

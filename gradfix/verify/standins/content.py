@@ -29,6 +29,8 @@ from . import context, media
 
 FIELDS = 13
 """Fields in a line of a text, at most."""
+MANY = 1024
+"""Samples, where those were too few for what a script cuts of them."""
 SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
 WITHIN = (16, 4)
@@ -107,6 +109,10 @@ class Book:
         """What one of several was taken for, and all of them, where nothing says which of them it is."""
         self.chosen: dict[str, list[str]] = {}
         """Of options that have to have one of several texts: these, by the option's name."""
+        self.options: dict[str, str] = {}
+        """The texts that options have."""
+        self.told = 0
+        """The command lines that the project shows, of which the script takes something."""
         self.folders = False
         """Whether a folder has been made up."""
         self.missed: list[str] = []
@@ -158,12 +164,12 @@ class Book:
         known = self.planned(place, "dims")
         known = self.dims.get(place) if known is None else known
         if known is None:
-            known = [BATCH] if in_batch(place) else [] if one_sample(place) else [SAMPLES]
+            known = [BATCH] if in_batch(place) else [] if one_sample(place) else [samples()]
             if SQUARE.search(last(place)):
                 known = [self.prime(place)] * 2
             elif BOX.search(last(place)):
                 self.boxed.add(owner(place))
-                known = [BOXES if one_sample(place) else SAMPLES, 4]
+                known = [BOXES if one_sample(place) else samples(), 4]
             elif one_sample(place) and owner(place) in self.boxed and BESIDE.search(last(place)):
                 known = [BOXES]
             elif AUDIO.search(place):
@@ -217,6 +223,20 @@ book = Book("")
 """Of this process's run."""
 
 
+def samples() -> int:
+    """Samples in what is made up: more, where the plan says that they were too few."""
+    return int(book.planned("samples", "count") or SAMPLES)
+
+
+def more_samples() -> str | None:
+    """The plan with many more samples in all that is made up."""
+    for sizes in (book.dims, *({"": fields["dims"]} for fields in book.plan.values() if "dims" in fields)):
+        for place, dims in sizes.items():
+            if dims[:1] == [SAMPLES]:
+                sizes[place][0] = MANY
+    return planned_with("samples", "count", MANY)
+
+
 def one_sample(place: str) -> bool:
     """Whether a place lies within one of several samples that are alike."""
     return "[*]" in place
@@ -240,7 +260,7 @@ def owner(place: str) -> str:
 
 def nested(place: str) -> int:
     """How many elements there are at a place of which nothing is known: fewer within others."""
-    return (SAMPLES, *WITHIN)[min(place.count("[*]"), len(WITHIN))]
+    return (samples(), *WITHIN)[min(place.count("[*]"), len(WITHIN))]
 
 
 def grouped(place: str) -> bool:

@@ -72,6 +72,9 @@ def advised(error: BaseException) -> str | None:
     sides = [set(pair) for pair in content.book.sides]
     unlike = re.search(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", message)
     reduced = unlike is not None and {int(unlike[1]), int(unlike[2])} in sides
+    if unlike is not None and (part := in_proportion(int(unlike[1]), int(unlike[2]))) is not None:
+        if (plan := content.planned_with("pictures", "part", part)) is not None:
+            return plan
     if content.book.brought and (reduced or SMALL_PICTURES.search(message)):
         return content.planned_with("pictures", "brought", "to the sizes of the script")
     if content.book.pictures and (change := pictures(message)) is not None:
@@ -96,6 +99,10 @@ def advised(error: BaseException) -> str | None:
             return tensors
     if WHOLE.search(message) and content.book.touched:
         return content.planned_with(content.book.touched, "dims", [])
+    if HEADING.search(message) and (table := headless()) is not None:
+        return table
+    if TOO_FEW.search(message) and (more := content.more_samples()) is not None:
+        return more
     change = (
         sizes(message)
         or insisted(error)
@@ -110,6 +117,36 @@ def advised(error: BaseException) -> str | None:
     return content.planned_with(*change)
 
 
+def in_proportion(one: int, other: int) -> int | None:
+    """By what to divide the sizes of pictures, if they no longer fit as one of two kinds has been reduced
+    more than the other: ``96`` and ``384``, of which both became ``64``."""
+    small, large = sorted((one, other))
+    limit = min((limit for limit, _ in content.book.sides), default=0)
+    own = {side for _, side in content.book.sides} | {limit}
+    fitting = [side for side in own if side * small in {inner * large for inner in own}]
+    if large == small or not limit or limit not in (small, large) or not fitting:
+        return None
+    part = 2
+    while max(own) // part > 2 * limit:
+        part *= 2
+    return part
+
+
+HEADING = re.compile(r"(?:invalid literal for int\(\)|could not convert string to float).*column_\d")
+"""Messages where the first line of a table should not have said what its columns are called."""
+
+
+def headless() -> str | None:
+    """The plan in which the table that was made last has no such line."""
+    for place, dims in reversed(list(content.book.dims.items())):
+        if len(dims) == 2 and place.lower().endswith((".csv", ".tsv", ".tab")):
+            if (plan := content.planned_with(place, "headless", True)) is not None:
+                return plan
+    return None
+
+
+TOO_FEW = re.compile(r"__len__\(\) should return >= 0|num_samples=-\d")
+"""Messages of a data set of sequences that are longer than all that there is."""
 WHOLE = re.compile(
     r"object cannot be interpreted as an integer|integers or slices, not (Content|Part|Tensors)|"
     r"must be tuple of ints, but found element of type (Content|Part|Tensors)"
@@ -292,7 +329,7 @@ def located(size: int) -> tuple[str, int] | None:
     """The place and the dimension of a size that is made up, looked for from the latest."""
     for place, dims in reversed(list(content.book.dims.items())):
         for index, one in enumerate(dims):
-            if one == size and one != content.SAMPLES:
+            if one == size and one not in (content.SAMPLES, content.MANY):
                 return place, index
     return None
 
@@ -354,7 +391,7 @@ def innermost(error: BaseException) -> types.TracebackType | None:
 
 
 def insisted(error: BaseException) -> tuple[str, str, Any] | None:
-    """A size that the script itself compares with another and insists on: ``assert a == b``."""
+    """A size that the script itself compares with another and insists on: ``assert a == b``, ``a >= b``."""
     trace, run = innermost(error), context.run()
     if trace is None or trace.tb_next is not None:
         return None
@@ -363,8 +400,17 @@ def insisted(error: BaseException) -> tuple[str, str, Any] | None:
     for node in context.statements_at(run.tree(frame.f_code.co_filename), trace.tb_lineno):
         if isinstance(node, ast.Assert) or (isinstance(node, ast.If) and context.gives_up(node.body)):
             test = node.test
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+    if not isinstance(test, ast.Compare) or not isinstance(
+        test.ops[0], (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+    ):
         return None
+    if not isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+        # The one that is made up is to be twice the other, or half of it.
+        left, right = (whole_number(one, frame) for one in (test.left, test.comparators[0]))
+        if left is None or right is None:
+            return None
+        small, large = sorted((left, right))
+        return resized(small, 2 * large, True) or (resized(large, small // 2, True) if small > 1 else None)
     pair = [whole_number(one, frame) for one in (test.left, test.comparators[0])]
     # A line of text may have one more than it has numbers: it begins with a name.
     for more in (0, 1) if content.book.styles else (0,):
