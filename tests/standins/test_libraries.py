@@ -20,6 +20,7 @@ from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.newer import NEWER
 from tests.standins.programs import program
 from tests.standins.test_standins import digests, installed
+from tests.standins.trainers import TRAINERS
 from tests.standins.tries import TRIES
 from tests.standins.wild import WILD
 
@@ -36,9 +37,9 @@ def job(folder: Path, source: str, **options: object) -> Job:
     return Job(folder / "script.py", source, limits=LIMITS, **{"manner": "small", **options})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER, *NEWER, *WILD, *TRIES, *COMMONS])
+@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER, *NEWER, *WILD, *TRIES, *COMMONS, *TRAINERS])
 def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner, tmp_path: Path) -> None:
-    source, replaced = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES, **COMMONS}[name]
+    source, replaced = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES, **COMMONS, **TRAINERS}[name]
     (found,) = running.run([planned(running, job(tmp_path, source))])
     assert len([step for step in found.steps if step.consumes]) >= 2, (found.uncaught, found.output)
     told = [one.split(": ")[0] for one in found.standins]
@@ -126,7 +127,7 @@ ONES = """
 
 
 def test_what_would_be_compiled_has_no_values(running: Runner, tmp_path: Path) -> None:
-    """A module of the project with a source to compile is passed around; another missing one is an error."""
+    """A module of the project with a source to compile is passed around, and so is another missing one."""
     (tmp_path / "paths").mkdir()
     (tmp_path / "paths" / "__init__.py").write_text("from .core import find\n")
     (tmp_path / "paths" / "core.pyx").write_text("")
@@ -139,7 +140,9 @@ def test_what_would_be_compiled_has_no_values(running: Runner, tmp_path: Path) -
     assert stopped.steps == () and "its values are needed" in (runner.obstacle(stopped) or "")
     (tmp_path / "paths" / "core.pyx").unlink()
     (missing,) = running.run([job(tmp_path, source + "# again\n")])
-    assert missing.steps == () and "paths.core" in (runner.obstacle(missing) or "")
+    assert len(missing.steps) == 3 and "paths.core: objects without values" in missing.standins
+    (stopped,) = running.run([job(tmp_path, needing + "# again\n")])
+    assert stopped.steps == () and "paths.core is missing" in (runner.obstacle(stopped) or "")
 
 
 def test_the_project_is_where_what_a_script_imports_is(tmp_path: Path) -> None:
