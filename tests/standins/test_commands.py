@@ -103,11 +103,6 @@ PROJECTS: dict[str, tuple[dict[str, str], str, str]] = {
         "from parts import One, two\nassert two() == 2\n",
         "import of two: that of parts.second",
     ),
-    "a folder that was renamed": (
-        {"voices_v2/net.py": "width = 2\n", "shell/voices/run.sh": ""},
-        "from voices.net import width\nassert width == 2\n",
-        "import of voices: the project's own, from folder voices_v2",
-    ),
     "an option that names a module which there is not": (
         {"data/__init__.py": "", "data/base_set.py": "", "data/pairs_set.py": "width = 2\n"},
         "import argparse, importlib\nparser = argparse.ArgumentParser()\n"

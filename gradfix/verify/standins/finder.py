@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -153,32 +152,13 @@ class Finder(importlib.abc.MetaPathFinder):
         if os.path.basename(root) != name and not (
             rest and (os.path.isfile(inside + ".py") or os.path.isdir(inside))
         ):
-            return self.renamed(name, rest, root)
+            return None
         self.run.used("import of " + name, "the project itself")
         own = os.path.join(root, "__init__.py")
         if os.path.isfile(own):
             return importlib.util.spec_from_file_location(name, own, submodule_search_locations=[root])
         found = importlib.machinery.ModuleSpec(name, None, is_package=True)
         found.submodule_search_locations = [root]
-        return found
-
-    def renamed(self, name: str, rest: list[str], root: str) -> importlib.machinery.ModuleSpec | None:
-        """A folder of the project that has the module asked for, and almost the name that it is asked by."""
-        near: list[tuple[float, str]] = []
-        for count, (folder, inner, _) in enumerate(os.walk(root)):
-            inner[:] = sorted(one for one in inner if one[0] != "." and one != "site-packages")
-            own = os.path.basename(folder)
-            alike = difflib.SequenceMatcher(None, own.lower(), name.lower()).ratio()
-            if rest and alike >= ALIKE and os.path.isfile(os.path.join(folder, *rest) + ".py"):
-                near.append((-alike, folder))
-            if count > 2000:
-                break
-        if not near:
-            return None
-        place = min(near)[1]
-        self.run.used("import of " + name, "the project's own, from folder " + os.path.relpath(place, root))
-        found = importlib.machinery.ModuleSpec(name, None, is_package=True)
-        found.submodule_search_locations = [place]
         return found
 
     def deeper(self, name: str, root: str) -> str | None:
@@ -369,10 +349,6 @@ def is_built(folder: str, fullname: str) -> bool:
         if "ext_modules" in context.read(os.path.join(one, "setup.py")):
             return True
     return False
-
-
-ALIKE = 0.6
-"""How alike the name of a folder is to the one by which the project is imported from elsewhere."""
 
 
 def has_code(folder: str) -> bool:

@@ -428,29 +428,24 @@ def numbers(run: context.Run) -> None:
     context.replace(torch.Tensor, "numpy", as_array)
 
 
-TENSOR_FOR_LIST = re.compile(
-    r"(?:stack|cat)\(\): argument 'tensors' \(position 1\) must be tuple of Tensors, not "
-)
+TENSOR_FOR_LIST = re.compile(r"stack\(\): argument 'tensors' \(position 1\) must be tuple of Tensors, not ")
 
 
 def parts(run: context.Run) -> None:
-    """``torch.stack(values)`` of a tensor, once a sequence of its parts; only if the run failed for it."""
+    """``torch.stack(values)`` of a tensor, once a sequence of its parts; only if the run failed for it.
+
+    Up to torch 0.3 it was written in Python, and went through what it was given.
+    """
     if not content.book.planned("torch", "sequences"):
         return
 
-    def taking(name: str) -> None:
-        real = getattr(torch, name)
+    def stack(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(tensors, torch.Tensor):
+            run.used("torch.stack of a tensor", "of its parts")
+            tensors = tensors.unbind()
+        return real(tensors, *args, **kwargs)
 
-        def together(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            if isinstance(tensors, torch.Tensor):
-                run.used("torch." + name + " of a tensor", "of its parts")
-                tensors = tensors.unbind()
-            return real(tensors, *args, **kwargs)
-
-        context.replace(torch, name, together)
-
-    taking("stack")
-    taking("cat")
+    real = context.replace(torch, "stack", stack)
 
 
 def contiguous(run: context.Run) -> None:

@@ -1,7 +1,8 @@
 """pytorch_lightning: a module's own steps, in the order in which its trainer takes them, on the CPU.
 
-Nothing is logged, validated or kept. What a step computes, which parameters it may change, and when
-gradients are cleared is as the real trainer has it.
+Nothing is logged, validated or kept. What a step computes, which parameters it may change, when gradients are
+cleared, and when the hooks of the module and of the script's own callbacks are called is as pytorch_lightning
+2.6.6 has it, by running both; several optimizers that are stepped on automatically are as 1.x documents them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def seed_everything(seed: Any = None, *args: Any, **kwargs: Any) -> int:
 
 
 class Callback:
-    """Something that is called during the training; nothing calls it here."""
+    """Something that is called during the training."""
 
 
 class _Settings:
@@ -141,12 +142,25 @@ class LightningModule(_Settings, torch.nn.Module):
         """Clear its gradients."""
         optimizer.zero_grad()
 
-    def clip_gradients(self, optimizer: Any, value: Any = None, **kwargs: Any) -> None:
-        """To a norm."""
-        limit = value or kwargs.get("gradient_clip_val")
-        if limit:
+    def clip_gradients(
+        self, optimizer: Any, gradient_clip_val: Any = None, gradient_clip_algorithm: Any = None
+    ) -> None:
+        """To a norm, or by value."""
+        if gradient_clip_val:
             held = [one for group in optimizer.param_groups for one in group["params"]]
-            torch.nn.utils.clip_grad_norm_(held, limit)
+            by_value = str(gradient_clip_algorithm).endswith("value")
+            clip = torch.nn.utils.clip_grad_value_ if by_value else torch.nn.utils.clip_grad_norm_
+            clip(held, gradient_clip_val)
+
+    def configure_gradient_clipping(
+        self, optimizer: Any, gradient_clip_val: Any = None, gradient_clip_algorithm: Any = None
+    ) -> None:
+        """As the trainer was told."""
+        self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
+
+    def lr_scheduler_step(self, scheduler: Any, *args: Any) -> None:
+        """One step of a schedule."""
+        scheduler.step()
 
     def freeze(self) -> None:
         """Nothing of it has gradients any more."""
@@ -188,11 +202,13 @@ class Trainer(_Settings):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.optimizers: list[Any] = []
         self.schedules: list[Any] = []
+        self.intervals: list[str] = []
         self.max_epochs = kwargs.get("max_epochs") or 1000
         self.max_steps = kwargs.get("max_steps") or -1
         self.every = kwargs.get("accumulate_grad_batches") or 1
-        self.clip = kwargs.get("gradient_clip_val")
-        self.callbacks: list[Any] = []
+        self.clip = kwargs.get("gradient_clip_val"), kwargs.get("gradient_clip_algorithm")
+        held = _listed(kwargs.get("callbacks") or [])
+        self.callbacks: list[Any] = [one for one in held if isinstance(one, Callback)]
         self.global_step = self.current_epoch = self.global_rank = 0
         self.world_size = self.num_devices = 1
         self.is_global_zero, self.sanity_checking = True, False
@@ -216,21 +232,37 @@ class Trainer(_Settings):
         self._configured(configured)
         self.train_dataloader = batches = batches or (data or model).train_dataloader()
         model.train()
-        model.on_fit_start()
-        model.on_train_start()
+        self._hook(model, "on_fit_start")
+        self._hook(model, "on_train_start")
         for epoch in range(self.max_epochs if self.max_epochs > 0 else 1000):
             model.current_epoch = self.current_epoch = epoch
-            model.on_train_epoch_start()
-            for index, batch in enumerate(batches):
-                model.on_train_batch_start(batch, index)
-                self._step(model, batch, index)
-                model.global_step = self.global_step = self.global_step + 1
-            for schedule in self.schedules if model.automatic_optimization else ():
-                if not isinstance(schedule, torch.optim.lr_scheduler.ReduceLROnPlateau):
-                    schedule.step()
-            model.on_train_epoch_end()
+            self._hook(model, "on_train_epoch_start")
+            found = iter(batches)
+            index, batch = 0, next(found, None)
+            while batch is not None:
+                following = next(found, None)
+                self._hook(model, "on_train_batch_start", batch, index)
+                loss = self._step(model, batch, index, following is None)
+                if following is None:
+                    self._schedule(model, "epoch")
+                self._hook(model, "on_train_batch_end", {} if loss is None else {"loss": loss}, batch, index)
+                index, batch = index + 1, following
+            self._hook(model, "on_train_epoch_end")
             if 0 < self.max_steps <= self.global_step:
                 return
+
+    def _hook(self, model: Any, name: str, *args: Any) -> None:
+        """Call what the script's own callbacks, and then its module, have for a moment of the training."""
+        for one in self.callbacks:
+            _called(getattr(one, name, None), self, model, *args)
+        _called(getattr(model, name), *args)
+
+    def _schedule(self, model: Any, interval: str) -> None:
+        """The schedules of the learning rate that are due."""
+        if model.automatic_optimization:
+            for schedule, due in zip(self.schedules, self.intervals):
+                if due == interval and not isinstance(schedule, torch.optim.lr_scheduler.ReduceLROnPlateau):
+                    _called(model.lr_scheduler_step, schedule, None)
 
     def _configured(self, found: Any) -> None:
         """Optimizers and schedules, in any of the forms that a module may give them in."""
@@ -244,12 +276,19 @@ class Trainer(_Settings):
             elif one is not None:
                 self.optimizers.append(one)
         self.schedules = [one["scheduler"] if isinstance(one, dict) else one for one in schedules]
+        self.intervals = [
+            one.get("interval", "epoch") if isinstance(one, dict) else "epoch" for one in schedules
+        ]
 
-    def _step(self, model: Any, batch: Any, index: int) -> None:
+    def _step(self, model: Any, batch: Any, index: int, last: bool) -> Any:
+        """One batch; returns its loss, without a graph."""
         if not model.automatic_optimization:
             _called(model.training_step, batch, index)
-            return
+            self._count(model)
+            return None
         several = len(self.optimizers) > 1
+        kept: list[Any] = [None]
+        steps = last or (index + 1) % self.every == 0
         for number, optimizer in enumerate(self.optimizers):
             if several:
                 model.toggle_optimizer(optimizer, number)
@@ -260,20 +299,35 @@ class Trainer(_Settings):
                 loss = found.get("loss") if isinstance(found, dict) else found
                 if loss is None:
                     return None
+                kept[0] = loss.detach()
                 if index % self.every == 0:
+                    self._hook(model, "on_before_zero_grad", optimizer)
                     _called(model.optimizer_zero_grad, self.current_epoch, index, optimizer, number)
-                _called(model.backward, loss / self.every if self.every > 1 else loss, optimizer, number)
-                if self.clip:
-                    model.clip_gradients(optimizer, self.clip)
+                loss = loss / self.every if self.every > 1 else loss
+                self._hook(model, "on_before_backward", loss)
+                _called(model.backward, loss, optimizer, number)
+                self._hook(model, "on_after_backward")
+                if steps:
+                    self._hook(model, "on_before_optimizer_step", optimizer, number)
+                    clips = model.configure_gradient_clipping
+                    older = "optimizer_idx" in inspect.signature(clips).parameters
+                    clips(optimizer, *([number] if older else []), *self.clip)
                 return loss
 
-            if (index + 1) % self.every:
-                closure()
-            else:
+            if steps:
                 arguments = [self.current_epoch, index, optimizer, *([number] if several else []), closure]
                 _called(model.optimizer_step, *arguments)
+                self._count(model)
+            else:
+                closure()
             if several:
                 model.untoggle_optimizer(number)
+        if steps:
+            self._schedule(model, "step")
+        return kept[0]
+
+    def _count(self, model: Any) -> None:
+        model.global_step = self.global_step = self.global_step + 1
 
     def test(self, *args: Any, **kwargs: Any) -> list[Any]:
         """Nothing is tested."""
