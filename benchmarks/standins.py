@@ -110,7 +110,8 @@ def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
         if why is None and manner != "as it is" and furthest is None:
             furthest = recording, manner
         reasons.append(why or "")
-        if manner != "as it is" and recording.ending in ("seconds", "killed"):
+        ends = {one.ending for one in runner.run([job, last])}
+        if manner != "as it is" and ends & {"seconds", "killed"}:
             break
         if manner == "small" and hopeless(runner, last):
             break

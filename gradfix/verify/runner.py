@@ -99,7 +99,7 @@ class Job:
     limits: Limits = Limits()
     manner: Manner = "as it is"
     plan: str = ""
-    """What is known of the content that is made up for absent files (see ``standins/content.py``)."""
+    """What is known of the content that is made up for absent files (see ``standins/plans.py``)."""
 
     def payload(self, folder: Path) -> dict[str, Any]:
         """The job as the probe reads it."""
@@ -374,9 +374,12 @@ def project_root(path: Path) -> Path:
         ("LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING", ".gitignore"),
         ("README.md", "README.rst", "README.txt", "README"),
     ):
-        for folder in path.absolute().parents:
-            if any((folder / marker).exists() for marker in markers):
-                return folder
+        held = [one for one in path.absolute().parents if any((one / marker).exists() for marker in markers)]
+        if held and "README.md" in markers:
+            # One part of a project may say of itself what it is, and use what lies beside it.
+            return next((one for one in held[:2] if _has_imported(path.absolute(), one)), held[0])
+        if held:
+            return held[0]
     return _holds_what_is_imported(path.absolute()) or path.absolute().parent
 
 
@@ -386,6 +389,26 @@ def _imported(text: bytes) -> list[str]:
     nodes = list(ast.walk(ast.parse(text)))
     names = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
     return names + [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+
+
+def _has_imported(path: Path, folder: Path) -> bool:
+    """Whether every module of a project's that a script imports lies beside the script or in a folder.
+
+    What is in neither is taken for a library's, if it is not in the folder above either.
+    """
+    try:
+        names = {name.split(".")[0] for name in _imported(path.read_bytes())}
+    except (OSError, SyntaxError, ValueError):
+        return True
+    above = folder.parent
+    return not any(
+        (above / (name + ".py")).is_file()
+        and not any(
+            (one / name).is_dir() or (one / (name + ".py")).is_file() for one in (path.parent, folder)
+        )
+        for name in names
+        if name
+    )
 
 
 ABOVE = 3
@@ -711,6 +734,8 @@ def search(runner: Runner, job: Job) -> tuple[Job, Job]:
         if recording.crash is not None or len(recording.steps) >= 2 or not recording.plan:
             break
         if recording.ending == "seconds" and not patience:
+            break
+        if time.monotonic() > until + job.limits.seconds:
             break
         if time.monotonic() > until:
             if recording.ending != "seconds":
@@ -1039,8 +1064,9 @@ class _Trial:
 
     def too_large(self, runner: Runner) -> bool:
         """Whether the original cannot be run in earnest within the limits."""
-        (recording,) = runner.run([self.before(self.seeds[0])])
-        return overwhelmed(recording)
+        first = self.before(self.seeds[0])
+        found = runner.run([first, replace(first, plan=self.tried or self.plan)])
+        return any(overwhelmed(recording) for recording in found)
 
     def still(self) -> tuple[Job, ...]:
         seed = self.seeds[0]

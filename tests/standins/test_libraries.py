@@ -20,6 +20,7 @@ from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.newer import NEWER
 from tests.standins.programs import program
 from tests.standins.test_standins import digests, installed
+from tests.standins.trainers import TRAINERS
 from tests.standins.tries import TRIES
 from tests.standins.wild import WILD
 
@@ -36,9 +37,9 @@ def job(folder: Path, source: str, **options: object) -> Job:
     return Job(folder / "script.py", source, limits=LIMITS, **{"manner": "small", **options})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER, *NEWER, *WILD, *TRIES, *COMMONS])
+@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER, *NEWER, *WILD, *TRIES, *COMMONS, *TRAINERS])
 def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner, tmp_path: Path) -> None:
-    source, replaced = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES, **COMMONS}[name]
+    source, replaced = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES, **COMMONS, **TRAINERS}[name]
     (found,) = running.run([planned(running, job(tmp_path, source))])
     assert len([step for step in found.steps if step.consumes]) >= 2, (found.uncaught, found.output)
     told = [one.split(": ")[0] for one in found.standins]
@@ -126,7 +127,7 @@ ONES = """
 
 
 def test_what_would_be_compiled_has_no_values(running: Runner, tmp_path: Path) -> None:
-    """A module of the project with a source to compile is passed around; another missing one is an error."""
+    """A module of the project with a source to compile is passed around, and so is another missing one."""
     (tmp_path / "paths").mkdir()
     (tmp_path / "paths" / "__init__.py").write_text("from .core import find\n")
     (tmp_path / "paths" / "core.pyx").write_text("")
@@ -139,7 +140,9 @@ def test_what_would_be_compiled_has_no_values(running: Runner, tmp_path: Path) -
     assert stopped.steps == () and "its values are needed" in (runner.obstacle(stopped) or "")
     (tmp_path / "paths" / "core.pyx").unlink()
     (missing,) = running.run([job(tmp_path, source + "# again\n")])
-    assert missing.steps == () and "paths.core" in (runner.obstacle(missing) or "")
+    assert len(missing.steps) == 3 and "paths.core: objects without values" in missing.standins
+    (stopped,) = running.run([job(tmp_path, needing + "# again\n")])
+    assert stopped.steps == () and "paths.core is missing" in (runner.obstacle(stopped) or "")
 
 
 def test_the_project_is_where_what_a_script_imports_is(tmp_path: Path) -> None:
@@ -210,3 +213,54 @@ def test_what_no_sizes_can_mend_is_given_up(text: str, hopes: bool, running: Run
     found, last = search(running, job(tmp_path, program(text)))
     assert running.run([found])[0].steps == ()
     assert hopeless(running, last) is not hopes
+
+
+HOOKS = """
+    import pytorch_lightning as pl
+    said = []
+    def saying(what):
+        return lambda self, *args: said.append(what)
+    class Watch(pl.Callback):
+        on_before_zero_grad, on_after_backward = saying("zero?"), saying("backward!")
+        on_before_optimizer_step, on_train_batch_end = saying("step?"), saying("end!")
+    class Step(torch.optim.SGD):
+        def step(self, closure):
+            said.append("step")
+            super().step(closure)
+    class Net(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 1)
+        def training_step(self, batch, index):
+            said.append("forward %d" % index)
+            return self.layer(batch[0]).mean()
+        def configure_optimizers(self):
+            rate = Step(self.parameters(), 0.1)
+            return [rate], [torch.optim.lr_scheduler.StepLR(rate, 1)]
+        on_before_zero_grad, on_before_backward = saying("zero"), saying("backward")
+        on_before_optimizer_step, lr_scheduler_step = saying("stepping"), saying("rate")
+        def configure_gradient_clipping(
+            self, optimizer, gradient_clip_val=None, gradient_clip_algorithm=None
+        ):
+            said.append(gradient_clip_val)
+        def on_train_epoch_end(self):
+            begun = ["zero?", "zero", "backward", "backward!"]
+            stepped = ["step?", "stepping", 0.5]
+            assert said == [
+                *["forward 0", *begun, "end!"],
+                *["step", "forward 1", "backward", "backward!", *stepped, "end!"],
+                *["step", "forward 2", *begun, *stepped, "rate", "end!"],
+            ], said
+            print("as in the real one")
+    data = torch.utils.data.TensorDataset(torch.ones(6, 2))
+    trainer = pl.Trainer(max_epochs=1, accumulate_grad_batches=2, gradient_clip_val=0.5, callbacks=[Watch()])
+    trainer.fit(Net(), torch.utils.data.DataLoader(data, batch_size=2))
+    """
+
+
+def test_hooks_are_called_when_lightning_calls_them(running: Runner, tmp_path: Path) -> None:
+    """The order is the one that pytorch_lightning 2.6.6 takes, with which this script was run too."""
+    limits = Limits(steps=9, backwards=20, seconds=20.0)
+    script = replace(job(tmp_path, program(HOOKS, ""), manner="full"), limits=limits)
+    (found,) = running.run([script])
+    assert found.uncaught is None and "as in the real one" in found.output, (found.uncaught, found.output)

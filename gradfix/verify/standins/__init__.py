@@ -24,6 +24,7 @@ from . import (
     absent,
     arguments,
     callers,
+    commands,
     content,
     context,
     cuda,
@@ -35,6 +36,7 @@ from . import (
     library,
     messages,
     parallel,
+    plans,
     processes,
     samples,
     sizes,
@@ -67,8 +69,9 @@ class Standins:
             or arguments.advise(error)
             or worlds.advise(error)
             or messages.advise(error)
-            or content.advise(error)
+            or plans.advise(error)
             or elastic.advise(error)
+            or (None if trained else commands.advise(self.run))
             or guards.advise(error)
             or samples.advise(self.run, error)
         )
@@ -93,8 +96,10 @@ class Standins:
         callers.call_what_nobody_called(self.run, self.main)
         if self.run.lacking and not self.run.recorder.backwards:
             # Perhaps a condition has kept nothing of what was made up.
-            plan = content.planned_with("code", "kept", True)
-            if plan is not None and content.book.touched:
+            plan = content.planned_with("code", "kept", True) if content.book.touched else None
+            plan = plan or (content.more_samples() if content.book.touched else None)
+            plan = plan or commands.advise(self.run)
+            if plan is not None:
                 self.run.recorder.emit("plan", text=plan)
 
 

@@ -27,7 +27,7 @@ from typing import Any
 
 import torch
 
-from . import content, context, files, media
+from . import content, context, files, media, plans
 from .content import Content
 
 SETTINGS = re.compile(r"conf|cfg|setting|param|option|\bargs?\b|hparam|opt\b|\.ya?ml$|\.toml$|\.ini$", re.I)
@@ -145,9 +145,9 @@ def text_of(run: context.Run, name: str) -> str:
     content.book.separators[re.sub(r"\d+", "*", name)] = separator_of(run)
     if asks_for_blanks(run):
         content.book.blanks.add(re.sub(r"\d+", "*", name))
-    if style in ("common words", content.SENTENCES):
+    if style in ("common words", plans.SENTENCES):
         lines = media.text(run, name).splitlines()
-        return "\n".join(in_sentences(lines) if style == content.SENTENCES else lines) + "\n"
+        return "\n".join(in_sentences(lines) if style == plans.SENTENCES else lines) + "\n"
     if ":" in style:
         return rows_of(run, name, *style.split(":", 2))
     kind = re.sub(r"\d+", "*", name)
@@ -231,6 +231,8 @@ class TableFile(io.StringIO):
         lines = [separator.join("column_" + str(i) for i in range(columns))]
         for number, row in enumerate(values.tolist()):
             lines.append(separator.join(str(one) for one in [number, *row[1:]]))
+        if content.book.planned(found._place, "headless"):
+            lines = lines[1:]
         super().__init__("\n".join(lines) + "\n")
 
     def content(self) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import ast
 import collections
+import difflib
 import functools
 import json
 import os
@@ -17,7 +18,7 @@ import re
 import sys
 from typing import Any
 
-from . import absent, content, context, files, media, samples, sizes
+from . import absent, commands, content, context, files, media, samples, sizes
 
 PATH = re.compile(
     r"dir|path|root|folder|file|ckpt|checkpoint|data|save|out|log|list|csv|corpus|src|tgt", re.I
@@ -37,13 +38,29 @@ def install(run: context.Run) -> None:
     """Fill in what argument parsers would refuse to go without."""
 
     def parse(self: Any, args: Any = None, namespace: Any = None) -> Any:
+        typed = bool(args) or (args is None and len(sys.argv) > 1)
         given = {} if args else supply(run, self)
-        found, rest = original(self, args, namespace)
+        words = [] if typed else commands.tried(run, self)
+        try:
+            found, rest = original(self, words or args, namespace)
+        except SystemExit:
+            if not words:
+                raise
+            # What the project shows is not what its script takes today.
+            words, (found, rest) = [], original(self, args, namespace)
+        if words:
+            run.used("arguments", "as the project types them: " + " ".join(words))
         for name, value in given.items():
             if getattr(found, name, None) in (None, "", False):
                 setattr(found, name, value)
                 run.used("argument " + name, repr(value))
         another_data_set(run, found)
+        for name, value in vars(found).items():
+            other = content.book.planned("argument " + name, "value")
+            if isinstance(value, str) and other is not None:
+                setattr(found, name, other)
+                run.used("argument " + name, repr(other))
+        content.book.options.update({name: one for name, one in vars(found).items() if type(one) is str})
         if run.small:
             said = {action.dest: str(action.help or "") for action in self._actions}
             for name, value in vars(found).items():
@@ -87,7 +104,16 @@ def texts_compared(tree: ast.Module, name: str) -> tuple[str, ...]:
         left = node.left if isinstance(node, ast.Compare) else None
         if isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and not left.args:
             left = left.func.value  # ``args.mode.lower()``
-        if isinstance(node, ast.Compare) and isinstance(left, ast.Attribute) and left.attr == name:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "startswith"
+            and node.args
+            and named(node.func.value) == name
+        ):
+            held = [one.value for one in ast.walk(node.args[0]) if isinstance(one, ast.Constant)]
+            found.extend(one for one in held if isinstance(one, str) and one)
+        elif isinstance(node, ast.Compare) and isinstance(left, ast.Attribute) and left.attr == name:
             for one in ast.walk(node.comparators[0]):
                 if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value:
                     found.append(one.value)
@@ -189,36 +215,95 @@ def by_hand(run: context.Run, text: str) -> None:
 
     A script that asks and then gives up is one that needs them; one that asks and goes on is not.
     """
-    if "argv" not in text or "ArgumentParser" in text:
+    if "argv" not in text:
+        return
+    if "ArgumentParser" in text:
+        one_given(run, context.parse(text))
         return
     wanted: dict[int, str] = {}
+    least, asks = 0, False
     for node in ast.walk(context.parse(text)):
         if isinstance(node, ast.If) and "len(sys.argv)" in ast.unparse(node.test):
-            if not context.gives_up(node.body):
-                return
+            if context.gives_up(node.body):
+                least = max(least, arguments_wanted(node.test))
+            else:
+                asks = True
         for place, name, kind in read_by_hand(node):
             wanted.setdefault(place, text_for(run, name, None, kind))
-    for place in range(len(sys.argv), max(wanted, default=0) + 1):
+    if asks and not least:
+        return
+    count = max(max(wanted, default=0) + 1, least)
+    wanted.update({count + place: held for place, held in wanted.items() if place < 0})
+    for place in range(len(sys.argv), count):
         sys.argv.append(wanted.get(place, "2"))
         run.used("argument " + str(place), repr(sys.argv[place]))
 
 
+def arguments_wanted(test: ast.expr) -> int:
+    """How many arguments a script wants, its own name among them, that gives up on a condition."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Compare) and ast.unparse(node.left) in ("len(sys.argv)", "len(argv)"):
+            numbers = [one.value for one in ast.walk(node.comparators[0]) if isinstance(one, ast.Constant)]
+            counts = [one for one in numbers if type(one) is int]
+            if counts and isinstance(node.ops[0], (ast.NotEq, ast.Lt, ast.NotIn)):
+                return min(counts)
+            if counts and isinstance(node.ops[0], ast.LtE):
+                return min(counts) + 1
+    return 0
+
+
+def one_given(run: context.Run, tree: ast.Module) -> None:
+    """Give an option the value that it has anyway, to a script that gives up where nothing is typed."""
+    asking = [
+        node.test for node in ast.walk(tree) if isinstance(node, ast.If) and context.gives_up(node.body)
+    ]
+    if len(sys.argv) > 1 or not any(NOTHING_TYPED.fullmatch(ast.unparse(test)) for test in asking):
+        return
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "add_argument":
+            continue
+        said = {one.arg: one.value for one in node.keywords}
+        first, default = node.args[0] if node.args else None, said.get("default")
+        if (
+            isinstance(first, ast.Constant)
+            and str(first.value)[:2] == "--"
+            and not {"action", "nargs"} & {*said}
+        ):
+            if (
+                isinstance(default, ast.Constant)
+                and type(default.value) in (int, float, str)
+                and default.value
+            ):
+                sys.argv += [str(first.value), str(default.value)]
+                run.used("argument " + str(first.value), repr(default.value))
+                return
+
+
+NOTHING_TYPED = re.compile(
+    r"len\((?:sys\.)?argv\) (?:== 1|<= 1|< 2)|not len\((?:sys\.)?argv\) > 1|not sys\.argv\[1:\]"
+)
+"""Conditions under which somebody has only started a script."""
+
+
 def read_by_hand(node: ast.AST) -> list[tuple[int, str, Any]]:
-    """The arguments that an assignment takes from ``sys.argv``: place, name, and ``int`` or ``float``."""
+    """The arguments that an assignment takes from ``sys.argv``: place, name, and ``int`` or ``float``.
+
+    A place below 0 is counted from the end.
+    """
     found: list[tuple[int, str, Any]] = []
     if not isinstance(node, (ast.Assign, ast.Expr, ast.Call)):
         return found
     name = ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else "argument"
     for one in ast.walk(node):
         if isinstance(one, ast.Subscript) and ast.unparse(one.value) in ("sys.argv", "argv"):
-            if (
-                isinstance(one.slice, ast.Constant)
-                and isinstance(one.slice.value, int)
-                and one.slice.value > 0
-            ):
+            try:
+                place = ast.literal_eval(one.slice)
+            except ValueError:
+                continue
+            if type(place) is int and place != 0:
                 text = ast.unparse(node)
                 kind = next((k for k in (int, float) if k.__name__ + "(" + ast.unparse(one) in text), None)
-                found.append((one.slice.value, name, kind))
+                found.append((place, name, kind))
     return found
 
 
@@ -259,7 +344,9 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
 
 def training_of(run: context.Run, action: argparse.Action) -> str | None:
     """The text by which an option makes a script train that does something else by itself."""
-    if not MODE.match(action.dest) or not isinstance(action.default, str) or TRAINS.match(action.default):
+    if not MODE.match(action.dest) or not isinstance(action.default, (str, type(None))):
+        return None
+    if not takes_values(action) or TRAINS.match(action.default or ""):
         return None
     known = [*(action.choices or ()), *texts_compared(run.tree(run.entry), action.dest)]
     return next((one for one in known if isinstance(one, str) and TRAINS.match(one)), None)
@@ -289,9 +376,11 @@ def advise(error: BaseException) -> str | None:
         return plan
     if NO_RANK.search(str(error)):
         return content.planned_with("environment", "launcher", True)
+    if isinstance(error, KeyError) and error.args == (None,):
+        return commands.advise(context.run())
     if not isinstance(error, (TypeError, AttributeError)) or not MISSED.search(str(error)):
         return None
-    return content.planned_with("arguments", "places", True)
+    return commands.advise(context.run()) or content.planned_with("arguments", "places", True)
 
 
 def place_for(run: context.Run, name: str, unasked: bool) -> bool:
@@ -316,6 +405,8 @@ def needed(run: context.Run, action: argparse.Action) -> bool:
     if action.default is None and action.choices and action.dest not in asked:
         return True
     if action.default is None and action.dest not in asked and gives_numbers(action.type):
+        return bool(content.book.planned("arguments", "places"))
+    if action.default is None and SETTINGS.search(action.dest) and action.type in (None, str):
         return bool(content.book.planned("arguments", "places"))
     return action.default is None and place_for(run, action.dest, action.dest not in asked)
 
@@ -481,6 +572,16 @@ def value_of(run: context.Run, action: argparse.Action) -> Any:
     """A value that an argument accepts."""
     if isinstance(action, (argparse._StoreTrueAction, argparse._StoreFalseAction)):
         return action.default
+    told = commands.said(run, action.option_strings)
+    if told is not None and (
+        os.path.isfile(os.path.join(run.folders()[-1], told)) if PATH.search(action.dest) else True
+    ):
+        try:
+            made = action.type(told) if callable(action.type) else told
+        except (TypeError, ValueError, argparse.ArgumentTypeError, OSError):
+            made = None
+        if made is not None and action.nargs is None and (not action.choices or made in action.choices):
+            return made
     text = text_for(run, action.dest, action.choices, action.type)
     value: Any = text
     if callable(action.type):
@@ -574,16 +675,21 @@ def settings(run: context.Run, least: int = 0) -> list[str]:
     Of the others those come first that most of the project's folders have, one of each name. ``least``
     is the number of names that each must have of those that the script asks for.
     """
-    found: list[tuple[int, int, int, str]] = []
+    found: list[tuple[int, int, int, float, str]] = []
     asked = names_asked(run.tree(run.entry))
+    endings = (".yaml", ".yml", ".json") if "gin" not in sys.modules else (".gin",)
+    if endings == (".gin",):
+        asked |= {node.arg for node in ast.walk(run.tree(run.entry)) if isinstance(node, ast.arg)}
+    own = os.path.splitext(os.path.basename(run.entry))[0]
     for distance, folder in enumerate(run.folders()):
         for above, inner, names in os.walk(folder):
             inner[:] = sorted(one for one in inner if one[0] != ".")[:50]
             for name in names:
-                if name.endswith((".yaml", ".yml", ".json")) and not name.startswith((".", "package")):
+                if name.endswith(endings) and not name.startswith((".", "package")):
                     usual = not re.search(r"default|base|train|config", name, re.I)
                     path = os.path.join(above, name)
-                    found.append((-len(asked & keys(path)), distance, usual, path))
+                    alike = difflib.SequenceMatcher(None, own, os.path.splitext(name)[0]).ratio()
+                    found.append((-len(asked & keys(path)), distance, usual, -alike, path))
             if len(found) > 200:
                 break
     found.sort()
@@ -624,4 +730,6 @@ def keys(path: str) -> set[str]:
             return names_within(json.loads(context.read(path)))
         except ValueError:
             return set()  # A template, with remarks in it.
+    if path.endswith(".gin"):
+        return set(re.findall(r"^[\w/.]*\.(\w+)\s*=", context.read(path), re.M))
     return set(re.findall(r"""^[\s{,-]*["']?(\w+)["']?\s*:""", context.read(path), re.M))

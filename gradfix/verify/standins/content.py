@@ -5,13 +5,12 @@ knows its structure, but the script does: it asks for keys, unpacks, iterates, r
 settles a part of it, and where values are needed an array is made from the run's seed and the place in
 the file. A size that no use has settled is a prime number that occurs nowhere else, so that the
 message of a mismatch (``mat1 and mat2 shapes cannot be multiplied (4x37 and 784x128)``) says which size
-should have been what. From that :func:`advise` derives a *plan*, with which the run may be repeated (see
+should have been what. From that ``plans`` derives a *plan*, with which the run may be repeated (see
 ``runner.planned``). Before and after a rewrite are run with the same plan.
 """
 
 from __future__ import annotations
 
-import ast
 import functools
 import json
 import math
@@ -26,10 +25,12 @@ from typing import Any
 
 import torch
 
-from . import context, inert, media
+from . import context, media
 
 FIELDS = 13
 """Fields in a line of a text, at most."""
+MANY = 1024
+"""Samples, where those were too few for what a script cuts of them."""
 SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
 WITHIN = (16, 4)
@@ -108,6 +109,10 @@ class Book:
         """What one of several was taken for, and all of them, where nothing says which of them it is."""
         self.chosen: dict[str, list[str]] = {}
         """Of options that have to have one of several texts: these, by the option's name."""
+        self.options: dict[str, str] = {}
+        """The texts that options have."""
+        self.told = 0
+        """The command lines that the project shows, of which the script takes something."""
         self.folders = False
         """Whether a folder has been made up."""
         self.missed: list[str] = []
@@ -159,12 +164,12 @@ class Book:
         known = self.planned(place, "dims")
         known = self.dims.get(place) if known is None else known
         if known is None:
-            known = [BATCH] if in_batch(place) else [] if one_sample(place) else [SAMPLES]
+            known = [BATCH] if in_batch(place) else [] if one_sample(place) else [samples()]
             if SQUARE.search(last(place)):
                 known = [self.prime(place)] * 2
             elif BOX.search(last(place)):
                 self.boxed.add(owner(place))
-                known = [BOXES if one_sample(place) else SAMPLES, 4]
+                known = [BOXES if one_sample(place) else samples(), 4]
             elif one_sample(place) and owner(place) in self.boxed and BESIDE.search(last(place)):
                 known = [BOXES]
             elif AUDIO.search(place):
@@ -218,6 +223,20 @@ book = Book("")
 """Of this process's run."""
 
 
+def samples() -> int:
+    """Samples in what is made up: more, where the plan says that they were too few."""
+    return int(book.planned("samples", "count") or SAMPLES)
+
+
+def more_samples() -> str | None:
+    """The plan with many more samples in all that is made up."""
+    for sizes in (book.dims, *({"": fields["dims"]} for fields in book.plan.values() if "dims" in fields)):
+        for place, dims in sizes.items():
+            if dims[:1] == [SAMPLES]:
+                sizes[place][0] = MANY
+    return planned_with("samples", "count", MANY)
+
+
 def one_sample(place: str) -> bool:
     """Whether a place lies within one of several samples that are alike."""
     return "[*]" in place
@@ -241,7 +260,7 @@ def owner(place: str) -> str:
 
 def nested(place: str) -> int:
     """How many elements there are at a place of which nothing is known: fewer within others."""
-    return (SAMPLES, *WITHIN)[min(place.count("[*]"), len(WITHIN))]
+    return (samples(), *WITHIN)[min(place.count("[*]"), len(WITHIN))]
 
 
 def grouped(place: str) -> bool:
@@ -862,170 +881,6 @@ def plain(values: Any) -> Any:
 
 # -- plans -----------------------------------------------------------------------------------
 
-NUMBER = r"(\d+)"
-WRONG_RIGHT = (
-    r"cannot be multiplied \(\d+x(?P<wrong>\d+) and (?P<right>\d+)x\d+\)",
-    r"to have (?P<right>\d+) channels, but got (?P<wrong>\d+) channels",
-    r"Expected (?P<right>\d+), got (?P<wrong>\d+)",
-    r"expected input with shape \[\*, (?P<right>\d+)\], but got input of size\s*\[(?:\d+, )*(?P<wrong>\d+)\]",
-    r"running_mean should contain (?P<wrong>\d+) elements not (?P<right>\d+)",
-    r"size of tensor a \((?P<wrong>\d+)\) must match the size of tensor b \((?P<right>\d+)\)",
-    r"size of tensor a \((?P<right>\d+)\) must match the size of tensor b \((?P<wrong>\d+)\)",
-    r"Expected size (?P<right>\d+) but got size (?P<wrong>\d+)",
-    r"Expected size (?P<wrong>\d+) but got size (?P<right>\d+)",
-    r"expanded size of the tensor \((?P<right>\d+)\) must match the existing size \((?P<wrong>\d+)\)",
-    r"expanded size of the tensor \((?P<wrong>\d+)\) must match the existing size \((?P<right>\d+)\)",
-    r"not aligned: (?P<wrong>\d+) \(dim \d+\) != (?P<right>\d+)",
-    r"not aligned: (?P<right>\d+) \(dim \d+\) != (?P<wrong>\d+)",
-    r"from shape \((?:\d+,\s*)*(?P<wrong>\d+),?\) into shape \((?:\d+,\s*)*(?P<right>\d+),?\)",
-    r"shapes \((?:\d+,\s*)*(?P<wrong>\d+),?\) \((?:\d+,\s*)*(?P<right>\d+),?\)",
-    r"shapes \((?:\d+,\s*)*(?P<right>\d+),?\) \((?:\d+,\s*)*(?P<wrong>\d+),?\)",
-    r"expected tensor \[(?P<right>\d+)\] and src \[(?P<wrong>\d+)\]",
-    r"input batch_size \((?P<right>\d+)\) to match target batch_size \((?P<wrong>\d+)\)",
-    r"[Tt]arget size \(torch\.Size\(\[(?:\d+, )*(?P<wrong>\d+)\]\)\).*"
-    r"input size \(torch\.Size\(\[(?:\d+, )*(?P<right>\d+)\]\)\)",
-)
-"""Messages that name a size that was met, and the one that was wanted."""
-
-
-SMALL_PICTURES = re.compile(
-    r"cannot be multiplied|[Oo]utput size is too small|Kernel size can't be greater than actual input size|"
-    r"is invalid for input of size|more than 1 value per channel"
-)
-"""Messages of a network that is made for pictures of one size."""
-
-
-def advise(error: BaseException) -> str | None:
-    """A plan by which the run might get further than this error, ``None`` if nothing suggests one."""
-    change = advised(error)
-    if change is not None:
-        return change
-    if (larger := larger_pictures()) is not None:
-        return planned_with(*larger)
-    if (other := other_pictures(str(error))) is not None:
-        return planned_with(*other)
-    for name, among in book.turns.items():
-        turn = (book.planned(name, "turn") or 0) + 1
-        if turn < len(among):
-            return planned_with(name, "turn", turn)
-    return None
-
-
-def advised(error: BaseException) -> str | None:
-    """The plan that the message of an error suggests."""
-    message = str(error)
-    unlike = re.search(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", message)
-    reduced = unlike is not None and {int(unlike[1]), int(unlike[2])} in [set(pair) for pair in book.sides]
-    if book.brought and (reduced or SMALL_PICTURES.search(message)):
-        return planned_with("pictures", "brought", "to the sizes of the script")
-    if book.pictures and (change := pictures(message)) is not None:
-        return planned_with(*change)
-    if not book.touched and not book.styles:
-        return None
-    if isinstance(error, TypeError) and TEXT_WANTED.search(message):
-        return planned_with(wanting_text(error), "text", True)
-    if isinstance(error, TypeError) and TEXT_ADDED.search(message) and (column := named_column(error)):
-        return planned_with(column, "text", True)
-    if re.search(r"\b(Content|Part|Number)\b", message) and isinstance(error, TypeError):
-        # A function of torch was looked up before the content was there that it is called with.
-        return planned_with("torch", "contents", True) or planned_with("code", "tensors", True)
-    if re.search(
-        r"(flatten|sum|mean|squeeze|repeat)\(\) (takes|got)|'int' object is not callable|"
-        r"numpy.ndarray' object has no attribute",
-        message,
-    ):
-        if (tensors := planned_with("code", "tensors", True)) is not None:
-            return tensors
-    if WHOLE.search(message) and book.touched:
-        return planned_with(book.touched, "dims", [])
-    change = (
-        sizes(message)
-        or insisted(error)
-        or columns(message, error)
-        or shape_unpacked(message, error)
-        or dimensions(message)
-        or arrangement(message)
-        or kinds(message)
-    )
-    if change is None:
-        return None
-    return planned_with(*change)
-
-
-WHOLE = re.compile(
-    r"object cannot be interpreted as an integer|integers or slices, not (Content|Part|Tensors)|"
-    r"must be tuple of ints, but found element of type (Content|Part|Tensors)"
-)
-"""Messages where a value has the place of a whole number."""
-TEXT_WANTED = re.compile(
-    r"(expected string or bytes-like object, got|expected str instance,|must be str, not|apply to a) "
-    r"'?(Content|Part|Number)\b"
-)
-"""Messages of what takes nothing but a text."""
-
-
-TEXT_ADDED = re.compile(
-    r"for \+: '(int|float)[^']*' and 'str'|for \+: 'str' and '(int|float)|can only concatenate str|"
-    r"expected str, bytes or os.PathLike object, not (int|float)|join\(\) argument must be str"
-)
-"""Messages where a number has the place of a text."""
-
-
-def named_column(error: BaseException) -> str:
-    """The column of a table of numbers that the statement names which failed, or that which called it."""
-    trace, run = error.__traceback__, context.run()
-    names: set[str] = set()
-    while trace is not None:
-        if run.owns(trace.tb_frame):
-            around = context.statements_at(run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno)
-            constants = (
-                [one.value for one in ast.walk(around[-1]) if isinstance(one, ast.Constant)] if around else []
-            )
-            names |= {one for one in constants if isinstance(one, str)}
-        trace = trace.tb_next
-    places = [place for place in book.kinds if last(place) in names and not one_sample(place)]
-    return places[-1] if places else ""
-
-
-def wanting_text(error: BaseException) -> str:
-    """The place of what was given where a text was wanted: what the function that failed holds, if any."""
-    frame = context.raised_in(error)
-    held = inert.flat(list(frame.f_locals.values())) if frame is not None else []
-    places = [one._place for one in held if isinstance(one, Content)]
-    return places[-1] if places else book.touched
-
-
-def pictures(message: str) -> tuple[str, str, Any] | None:
-    """Pictures without colours, or whose values are classes, if nothing else has the sizes in a message."""
-    channels = re.search(r"to have (\d+) channels, but got (\d+) channels", message)
-    if channels and book.pictures == 3 and int(channels[2]) - int(channels[1]) in (2, 4):
-        # One of them, or two, are stacked in what is too deep by two, or four.
-        return "pictures", "channels", 1
-    pairs = [found for pattern in WRONG_RIGHT if (found := re.search(pattern, message, re.S))]
-    for found in pairs:
-        side = fitting_side(int(found["wrong"]), int(found["right"]))
-        if side is not None:
-            return "pictures", "side", side
-    if book.classes > 1 and re.search(r"index out of range in self|Target \d+ is out of bounds", message):
-        return "pictures", "classes", 1
-    classes = re.search(r"index \d+ is out of bounds for dimension \d+ with size (\d+)", message)
-    if classes and located(int(classes[1])) is None and not book.planned("pictures", "values"):
-        return "pictures", "values", int(classes[1])
-    return None
-
-
-def fitting_side(wrong: int, right: int) -> int | None:
-    """The side of pictures with which a size would be right that is their side now, or all their values."""
-    side = media.side(context.run())
-    if wrong == side and 8 <= right < side:
-        return right
-    for channels in (1, 3):
-        if wrong == channels * side**2 and right % channels == 0:
-            wanted = math.isqrt(right // channels)
-            if wanted**2 * channels == right and wanted >= 8:
-                return wanted
-    return None
-
 
 def planned_with(place: str, what: str, value: Any) -> str | None:
     """The plan of this run with one change, ``None`` if that changes nothing."""
@@ -1058,439 +913,3 @@ SEEN = "plans before this one"
 def digest(plan: dict[str, Any]) -> int:
     """A number for a plan."""
     return zlib.crc32(json.dumps(plan, sort_keys=True).encode())
-
-
-def sizes(message: str) -> tuple[str, str, Any] | None:
-    """A size that has to be another: one that nothing has settled before one that an earlier plan has."""
-    lead = re.search(r"expected input\[1, (\d+), .*but got (\d+) channels", message)
-    if lead and lead[1] == lead[2] and located(int(lead[1])) is None:
-        return one_more()
-    pairs = [found for pattern in WRONG_RIGHT if (found := re.search(pattern, message, re.S))]
-    for free in (True, False):
-        for found in pairs:
-            change = resized(int(found["wrong"]), int(found["right"]), free)
-            if change is not None:
-                return change
-    product = re.search(WRONG_RIGHT[0], message)
-    if product and (change := beside(int(product["wrong"]), int(product["right"]))) is not None:
-        return change
-    found = re.search(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ with size (\d+)", message)
-    if (change := sides(message)) is not None:
-        return change
-    if found and int(found[2]) == SAMPLES and (change := longer(int(found[1]))) is not None:
-        return change
-    if found:
-        return resized(int(found[2]), max(int(found[1]) + 1, 2 * int(found[2])))
-    return None
-
-
-USUAL = (28, 32, 64, 84, 96, 128, 224, 256, 299)
-"""Sides of pictures that networks are made for."""
-
-
-def sides(message: str) -> tuple[str, str, Any] | None:
-    """Another usual side for pictures, if their values would then be about as many as a layer takes."""
-    found = re.search(WRONG_RIGHT[0], message)
-    if found is None:
-        return None
-    ratio = int(found["right"]) / max(1, int(found["wrong"]))
-    for place, dims in reversed(list(book.dims.items())):
-        for index in range(len(leading(place)), len(dims) - 1):
-            side = dims[index]
-            if side != dims[index + 1] or len(dims) - len(leading(place)) < 3 or side not in USUAL:
-                continue
-            wanted = min(USUAL, key=lambda one: abs(one - side * math.sqrt(ratio)))
-            if wanted > side and 0.9 < wanted / (side * math.sqrt(ratio)) < 1.1:
-                return place, "dims", [*dims[:index], wanted, wanted, *dims[index + 2 :]]
-    return None
-
-
-def larger_pictures() -> tuple[str, str, Any] | None:
-    """Larger sides for pictures whose size nothing has settled: a network may not take such small ones."""
-    for place, dims in reversed(list(book.dims.items())):
-        for index in range(len(leading(place)), len(dims) - 1):
-            if any(one in PRIMES for one in dims) or len(dims) - len(leading(place)) != 3:
-                continue
-            if place.startswith("states of "):
-                continue  # Of environments: these are large enough for what is made for games.
-            if dims[index] == dims[index + 1] in LARGER:
-                side = LARGER[dims[index]]
-                return place, "dims", [*dims[:index], side, side, *dims[index + 2 :]]
-    return None
-
-
-def other_pictures(message: str) -> tuple[str, str, Any] | None:
-    """Pictures of another usual size, for a network whose shapes are made for one."""
-    if not book.pictures or not re.search(r"is invalid for input of size|must match|multiplied", message):
-        return None
-    tried = book.planned("pictures", "tried") or 0
-    if tried >= len(OTHERS):
-        return None
-    book.plan.setdefault("pictures", {})["tried"] = tried + 1  # It goes into the next plan.
-    return "pictures", "side", OTHERS[tried]
-
-
-OTHERS = (84, 32, 224)
-"""Sides of pictures in files, those that networks with fixed shapes are made for most."""
-LARGER = {SIDE: 84, 84: 224}
-"""What sides of pictures are tried after others."""
-
-
-def longer(index: int) -> tuple[str, str, Any] | None:
-    """As many samples as another array has for one that has too few for ``index``; labels before others."""
-    places = [place for place, dims in book.dims.items() if dims[:1] == [SAMPLES] and not one_sample(place)]
-    places.sort(key=lambda place: bool(LABEL.search(last(place))))
-    if not places:
-        return None
-    others = [dims[0] for dims in book.dims.values() if dims and dims[0] > index]
-    return places[-1], "dims", [max(others, default=index + 1), *book.dims[places[-1]][1:]]
-
-
-def leading(place: str) -> list[int]:
-    """The sizes before those of one sample."""
-    return [] if one_sample(place) and not in_batch(place) else book.dims[place][:1]
-
-
-def located(size: int) -> tuple[str, int] | None:
-    """The place and the dimension of a size that is made up, looked for from the latest."""
-    for place, dims in reversed(list(book.dims.items())):
-        for index, one in enumerate(dims):
-            if one == size and one != SAMPLES:
-                return place, index
-    return None
-
-
-def resized(wrong: int, right: int, free: bool = False) -> tuple[str, str, Any] | None:
-    """The change that makes ``right`` of ``wrong``, made up or a multiple of that; a new one if ``free``."""
-    if right < 1:
-        return None
-    for place, dims in reversed(list(book.dims.items())):
-        for index in range(len(dims) - 1, -1, -1):
-            one = dims[index]
-            if one in PRIMES and wrong % one == 0 and wrong:
-                others = wrong // one
-                if right % others == 0:
-                    return place, "dims", [*dims[:index], right // others, *dims[index + 1 :]]
-                inner = math.prod(dims[len(leading(place)) :])
-                if inner and wrong % inner == 0 and right % (wrong // inner) == 0:
-                    # Flattened: all of it stands in one dimension.
-                    return place, "dims", [*leading(place), right // (wrong // inner)]
-    found = None if free or wrong < 8 else located(wrong)
-    if found is not None:
-        place, index = found
-        dims = book.dims[place]
-        return place, "dims", [*dims[:index], right, *dims[index + 1 :]]
-    return None
-
-
-def beside(wrong: int, right: int) -> tuple[str, str, Any] | None:
-    """The size that is right for what may stand beside others in one of the size ``wrong``."""
-    for place, dims in reversed(list(book.dims.items())):
-        size = dims[-1] + right - wrong if len(dims) > len(leading(place)) else 0
-        if wrong != right and dims and dims[-1] in PRIMES and 0 < size < right:
-            return place, "dims", [*dims[:-1], size]
-    return None
-
-
-def one_more(count: int = 1, size: int | None = None) -> tuple[str, str, Any] | None:
-    """More dimensions for the array with ``size`` in it, without a size for the first with the fewest."""
-    places = [place for place, dims in book.dims.items() if size is None or size in dims]
-    if size is None:
-        places = [one for one in places if not LABEL.search(last(one))]
-        places.sort(key=lambda one: len(book.dims[one]))
-    if not places:
-        return None
-    place = places[0] if size is None else places[-1]
-    before = leading(place)
-    inner = book.dims[place][len(before) :]
-    sides = [SIDE] * (count + len(inner) - 1) if count > 1 else inner
-    return place, "dims", [*before, book.prime(f"{place} {len(before)} {len(inner)}"), *sides]
-
-
-def innermost(error: BaseException) -> types.TracebackType | None:
-    """Where an error left the user's code that it came from."""
-    trace, found, run = error.__traceback__, None, context.run()
-    while trace is not None:
-        found = trace if run.owns(trace.tb_frame) else found
-        trace = trace.tb_next
-    return found
-
-
-def insisted(error: BaseException) -> tuple[str, str, Any] | None:
-    """A size that the script itself compares with another and insists on: ``assert a == b``."""
-    trace, run = innermost(error), context.run()
-    if trace is None or trace.tb_next is not None:
-        return None
-    frame = trace.tb_frame
-    test: ast.expr | None = None
-    for node in context.statements_at(run.tree(frame.f_code.co_filename), trace.tb_lineno):
-        if isinstance(node, ast.Assert) or (isinstance(node, ast.If) and context.gives_up(node.body)):
-            test = node.test
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
-        return None
-    pair = [whole_number(one, frame) for one in (test.left, test.comparators[0])]
-    # A line of text may have one more than it has numbers: it begins with a name.
-    for more in (0, 1) if book.styles else (0,):
-        for wrong, right in (pair, pair[::-1]):
-            if wrong is not None and right is not None and right >= 1:
-                if (change := resized(wrong + more, right + more, True)) is not None:
-                    return change
-    return None
-
-
-READ = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load, ast.UnaryOp, ast.USub)
-
-
-def whole_number(node: ast.expr, frame: types.FrameType) -> int | None:
-    """The whole number that an expression has in a frame, if it only reads it or asks for a length."""
-    inner = node.args[0] if isinstance(node, ast.Call) and ast.unparse(node.func) == "len" else node
-    if not all(isinstance(one, READ) for one in ast.walk(inner)):
-        return None
-    try:
-        code = compile(ast.Expression(node), "", "eval")
-        found = eval(code, frame.f_globals, frame.f_locals)
-    except Exception:
-        return None
-    return found if type(found) is int else None
-
-
-SENTENCES = "words in sentences"
-"""The style of a text with a word and more on each line, and one that holds nothing after each sentence."""
-NOTHING_LEFT = re.compile(r"division by zero|num_samples should be a positive|empty (range|sequence)")
-"""Messages where a text of one long sentence may have been too long, and left no sample."""
-
-
-def highest_index(error: BaseException) -> int:
-    """The highest number by which the function that failed asks for a part of what it failed for; else 0."""
-    trace, run = innermost(error), context.run()
-    if trace is None:
-        return 0
-    tree, line = run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno
-    around = [one for one in context.statements_at(tree, line) if isinstance(one, ast.FunctionDef)]
-    indices: dict[str, int] = {}
-    failed: set[str] = set()
-    for node in ast.walk(around[-1] if around else tree):
-        if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)):
-            continue
-        if isinstance(node.slice, ast.Constant) and type(node.slice.value) is int:
-            name = node.value.id
-            indices[name] = max(node.slice.value, indices.get(name, 0))
-            if node.lineno <= line <= (node.end_lineno or line):
-                failed.add(name)
-    return max((indices[name] for name in failed), default=0)
-
-
-def of_nothing(error: BaseException) -> bool:
-    """Whether what failed asks for no more than the first or the last of a list: there is nothing in it."""
-    trace, run = innermost(error), context.run()
-    statements = (
-        context.statements_at(run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno) if trace else []
-    )
-    if not statements:
-        return False
-    asked = [one.slice for one in ast.walk(statements[-1]) if isinstance(one, ast.Subscript)]
-    return bool(asked) and all(ast.unparse(one) in ("0", "-1") for one in asked)
-
-
-def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
-    """Another number of values in a row."""
-    short = re.search(r"not enough values to unpack \(expected (\d+), got (\d+)\)", message)
-    if short or (message == "list index out of range" and not of_nothing(error)):
-        for name, style in reversed(list(book.styles.items())):
-            had = int(style.split(":")[1]) if ":" in style else 1
-            highest = highest_index(error)
-            wanted = int(short[1]) if short else max(had, highest) + 1
-            if not short and 0 < highest < had:
-                continue  # There are as many already: it is not for their number.
-            if short and int(short[2]) != had:
-                continue
-            if book.separators.get(name) and 1 < wanted < FIELDS and wanted != had:
-                return name, "style", f"fields:{wanted}:{book.separators[name]}"
-    if NOTHING_LEFT.search(message):
-        for name, style in reversed(list(book.styles.items())):
-            if style == "common words" and name in book.blanks:
-                return name, "style", SENTENCES
-    found = re.search(r"too many values to unpack \(expected (\d+)", message)
-    if found:
-        if book.collated:
-            return book.collated[-1], "fields", int(found[1])
-        if book.gone_through and not book.planned(book.gone_through, "record"):
-            return book.gone_through, "record", int(found[1])
-        for place, dims in reversed(list(book.dims.items())):
-            if len(dims) > 1 and dims[-1] in PRIMES:
-                return place, "dims", [*dims[:-1], int(found[1])]
-        for name, style in reversed(list(book.styles.items())):
-            if style == "common words":
-                return name, "style", "names and numbers"
-    word = re.search(r"(?:invalid literal for int.*|convert string to float): '([^']*)'", message)
-    styles = [(name, style) for name, style in reversed(list(book.styles.items()))]
-    if word and styles:
-        for name, style in styles:
-            if style.startswith("fields:") and word[1].split(" ")[0] in media.WORDS:
-                return name, "style", style.replace("fields:", "numbers:", 1)
-            if style == "common words" and word[1].split(" ")[0] in (*media.WORDS, "."):
-                return name, "style", "names and numbers"
-            if style == "names and numbers" and ".png" in word[1]:
-                return name, "style", "numbers"
-            if style.startswith(("fields:", "numbers:")) and re.match(r"\d{3}\.\w+$", word[1]):
-                return name, "style", "counts:" + style.partition(":")[2]
-        if " " in word[1] or "," not in word[1]:
-            return (styles[0][0], "separator", ",") if styles[0][1] != "common words" else None
-    return None
-
-
-def shape_unpacked(message: str, error: BaseException) -> tuple[str, str, Any] | None:
-    """More dimensions for what the function holds that unpacked its shape: ``n, c, h, w = it.shape``."""
-    found = re.search(r"not enough values to unpack \(expected (\d), got (\d)\)", message)
-    trace = innermost(error) if found else None
-    if found is None or trace is None:
-        return None
-    for one in reversed(list(trace.tb_frame.f_locals.values())):
-        shape = list(one.shape) if isinstance(one, torch.Tensor) else []
-        place, _ = located(shape[-1]) or ("", 0) if len(shape) == int(found[2]) else ("", 0)
-        if place:
-            dims, more = book.dims[place], int(found[1]) - len(shape)
-            sides = (
-                [book.planned("torch", "side") or SIDE] * more
-                if int(found[1]) == 4
-                else [book.prime(f"{place} {len(dims)} {i}") for i in range(more)]
-            )
-            return place, "dims", [*dims, *sides]
-    return None
-
-
-def dimensions(message: str) -> tuple[str, str, Any] | None:
-    """Another number of dimensions."""
-    found = re.search(r"[Ee]xpected (\d)D.*?(?:or (\d)D.*?)?input.*?of size:? ?\[([\d, ]*)\]", message)
-    if found:
-        got = [int(one) for one in found[3].split(",") if one.strip()]
-        wanted = int(found[2] or found[1])
-        own = next((one for one in reversed(got) if located(one) is not None), None)
-        if wanted > len(got):
-            return one_more(wanted - len(got), own)
-    for pattern in (
-        r"array is (\d)-dimensional, but (\d) were indexed",
-        r"axis (?P<axis>\d) is out of bounds for array of dimension (?P<have>\d)",
-        r"expected (?P<wanted>\d)D (?:tensor|input),? \(?(?:but )?got (?P<have>\d)D",
-        r"must have (?P<wanted>\d) dimensions, got (?P<have>\d)",
-        r"(?P<have>\d)-dimensional array given. Array must be at least (?P<wanted>two)-dimensional",
-        r"not enough values to unpack \(expected (?P<wanted>\d), got (?P<have>\d)\)",
-        r"sparse_dim.*number of dimensions \((?P<have>\d)\).*(?P<wanted>\d)",
-        r"input\.dim\(\) = (?P<have>\d) is not equal to len\(dims\) = (?P<wanted>\d)",
-    ):
-        found = re.search(pattern, message)
-        if found:
-            groups = found.groupdict()
-            have = int(groups.get("have") or found[1])
-            least = (groups.get("wanted") or "").replace("two", "2") or found[2]
-            wanted = int(groups["axis"]) + 1 if "axis" in groups else int(least)
-            latest = list(reversed(list(book.dims.items())))
-            fitting = [
-                one for one in latest if len(one[1]) + (one_sample(one[0]) and not in_batch(one[0])) == have
-            ]
-            fitting += [one for one in latest if len(one[1]) - 1 == have]
-            # What stands under one of many names is a sample, and a batch has one more.
-            fitting += [one for one in latest if one[0].endswith("[**]") and len(one[1]) + 1 == have]
-            if wanted > have and fitting:
-                place, dims = fitting[0]
-                if wanted == 3 and have == 1:  # A picture, whose sides are better equal.
-                    return place, "dims", [*dims[:-1], SIDE, SIDE, book.prime(place + " last")]
-                if wanted == 4 and have == 2 and "len(dims)" in message:  # Pictures, colours last.
-                    return place, "dims", [dims[0], SIDE, SIDE, dims[1]]
-                if wanted == 4 and have == 2 and len(dims) == 2:  # Pictures, colours first.
-                    return place, "dims", [*dims, SIDE, SIDE]
-                return (
-                    place,
-                    "dims",
-                    [*dims, *(book.prime(f"{place} {len(dims) + i}") for i in range(wanted - have))],
-                )
-    if message == "tuple index out of range" and book.shaped in book.dims:
-        place, dims = book.shaped, book.dims[book.shaped]
-        return place, "dims", [*dims, book.prime(f"{place} {len(dims)}")]
-    if re.search(r"0-d(?:im)? (?:tensor|array)|has no dimensions", message):
-        rows = list(reversed(list(book.dims.items())))
-        rows = [one for one in rows if not LABEL.search(last(one[0]))]
-        if rows:
-            # The first of those with the fewest: what training reads comes before what tests do.
-            place, dims = min(reversed(rows), key=lambda one: len(one[1]))
-            return place, "dims", [*dims, book.prime(f"{place} {len(dims)}")]
-    if "too many indices for tensor" in message or "Dimension out of range" in message:
-        return one_more()
-    if re.search(
-        r"must be (batches of )?square matrices|[Ll]ast 2 dimensions of the array must be square", message
-    ):
-        for place, dims in reversed(list(book.dims.items())):
-            if len(dims) > 1 and dims[-1] in PRIMES and dims[-1] != dims[-2]:
-                return place, "dims", [*dims[:-1], dims[-2]] if dims[-2] != SAMPLES else [dims[-1], dims[-1]]
-    if "multi-target not supported" in message or "multilabel" in message:
-        rows = [(place, dims) for place, dims in reversed(list(book.dims.items())) if len(dims) == 2]
-        likely = [one for one in rows if LABEL.search(last(one[0]))]
-        likely += [one for one in rows if book.kinds.get(one[0]) == "int"]
-        for place, dims in likely or [one for one in rows if one[1][1] in PRIMES]:
-            # A line of a text has its number, or a name, and one class.
-            return place, "dims", [dims[0], 2] if place in book.styles else dims[:1]
-    return None
-
-
-def arrangement(message: str) -> tuple[str, str, Any] | None:
-    """A number of elements that a shape asks for."""
-    found = re.search(r"shape '\[([-\d, ]+)\]' is invalid for input of size (\d+)", message)
-    if found:
-        shape, size = found[1], int(found[2])
-    else:
-        found = re.search(r"cannot reshape array of size (\d+) into shape \(([-\d, ]+)\)", message)
-        if not found:
-            return None
-        shape, size = found[2], int(found[1])
-    wanted = [int(one) for one in shape.split(",") if one.strip()]
-    fixed = math.prod(one for one in wanted if one > 0)
-    for place, dims in reversed(list(book.dims.items())):
-        for index in range(len(dims) - 1, -1, -1):
-            if dims[index] in PRIMES and size % dims[index] == 0:
-                others = size // dims[index]
-                if -1 not in wanted and fixed % others:
-                    continue
-                inner = math.prod(dims[1:]) // dims[index]
-                new = fixed // others if -1 not in wanted else fixed // math.gcd(fixed, inner)
-                return place, "dims", [*dims[:index], max(1, new), *dims[index + 1 :]]
-    for place, dims in reversed(list(book.dims.items())):
-        if math.prod(dims) == size and -1 not in wanted and any(one in PRIMES for one in dims):
-            # All of it is to have that shape.
-            return place, "dims", wanted
-    if len(wanted) > 1 and wanted[0] == size and -1 not in wanted:
-        for place, dims in reversed(list(book.dims.items())):
-            if len(dims) == 1:
-                # Numbers where there should have been samples of several numbers.
-                return place, "dims", [*dims, fixed // size]
-    return None
-
-
-def kinds(message: str) -> tuple[str, str, Any] | None:
-    """Numbers of another kind."""
-    whole = re.search(
-        r"expected scalar type Long|'indices' to have one of the following scalar types|"
-        r"must be (?:long|Long)|tensors used as indices must be|arrays used as indices must be|"
-        r"one_hot is only applicable|not implemented for '(?:Float|Double)'|"
-        r"list indices must be integers|Expected object of scalar type Long",
-        message,
-    )
-    broken = re.search(
-        r"scalar type Float but found Long|not implemented for '(?:Long|Int)'|Long and Float|"
-        r"dtype Long but expected Float|expected Float|got Long|scalar type Long and Float|"
-        r"can't be cast to the desired output type Long|same dtype, but got Long",
-        message,
-    )
-    if broken:
-        wanted, have = "float", "int"
-    elif whole:
-        wanted, have = "int", "float"
-    else:
-        if re.search(r"index out of range in self|is out of bounds", message):
-            for place, kind in reversed(list(book.kinds.items())):
-                if kind == "int" and book.planned(place, "high") is None:
-                    return place, "high", 1
-        return None
-    for place, kind in reversed(list(book.kinds.items())):
-        if kind == have:
-            return place, "kind", wanted
-    return None

@@ -87,10 +87,23 @@ class Finder(importlib.abc.MetaPathFinder):
         if self.run.recorder.in_project(name) and is_built(folder, fullname):
             self.run.used("compiled code " + fullname, "objects without values")
             return package(fullname, Inert(False))
-        if self.run.recorder.in_project(name) or not hasattr(parent, "__path__"):
+        if not hasattr(parent, "__path__"):
+            return None
+        if self.run.recorder.in_project(name) and (
+            others_by_option(folder, last) or self.is_name(parent, last)
+        ):
             return None
         self.run.used(fullname, "objects without values")
         return package(fullname, Inert(False))
+
+    def is_name(self, parent: types.ModuleType, last: str) -> bool:
+        """Whether ``from package import Name`` is asked for, which need not be a module."""
+        frame = self.run.caller()
+        nodes = (
+            context.statements_at(self.run.tree(frame.f_code.co_filename), frame.f_lineno) if frame else []
+        )
+        asking = nodes[-1] if nodes else None
+        return isinstance(asking, ast.ImportFrom) and last in {one.name for one in asking.names}
 
     def elsewhere(self, fullname: str, known: bool) -> importlib.machinery.ModuleSpec | None:
         """A module of the project, found from another folder than the script's.
@@ -153,7 +166,7 @@ class Finder(importlib.abc.MetaPathFinder):
         places = []
         for count, (folder, inner, files) in enumerate(os.walk(root)):
             inner[:] = sorted(one for one in inner if one[0] != "." and one != "site-packages")
-            if name + ".py" in files or name in inner:
+            if name + ".py" in files or (name in inner and has_code(os.path.join(folder, name))):
                 shared = os.path.commonpath([folder, os.path.dirname(self.run.script)])
                 places.append((-len(shared), len(folder), os.path.join(folder, name)))
             if count > 2000:
@@ -187,6 +200,9 @@ class Inner(importlib.abc.MetaPathFinder):
                 found = package(fullname, Gathered())
                 found.submodule_search_locations = list(spec.submodule_search_locations)
                 return found
+            if spec is not None and spec.origin is not None and spec.submodule_search_locations is not None:
+                spec.loader = Whole(fullname, spec.origin)
+                return spec
         ours = getattr(parent, "__name__", "").startswith("_gradfix_standins.modules.")
         if ours and not fullname.startswith("_gradfix_standins."):
             return package(fullname, Specific() if has(fullname) else Within(parent))
@@ -214,23 +230,83 @@ class Gathered(importlib.abc.Loader):
         return None
 
     def exec_module(self, module: Any) -> None:
-        def attribute(name: str) -> Any:
-            part = None if name.startswith("__") else defining(context.run(), module, name)
-            if part is None:
-                raise AttributeError(name)
-            return getattr(importlib.import_module(part), name)
-
-        module.__dict__["__getattr__"] = attribute
+        gather(module)
 
 
-UNKNOWN_PLACE = re.compile(r"cannot import name '\w+' from '([\w.]+)' \(unknown location\)")
-"""The message about a package that is only a folder."""
+def gather(module: Any) -> None:
+    """Let a package have what its modules define."""
+
+    def attribute(name: str) -> Any:
+        part = None if name.startswith("__") else defining(context.run(), module, name)
+        if part is None:
+            raise AttributeError(name)
+        return getattr(importlib.import_module(part), name)
+
+    module.__dict__["__getattr__"] = attribute
+
+
+class Whole(importlib.machinery.SourceFileLoader):
+    """A package whose own file leaves out what one of its modules defines."""
+
+    def exec_module(self, module: Any) -> None:
+        gather(module)
+        super().exec_module(module)
+
+
+LEFT_OUT = re.compile(r"cannot import name '\w+' from '([\w.]+)' \((?:unknown location|.*__init__\.py)\)")
+"""The message about a package that is only a folder, or whose own file does not say all that it holds."""
 
 
 def advise(error: BaseException) -> str | None:
-    """The plan in which such a package has what its modules define."""
-    found = UNKNOWN_PLACE.match(str(error)) if isinstance(error, ImportError) else None
-    return content.planned_with("package " + found[1], "gathered", True) if found else None
+    """The plan in which such a package has what its modules define, or in which an option names a module
+    that there is."""
+    if not isinstance(error, ImportError):
+        return None
+    found = LEFT_OUT.match(str(error))
+    if found:
+        return content.planned_with("package " + found[1], "gathered", True)
+    package, _, name = str(error.name or "").rpartition(".")
+    folders = getattr(sys.modules.get(package), "__path__", ())
+    return next((plan for folder in folders if (plan := another_module(folder, name)) is not None), None)
+
+
+def another_module(folder: str, name: str) -> str | None:
+    """The plan in which an option names another module of a folder than one that is not there."""
+    for option, value, other in others_by_option(folder, name):
+        tried = content.book.planned("argument " + option, "tried") or [value]
+        if other not in tried and len(tried) < content.TURNS:
+            content.book.plan.setdefault("argument " + option, {})["tried"] = [*tried, other]
+            return content.planned_with("argument " + option, "value", other)
+    return None
+
+
+def others_by_option(folder: str, name: str) -> list[tuple[str, str, str]]:
+    """The options in whose values the name of a module is made, with that value and others of modules that
+    there are: ``importlib.import_module("data." + given.kind + "_dataset")``. Those of almost the same name
+    come first, those that others derive from last.
+    """
+    found: list[tuple[str, str, str]] = []
+    beside = sorted(one[:-3] for one in real_names(folder) if one.endswith(".py"))
+    for option, value in content.book.options.items():
+        if len(value) < 3 or value not in name:
+            continue
+        begin, _, end = name.partition(value)
+        others = [
+            one[len(begin) : len(one) - len(end)]
+            for one in beside
+            if one.startswith(begin) and one.endswith(end) and len(one) > len(begin) + len(end)
+        ]
+        others.sort(key=lambda one: (re.match(r"_|base|abstract|template", one) is not None, len(one)))
+        found += [(option, value, one) for one in others if one != value]
+    return found
+
+
+def real_names(folder: str) -> list[str]:
+    """What there is in a folder of the project."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def package(fullname: str, loader: importlib.abc.Loader) -> importlib.machinery.ModuleSpec:
@@ -275,6 +351,13 @@ def is_built(folder: str, fullname: str) -> bool:
     return False
 
 
+def has_code(folder: str) -> bool:
+    """Whether there are modules in a folder, or in one within it."""
+    inner = [os.path.join(folder, one) for one in real_names(folder)]
+    names = [*inner, *(name for one in inner if os.path.isdir(one) for name in real_names(one))]
+    return any(name.endswith(".py") for name in names)
+
+
 def holds_code(spec: importlib.machinery.ModuleSpec) -> bool:
     """Whether a folder without ``__init__.py`` holds modules."""
     return any(
@@ -306,6 +389,8 @@ ALIASES = {
     "baselines": "stable_baselines3",
     "sb3_contrib": "stable_baselines3",
     "gym_minigrid": "minigrid",
+    "lightning": "pytorch_lightning",
+    "mpe2": "pettingzoo",
 }
 """Modules whose stand-in is that of another."""
 

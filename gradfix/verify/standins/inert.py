@@ -48,7 +48,10 @@ class Inert:
         return Inert(self._path + suffix, self._lenient)
 
     def _needed(self) -> NoReturn:
-        module = self._path.split(".")[0].split("(")[0]
+        parts = self._path.split("(")[0].split(".")
+        made = [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
+        # Of a project that lacks a module, that module is said to be missing.
+        module = next((name for name in made if isinstance(sys.modules.get(name), InertModule)), parts[0])
         context.run().stop(module + " is missing and its values are needed")
 
     def __getattr__(self, name: str) -> Any:

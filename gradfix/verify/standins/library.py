@@ -54,6 +54,7 @@ def install(run: context.Run) -> None:
     betas(run)
     whole_numbers(run)
     numbers(run)
+    parts(run)
     contiguous(run)
     resized(run)
     if content.book.planned("torch", "contents"):
@@ -427,6 +428,26 @@ def numbers(run: context.Run) -> None:
     context.replace(torch.Tensor, "numpy", as_array)
 
 
+TENSOR_FOR_LIST = re.compile(r"stack\(\): argument 'tensors' \(position 1\) must be tuple of Tensors, not ")
+
+
+def parts(run: context.Run) -> None:
+    """``torch.stack(values)`` of a tensor, once a sequence of its parts; only if the run failed for it.
+
+    Up to torch 0.3 it was written in Python, and went through what it was given.
+    """
+    if not content.book.planned("torch", "sequences"):
+        return
+
+    def stack(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(tensors, torch.Tensor):
+            run.used("torch.stack of a tensor", "of its parts")
+            tensors = tensors.unbind()
+        return real(tensors, *args, **kwargs)
+
+    real = context.replace(torch, "stack", stack)
+
+
 def contiguous(run: context.Run) -> None:
     """``correct[:k].view(-1)``: results once lay in memory in their own order. Only if a view failed."""
     if not content.book.planned("torch", "contiguous"):
@@ -664,6 +685,8 @@ def advise(error: BaseException) -> str | None:
             return content.planned_with("torch", "devices", 1)
     if str(error) == "too many indices for array: array is 0-dimensional, but 1 were indexed":
         return content.planned_with("torch", "numbers", True)
+    if isinstance(error, TypeError) and TENSOR_FOR_LIST.match(str(error)):
+        return content.planned_with("torch", "sequences", True)
     if isinstance(error, RuntimeError) and str(error).startswith(DISORDER):
         return content.planned_with("torch", "contiguous", True)
     if isinstance(error, (RuntimeError, ValueError)) and SIZES_DIFFER.search(str(error)):

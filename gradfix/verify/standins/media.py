@@ -87,18 +87,46 @@ def picture_file(run: context.Run, name: str, labels: bool = False) -> bytes:
     data = pixels(run, name, size, size, channels)
     values = content.book.planned("pictures", "values") or (content.CLASSES if labels else None)
     data = data if values is None else (data.long() * values // 256).to(torch.uint8)
-    rows = raw(torch.nn.functional.pad(data.reshape(size, -1), (1, 0)))
+    return encoded(data)
+
+
+COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}
+"""What a PNG file says of pictures, by their channels."""
+
+
+def encoded(data: torch.Tensor) -> bytes:
+    """The PNG file of the bytes of a picture, height x width x channels."""
+    high, wide, channels = data.shape
+    rows = raw(torch.nn.functional.pad(data.reshape(high, -1), (1, 0)))
 
     def chunk(kind: bytes, held: bytes) -> bytes:
         return struct.pack(">I", len(held)) + kind + held + struct.pack(">I", zlib.crc32(kind + held))
 
-    header = struct.pack(">IIBBBBB", size, size, 8, 2 if channels == 3 else 0, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", wide, high, 8, COLOURS[channels], 0, 0, 0)
     return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", header)
         + chunk(b"IDAT", zlib.compress(rows, 1))
         + chunk(b"IEND", b"")
     )
+
+
+def keep(target: object, data: torch.Tensor) -> None:
+    """Write a picture to a path, where it may be looked for again."""
+    if isinstance(target, (str, os.PathLike)) and data.dtype == torch.uint8 and data.shape[-1] in COLOURS:
+        with open(target, "wb") as file:
+            file.write(encoded(data))
+
+
+def keep_array(target: object, values: object) -> None:
+    """Write an array as a picture: numbers up to 1, or bytes; nothing of what is none."""
+    try:
+        data = torch.as_tensor(values).detach()
+    except (TypeError, ValueError, RuntimeError):
+        return
+    if data.dim() in (2, 3) and data.numel():
+        scaled = data * 255 if data.is_floating_point() and data.max() <= 1 else data
+        keep(target, scaled.clamp(0, 255).to(torch.uint8).reshape(*data.shape[:2], -1).contiguous())
 
 
 def sound(run: context.Run, name: str, rate: int = 22050) -> torch.Tensor:

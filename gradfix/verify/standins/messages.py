@@ -6,7 +6,7 @@ import ast
 import re
 import types
 
-from . import content, context
+from . import content, context, plans
 
 SCALAR = re.compile(
     r"only 0-dimensional arrays can be conv|only length-1 arrays can be|only size-1 arrays|"
@@ -18,7 +18,7 @@ SCALAR = re.compile(
 
 def advise(error: BaseException) -> str | None:
     """The plan with fewer or more dimensions for what the statement names that failed."""
-    trace = content.innermost(error)
+    trace = plans.innermost(error)
     if trace is None or not content.book.touched:
         return None
     frame = trace.tb_frame
@@ -50,12 +50,12 @@ def deeper(statement: ast.stmt, frame: types.FrameType) -> str | None:
     for node in ast.walk(statement):
         if not (isinstance(node, ast.Subscript) and isinstance(node.slice, (ast.Constant, ast.UnaryOp))):
             continue
-        place = content.whole_number(node.slice, frame)
+        place = plans.whole_number(node.slice, frame)
         held = sizes_of(node.value, frame)
         if place is None or held is None or not held:
             continue
         wanted = place + 1 if place >= 0 else -place
-        found = content.located(held[-1])
+        found = plans.located(held[-1])
         if wanted > len(held) and found is not None:
             name = found[0]
             dims = content.book.dims[name]
@@ -66,7 +66,7 @@ def deeper(statement: ast.stmt, frame: types.FrameType) -> str | None:
 
 def sizes_of(node: ast.expr, frame: types.FrameType) -> list[int] | None:
     """The whole numbers in the tuple that an expression is, which only reads it."""
-    if not all(isinstance(one, content.READ) for one in ast.walk(node)):
+    if not all(isinstance(one, plans.READ) for one in ast.walk(node)):
         return None
     try:
         found = eval(compile(ast.Expression(node), "", "eval"), frame.f_globals, frame.f_locals)

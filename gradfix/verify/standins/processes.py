@@ -12,6 +12,7 @@ import multiprocessing
 import multiprocessing.context
 import multiprocessing.pool
 import multiprocessing.process
+import multiprocessing.queues
 import os
 import queue
 import sys
@@ -149,6 +150,14 @@ def workers(run: context.Run) -> None:
     base = multiprocessing.process.BaseProcess
     real_start = context.replace(base, "start", start)
     context.replace(base, "join", join)
+
+    def get(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _waiting:
+            # Who waits for what a process sends waits for the process.
+            run_waiting()
+        return real_get(self, *args, **kwargs)
+
+    real_get = context.replace(multiprocessing.queues.Queue, "get", get)
     context.replace(base, "is_alive", lambda self: False)
     context.replace(multi, "spawn", spawn)
     for kind in ("SpawnProcess", "ForkServerProcess"):

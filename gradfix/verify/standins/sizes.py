@@ -64,6 +64,8 @@ SMALL = {
     "depth": 2,
     # Features of a layer: a number that heads and groups of all usual numbers divide.
     "width": 96,
+    # Features of the first layer, of which the later ones have many times as many.
+    "base": 32,
     # Times as wide as usual.
     "widening": 2,
 }
@@ -71,9 +73,9 @@ SMALL = {
 LONG = ("warm up", "memory", "rollout", "evaluation", "inner")
 """What only says how long something goes on: it may be reduced where it is given, whatever it is there."""
 LEAST = min(SMALL.values())
-NETWORK = ("sequence", "sound", "vocabulary", "depth", "width", "widening")
+NETWORK = ("sequence", "sound", "vocabulary", "depth", "width", "base", "widening")
 """What the shapes within a network may be made for."""
-TIGHT = {"batch": 2, "picture": 32, "width": 48, "rollout": 32, "inner": 1, "samples": 1000}
+TIGHT = {"batch": 2, "picture": 32, "width": 48, "base": 16, "rollout": 32, "inner": 1, "samples": 1000}
 """Smaller still, where the time was over before the second step."""
 IDLE = 2
 """Turns of a loop without gradients, where the time was over in one."""
@@ -127,7 +129,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "sequence",
         "seqlen sequencelength maxseqlen maxlen maxlength blocksize bptt seqlength contextlength "
-        "maxsequencelength ctxlen validseqlen chunklen maxseqlength maxsentlen maxtextlen",
+        "maxsequencelength ctxlen validseqlen chunklen maxseqlength maxsentlen maxtextlen predlen labellen "
+        "predlength",
     ),
     ("sound", "segmentsize segmentlength batchmaxsteps audiosegmentsize segmentlen"),
     (
@@ -152,9 +155,14 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "dmodel dimmodel modeldim modelsize embsize embdim embeddim embeddingdim embeddingsize emsize nembd "
         "nembed nemb rnnsize lstmsize dff dimfeedforward ffndim ffdim intermediatesize innerdim dinner "
         "channel channels nchannels numchannels reschannel nreschannel nfilters numfilters nfeat nfeats "
-        "numfeatures basechannels ngf ndf nef units numunits fcdim mlpdim "
+        "numfeatures units numunits fcdim mlpdim "
         "rnndim lstmdim attentiondim prenetdim filterchannels interchannels "
         "upsampleinitialchannel ginchannels skipchannels residualchannels",
+    ),
+    (
+        "base",
+        "ngf ndf nef basechannels basechannel basech basefilters convdim gconvdim dconvdim convdimg convdimd "
+        "ngfilters ndfilters",
     ),
     ("widening", "widenfactor widenfact widen wideningfactor widthfactor"),
     (
@@ -240,7 +248,10 @@ def advise(run: context.Run, error: BaseException) -> str | None:
     numbers = {int(one) for one in re.findall(r"\d+", message)}
     if not re.search(r"shape|size|multipl|channels|match|expected", message, re.I):
         return None
-    if numbers & set(content.PRIMES):
+    made_up = {*content.PRIMES, *content.book.primes.values()}
+    if numbers & made_up or any(
+        one % size == 0 for one in numbers if one for size in content.book.primes.values()
+    ):
         return None
     kept = content.book.planned("sizes", "kept") or []
     # Pictures that are brought to smaller sizes are then brought to the script's own.
@@ -364,6 +375,10 @@ def reduced(run: context.Run, what: str, name: str, value: Any) -> Any:
         if not all(type(side) is int for side in value):
             return value
         return type(value)(at_most(run, what, limit, side) for side in value)
+    if KINDS.get(plain(name)) == "batch" and type(value) in (list, tuple):
+        if all(type(one) is int for one in value):
+            return type(value)(at_most(run, what, limit, one) for one in value)
+        return value
     if isinstance(value, str) and WIDTHS.fullmatch(value) and content.book.planned("sizes", "tight"):
         run.used(what, "at most " + str(SMALL["width"]) + " in place of each of " + value)
         return re.sub(r"\d+", lambda one: str(min(int(one[0]), SMALL["width"])), value)
@@ -380,12 +395,24 @@ def smaller_pictures(run: context.Run, size: Any) -> Any:
         return size
     content.book.brought = True
     limit = limits(run)["picture"]
+    if (part := content.book.planned("pictures", "part")) is not None:
+        return fraction(run, size, part)
     if isinstance(size, (list, tuple)):
         content.book.sides.update((limit, side) for side in size if type(side) is int and side > limit)
         return type(size)(at_most(run, "pictures of " + str(side), limit, side) for side in size)
     if type(size) is int and size > limit:
         content.book.sides.add((limit, size))
     return at_most(run, "pictures of " + str(size), limit, size)
+
+
+def fraction(run: context.Run, size: Any, part: int) -> Any:
+    """A size of pictures, or two, divided: one kind of pictures may be some times as large as another."""
+    if isinstance(size, (list, tuple)):
+        return type(size)(fraction(run, side, part) for side in size)
+    if type(size) is not int or size < 2 * part:
+        return size
+    run.used("pictures of " + str(size), str(size // part) + " in place of " + str(size))
+    return size // part
 
 
 WIDTHS = re.compile(r"[1-9]\d{2,4}(-[1-9]\d{2,4})+|[1-9]\d{2,4}(,[1-9]\d{2,4})+")
@@ -473,7 +500,7 @@ class Reduce(ast.NodeTransformer):
             return value
         if isinstance(value, ast.Constant) and is_flat(name, value.value):
             return value
-        if isinstance(value, (ast.Tuple, ast.List)) and KINDS.get(plain(name)) == "picture":
+        if isinstance(value, (ast.Tuple, ast.List)) and KINDS.get(plain(name)) in ("picture", "batch"):
             limit = limit_of(self.run, name)
             value.elts = [self.hooked("constant " + name, limit, side) for side in value.elts]
             return value

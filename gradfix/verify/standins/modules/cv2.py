@@ -53,8 +53,10 @@ def imdecode(data: Any, flags: int = IMREAD_COLOR) -> Any:
     return found[..., 0].copy() if flags == IMREAD_GRAYSCALE else found.copy()
 
 
-def imwrite(*args: Any, **kwargs: Any) -> bool:
-    """Nothing is kept."""
+def imwrite(path: Any, values: Any, *args: Any) -> bool:
+    """Write a picture."""
+    found = numpy.asarray(values)
+    media.keep_array(path, found[..., ::-1].copy() if found.ndim == 3 and found.shape[2] == 3 else found)
     return True
 
 

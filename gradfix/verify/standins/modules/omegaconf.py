@@ -32,6 +32,24 @@ def wrapped(value: Any) -> Any:
     return [wrapped(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
+FLOAT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
+"""A number that yaml by itself takes for a word."""
+
+
+def read(text: str) -> Any:
+    """What a text of settings holds."""
+    return numbers(library("yaml").safe_load(text) or {})
+
+
+def numbers(value: Any) -> Any:
+    """Words that are numbers as such, at any depth."""
+    if isinstance(value, dict):
+        return {key: numbers(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [numbers(one) for one in value]
+    return float(value) if isinstance(value, str) and FLOAT.fullmatch(value) else value
+
+
 def resolved(value: Any, root: Any) -> Any:
     """``${name.of.another}`` by what stands there."""
     if isinstance(value, dict):
@@ -74,7 +92,7 @@ class OmegaConf:
 
     @staticmethod
     def _read(text: str) -> Any:
-        made = wrapped(library("yaml").safe_load(text) or {})
+        made = wrapped(read(text))
         return resolved(made, made)
 
     @staticmethod

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ...context import run
-from ...media import of_labels, picture_file, raw, side
+from ...media import keep, of_labels, picture_file, raw, side
 from ...media import pixels as made_up
 
 NEAREST, LANCZOS, BILINEAR, BICUBIC, BOX, HAMMING = 0, 1, 2, 3, 4, 5
@@ -165,7 +165,8 @@ class Image:
         return raw(self.pixels)
 
     def save(self, target: Any, *args: Any, **kwargs: Any) -> None:
-        """Nothing is kept."""
+        """Write it to a path; nothing is kept of what goes elsewhere."""
+        keep(target, self.pixels)
 
     def show(self, *args: Any, **kwargs: Any) -> None:
         """Nothing is shown."""

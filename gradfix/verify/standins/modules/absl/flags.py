@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from ... import commands
 from ...arguments import TRAINING
 from ...calls import reduced_value
 from ...context import run
@@ -34,6 +35,13 @@ class FlagValues:
         """They are."""
         return True
 
+    def give(self, name: str, value: Any) -> None:
+        """Set a flag."""
+        self.__dict__[name] = value
+
+    def __getitem__(self, name: str) -> Holder:
+        return Holder(name)
+
     def __contains__(self, name: str) -> bool:
         return name in self.__dict__
 
@@ -44,23 +52,44 @@ class FlagValues:
 FLAGS = FlagValues()
 
 
-def DEFINE(name: str, default: Any = None, *args: Any, **kwargs: Any) -> None:
+class Holder:
+    """One flag."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.present = True
+
+    @property
+    def value(self) -> Any:
+        """What it is now."""
+        return getattr(FLAGS, self.name)
+
+    @property
+    def default(self) -> Any:
+        """What it is now."""
+        return self.value
+
+
+def DEFINE(name: str, default: Any = None, *args: Any, **kwargs: Any) -> Holder:
     """Define a flag."""
     if default is False and TRAINING.match(name):
         run().used("argument " + name, "True")
         default = True
     setattr(FLAGS, name, reduced_value("argument " + name, name, default))
+    return Holder(name)
 
 
 DEFINE_string = DEFINE_integer = DEFINE_float = DEFINE_bool = DEFINE_boolean = DEFINE_list = DEFINE
 
 
-def DEFINE_enum(name: str, default: Any, values: Any, *args: Any, **kwargs: Any) -> None:
+def DEFINE_enum(name: str, default: Any, values: Any, *args: Any, **kwargs: Any) -> Holder:
     """Define a flag that has one of several values."""
-    DEFINE(name, next(iter(values)) if default is None else default)
+    return DEFINE(name, next(iter(values)) if default is None else default)
 
 
-DEFINE_multi_integer = DEFINE_multi_string = DEFINE_multi_float = DEFINE_spaceseplist = DEFINE
+DEFINE_alias = DEFINE_multi_enum = DEFINE_multi_integer = DEFINE_multi_string = DEFINE_multi_float = (
+    DEFINE_spaceseplist
+) = DEFINE
 
 
 def mark_flag_as_required(name: str) -> None:
@@ -68,7 +97,7 @@ def mark_flag_as_required(name: str) -> None:
     from ...arguments import text_for
 
     if getattr(FLAGS, name, None) is None:
-        setattr(FLAGS, name, text_for(run(), name))
+        setattr(FLAGS, name, commands.said(run(), ("--" + name, "-" + name)) or text_for(run(), name))
         run().used("argument " + name, repr(getattr(FLAGS, name)))
 
 

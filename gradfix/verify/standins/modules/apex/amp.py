@@ -31,3 +31,33 @@ def state_dict() -> dict[str, Any]:
 
 def load_state_dict(state: Any) -> None:
     """There is no state."""
+
+
+class _Handle:
+    """What older versions gave: by it losses are scaled, and optimizers made to do so."""
+
+    def is_active(self) -> bool:
+        """Nothing is scaled."""
+        return False
+
+    def scale_loss(self, loss: Any, optimizer: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """The loss as it is."""
+        return scale_loss(loss, optimizer)
+
+    def wrap_optimizer(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """The optimizer, which gives losses as they are."""
+        optimizer.scale_loss = lambda loss: scale_loss(loss, optimizer)
+        return optimizer
+
+
+def init(*args: Any, **kwargs: Any) -> _Handle:
+    """The handle of older versions."""
+    return _Handle()
+
+
+def _same(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function as it is: there is one precision."""
+    return function
+
+
+half_function = float_function = promote_function = _same

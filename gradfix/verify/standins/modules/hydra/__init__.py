@@ -7,7 +7,8 @@ import os
 from typing import Any
 
 from ...context import run
-from ...inert import library, others
+from ...inert import others
+from .. import omegaconf
 from ..omegaconf import DictConfig, OmegaConf, merged, resolved, wrapped
 from . import core, utils
 
@@ -17,7 +18,7 @@ __all__ = ["compose", "core", "initialize", "initialize_config_dir", "main", "ut
 def read(path: str) -> Any:
     """The settings of a file."""
     with open(path, encoding="utf-8") as file:
-        return wrapped(library("yaml").safe_load(file.read()) or {})
+        return wrapped(omegaconf.read(file.read()))
 
 
 def composed(folder: str, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""imageio: pictures as arrays; nothing is written."""
+"""imageio: pictures as arrays."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from ...inert import others
+from ...media import keep_array
 from ...samples import pil
 
 
@@ -15,11 +16,16 @@ def imread(path: Any, *args: Any, **kwargs: Any) -> Any:
     return numpy.array(pil().open(path).convert("RGB"))
 
 
-def imwrite(*args: Any, **kwargs: Any) -> None:
-    """Nothing is kept."""
+def imwrite(path: Any, values: Any, *args: Any, **kwargs: Any) -> None:
+    """Write a picture."""
+    keep_array(path, values)
 
 
-imsave = mimsave = mimwrite = volwrite = imwrite
+def mimwrite(*args: Any, **kwargs: Any) -> None:
+    """Nothing is kept of moving pictures."""
+
+
+imsave, mimsave, volwrite = imwrite, mimwrite, mimwrite
 
 
 class _Writer:

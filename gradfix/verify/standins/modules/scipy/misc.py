@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from ...media import keep_array
 from ...samples import pil
 
 
@@ -31,8 +32,9 @@ def imresize(values: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
     return numpy.asarray(shown.resize((width, height))).copy()
 
 
-def imsave(*args: Any, **kwargs: Any) -> None:
-    """Nothing is kept."""
+def imsave(path: Any, values: Any, *args: Any, **kwargs: Any) -> None:
+    """Write a picture."""
+    keep_array(path, values)
 
 
 def toimage(values: Any, *args: Any, **kwargs: Any) -> Any:
@@ -40,7 +42,8 @@ def toimage(values: Any, *args: Any, **kwargs: Any) -> Any:
     return pil().fromarray(numpy.asarray(values))
 
 
-imshow = imsave
+def imshow(*args: Any, **kwargs: Any) -> None:
+    """Nothing is shown."""
 
 
 def imrotate(values: Any, angle: float, *args: Any, **kwargs: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from ...inert import others
+from ...media import keep_array
 from ...samples import pil
 
 
@@ -16,9 +17,14 @@ def imread(path: Any, as_gray: bool = False, *args: Any, **kwargs: Any) -> Any:
     return found.mean(-1) / 255 if as_gray else found
 
 
-def imsave(*args: Any, **kwargs: Any) -> None:
-    """Nothing is kept or shown."""
+def imsave(path: Any, values: Any, *args: Any, **kwargs: Any) -> None:
+    """Write a picture."""
+    keep_array(path, values)
 
 
-imshow = show = imsave
+def imshow(*args: Any, **kwargs: Any) -> None:
+    """Nothing is shown."""
+
+
+show = imshow
 __getattr__ = others(__name__)

@@ -1,0 +1,5 @@
+"""The same kinds of objects, elsewhere."""
+
+from .. import handlers, metrics
+
+__all__ = ["handlers", "metrics"]

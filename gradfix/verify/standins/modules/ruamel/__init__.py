@@ -1,0 +1,1 @@
+"""ruamel: its one package is ``yaml``."""

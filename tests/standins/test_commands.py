@@ -1,0 +1,147 @@
+"""What a project says of how it is started, and modules of it that are elsewhere, left out or not there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gradfix.verify.runner import Runner
+from tests.standins.programs import program
+from tests.standins.test_projects import project, run, steps
+
+BATCH = "def batch():\n    return torch.ones(2, 2)\n"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Runner]:
+    with Runner(sys.executable, workers=2, total=300.0) as one:
+        yield one
+
+
+OPTIONS = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--kind")
+parser.add_argument("--mode")
+parser.add_argument("--rate", type=float, default=0.1)
+given = parser.parse_args()
+widths = {"narrow": 2, "wide": 3}
+width = widths[given.kind]
+if given.mode.startswith("train"):
+    width += 1
+assert (width, given.rate) == (4, 0.5)
+"""
+SHOWN = {
+    "README.md": "# Project\n\npython fit.py --kind $KIND\npython -u fit.py --kind wide \\\n  --rate 0.5\n",
+    "scripts/fit.sh": "python fit.py --kind wide --rate 0.5  # as in the paper\n",
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_the_project_shows_is_typed(name: str, running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {name: SHOWN[name]})
+    found = run(running, tmp_path / "fit.py", program(OPTIONS + BATCH))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "arguments: as the project types them: --kind wide --rate 0.5" in found.standins
+
+
+def test_a_required_name_is_the_one_that_the_project_types(running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {"README.md": "Run `python fit.py --kind wide --root /path/to/data`.\n"})
+    text = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--kind", required=True)
+parser.add_argument("--root", required=True)
+given = parser.parse_args()
+assert given.kind == "wide" and given.root.endswith("given/root")
+"""
+    found = run(running, tmp_path / "fit.py", program(text + BATCH))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "argument kind: 'wide'" in found.standins
+
+
+def test_a_script_that_gives_up_where_nothing_is_typed(running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {})
+    text = """
+import argparse, sys
+parser = argparse.ArgumentParser()
+parser.add_argument("--show", action="store_true")
+parser.add_argument("--width", type=int, default=2)
+given = parser.parse_args()
+if len(sys.argv) == 1:
+    parser.print_help()
+    exit()
+assert given.width == 2 and not given.show
+"""
+    found = run(running, tmp_path / "fit.py", program(text + BATCH))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "argument --width: 2" in found.standins
+
+
+def test_as_many_arguments_as_a_script_wants(running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {})
+    text = """
+import sys
+if len(sys.argv) not in [4, 5]:
+    sys.exit("usage: fit.py model words epochs")
+if len(sys.argv) == 4:
+    checked = False
+epochs = int(sys.argv[-1])
+assert epochs == 2 and len(sys.argv) == 4
+"""
+    found = run(running, tmp_path / "fit.py", program(text + BATCH))
+    assert steps(found) == 3, (found.uncaught, found.output)
+
+
+PROJECTS: dict[str, tuple[dict[str, str], str, str]] = {
+    "a name that its package leaves out": (
+        {"parts/__init__.py": "from .one import One\n", "parts/one.py": "class One:\n    pass\n",
+         "parts/second.py": "def two():\n    return 2\n"},
+        "from parts import One, two\nassert two() == 2\n",
+        "import of two: that of parts.second",
+    ),
+    "an option that names a module which there is not": (
+        {"data/__init__.py": "", "data/base_set.py": "", "data/pairs_set.py": "width = 2\n"},
+        "import argparse, importlib\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--kind', default='lines')\ngiven = parser.parse_args()\nimport data\n"
+        "assert importlib.import_module('data.' + given.kind + '_set').width == 2\n",
+        "argument kind: 'pairs'",
+    ),
+    "a module of data that there is not": (
+        {"data/__init__.py": ""},
+        "from data.pictures import Pictures\n"
+        "loader = torch.utils.data.DataLoader(Pictures('somewhere'), batch_size=2)\n",
+        "data.pictures: objects without values",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_modules_of_the_project(name: str, running: Runner, tmp_path: Path) -> None:
+    files, text, told = PROJECTS[name]
+    project(tmp_path, files)
+    found = run(running, tmp_path / "fit.py", program(text + BATCH))
+    assert told in found.standins, (found.uncaught, found.standins)
+    assert steps(found) == 3, (found.uncaught, found.output)
+
+
+def test_a_network_that_is_not_there_is_not_made_up(running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {"models/__init__.py": ""})
+    text = "from models.nets import Net\nnet = Net()\noptimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+    found = run(running, tmp_path / "fit.py", program(text + BATCH))
+    assert steps(found) == 0
+    assert found.uncaught is not None and "models.nets is missing" in found.uncaught.message
+
+
+def test_a_part_of_a_project_that_describes_itself(running: Runner, tmp_path: Path) -> None:
+    for name in ("README.md", "part/README.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("It learns.\n")
+    (tmp_path / "shared.py").write_text("width = 2\n")
+    found = run(
+        running, tmp_path / "part" / "fit.py", program("from shared import *\nassert width == 2\n" + BATCH)
+    )
+    assert steps(found) == 3, (found.uncaught, found.output)
