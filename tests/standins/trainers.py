@@ -343,6 +343,19 @@ TRAINERS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("content of train.tsv",),
     ),
+    "everything of a module": (
+        program(
+            """
+            from torchvision.transforms import *
+            models = [torch.nn.Linear(3, 2)]
+            prepare = Compose([Resize(4), ToTensor(), Normalize([0.5], [0.5])])
+            def loss():
+                return models[0](prepare(ToPILImage()(torch.rand(3, 8, 8))).mean((1, 2))).mean()
+            """,
+            LOOP,
+        ),
+        ("torchvision",),
+    ),
     "a tensor for a list of tensors": (
         program(
             """
