@@ -416,9 +416,9 @@ class Specific(importlib.abc.Loader):
         module = importlib.import_module(name)
         if fresh and spec.name == "yaml":
             installed.change_yaml(module)
-        if hasattr(module, "__all__"):
+        held = vars(module)
+        if "__all__" in held:
             # It lists what it has from others; ``import *`` gives what it defines, too.
-            held = vars(module)
             made = [key for key, one in held.items() if getattr(one, "__module__", "") == module.__name__]
             held["__all__"] = list(dict.fromkeys([*held["__all__"], *(key for key in made if key[0] != "_")]))
         return module
