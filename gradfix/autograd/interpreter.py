@@ -434,10 +434,6 @@ class Run:
         if key is not None and key[0] == "Eq" and key[1] in self.equals:
             return (self.equals[key[1]] == key[2]) is not negated
         made = _made(self, site, frame) if isinstance(site, ast.If) else None
-        if self.parsed and made is None and not trains:
-            # Things are set up as for a user who gives no options.
-            _, usual = self._without_options(test, value, frame)
-            default = default if usual is None else usual
         answer = default if (self.scenario.main if made is None else made) else not default
         among = key is not None and key[0] == "In" and key[2].__class__ is tuple and key[1] in self.equals
         if among:
@@ -480,29 +476,22 @@ class Run:
 
     def _note_options(self, site: ast.AST, test: ast.expr, value: Value, frame: Frame, answer: bool) -> None:
         """Note whether options decide a condition, and whether it comes out the same if none is given."""
-        asks, usual = self._without_options(test, value, frame)
-        if asks:
-            self.optional.add(site)
-            # What is decided outside networks, and moves no gradient, decides what the data is.
-            departs = usual is not None and usual is not answer
-            if departs and (self.current_call is not None or self._matters(site)):
-                self.departed.add(site)
-
-    def _without_options(self, test: ast.expr, value: Value, frame: Frame) -> tuple[bool, bool | None]:
-        """Whether options decide a condition, and how it comes out if none is given, where that is known."""
         how = None
         sides: list[Value | None] = [value]
         if isinstance(test, ast.Compare):
             how = test.ops[0].__class__
             sides = [self.looked_up(side, frame) for side in (test.left, *test.comparators)]
         if not any(isinstance(side, options.Option) for side in sides):
-            return False, None
+            return
+        self.optional.add(site)
         given = [side.default if isinstance(side, options.Option) else side for side in sides]
         if len(given) <= 2 and all(isinstance(side, Const) for side in given):
             values = [side.value for side in given]  # type: ignore[union-attr]
             with contextlib.suppress(TypeError):
-                return True, bool(values[0] if how is None else COMPARE[how](*values))
-        return True, None
+                held = values[0] if how is None else COMPARE[how](*values)
+                # What is decided outside networks, and moves no gradient, decides what the data is.
+                if bool(held) is not answer and (self.current_call is not None or self._matters(site)):
+                    self.departed.add(site)
 
     def looked_up(self, node: ast.expr, frame: Frame) -> Value | None:
         """The value of what can be evaluated once more, as it calls nothing."""
