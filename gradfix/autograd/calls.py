@@ -831,6 +831,8 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
             return value.items[-1] if value.items and value.open else Opaque("item")
         if len(value.items) == 1 and not (value.open and tensors_in(value)):
             return value.items[0]
+        if _any_will_do(run, value.items, index):
+            return value.items[0]
         return _one_of(run, value.items, expression, site or expression)
     if isinstance(value, Mapping):
         if isinstance(index, Const):
@@ -892,6 +894,23 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
 def _place(index: Index) -> int | None:
     """The number that an index has in this pass, if it is one that counts."""
     return int(index.number) if index.counts and index.number == int(index.number) else None
+
+
+def _any_will_do(run: Run, items: list[Value], index: Value) -> bool:
+    """Whether the first of several things of one make may stand for the one that is asked for.
+
+    ``agent = self.agents[number]``: what is trained for one number is trained for any, again and again. Of
+    another number nobody knows whether it is the same.
+    """
+    if not isinstance(index, Opaque) or index.__class__ is not Opaque or index.node is not None or index.made:
+        return False
+    makes = {item.cls for item in items if isinstance(item, Instance)}
+    if len(makes) != 1 or not all(isinstance(item, Instance) for item in items):
+        return False
+    asked = index.label, index.parent
+    if run.any_number is None:
+        run.any_number = asked
+    return run.any_number == asked
 
 
 def _one_of(run: Run, items: list[Value], expression: ast.expr, site: ast.AST) -> Value:

@@ -217,6 +217,8 @@ class Run:
         """Values whose identity is part of a key: they must not be collected."""
         self.nodes: list[Node] = []
         self.templates: dict[Any, Template] = {}
+        self.any_number: tuple[str, Opaque | None] | None = None
+        """The number of one of several things of one make, of which the first is looked at."""
         self.leaves_known: dict[Module, tuple[int, list[Leaf]]] = {}
         self.mutations = 0
         """How many attributes and items have been written."""

@@ -1164,3 +1164,35 @@ def test_one_prediction_for_several_steps_is_no_matter_of_clearing(options: Opti
     assert "misplaced-zero-grad" not in [code for code, _ in found(ONE_FORWARD, options)]
     anew = ONE_FORWARD.replace("critic(answer)", "critic(model(batch))").replace("retain_graph=True", "")
     assert [code for code, _ in found(anew, options)] == ["misplaced-zero-grad"]
+
+
+SEVERAL = """
+import torch
+from torch import nn
+
+class Agent:
+    def __init__(self):
+        self.actor, self.critic = nn.Linear(3, 2), nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+        self.optimizer = torch.optim.Adam(self.actor.parameters())
+
+class Agents:
+    def __init__(self):
+        self.agents = [Agent(), Agent()]
+
+    def update(self, states, number, other):
+        agent = self.agents[number]
+        agent.optimizer.zero_grad()
+        loss = -agent.critic(agent.actor(states)).mean() - {extra}
+        loss.backward({flag})
+        agent.optimizer.step()
+"""
+
+
+def test_one_of_several_agents_stands_for_any(options: Options) -> None:
+    flag = "retain_graph=True"
+    assert found(SEVERAL.format(extra="0", flag=""), options) == []
+    needless = ("needless-retain-graph", f"loss.backward({flag})")
+    assert found(SEVERAL.format(extra="0", flag=flag), options) == [needless]
+    # Of a second number nobody knows whether it is the first one.
+    second = "self.agents[other].critic(agent.actor(states)).mean()"
+    assert found(SEVERAL.format(extra=second, flag=""), options) == []
