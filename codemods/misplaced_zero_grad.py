@@ -226,7 +226,8 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
             continue
         clearing = [z for z in zeros(run) if set(z.leaves) & set(step.optimizer.owned())]
         # Where networks are cleared one by one, those count that clear what adds up.
-        clearing = [z for z in clearing if adding_up(step) & set(z.leaves)] or clearing
+        again = adding_up(step)
+        clearing = [z for z in clearing if not again.isdisjoint(z.leaves)] or clearing
         before = [z for z in clearing if z.serial < fresh.serial]
         if clearing and not any(_within(z, step, fresh) for z in clearing):
             zero = before[-1] if before else clearing[0]
