@@ -212,6 +212,8 @@ def _parse(path: str, text: str) -> ast.Module | Problem:
         message = error.msg or "invalid syntax"
         if _looks_like_python_2(message, (error.text or "")):
             message = f"looks like Python 2 ({message})"
+        elif _looks_like_python_3_6(text):
+            message = "looks like Python 3.6 or older (`async` and `await` cannot be names any more)"
         return Problem(path, message, "syntax-error", error.lineno or 1, max(error.offset or 1, 1))
     except ValueError as error:
         return Problem(path, str(error), "syntax-error")
@@ -230,6 +232,15 @@ _PYTHON_2_LINE = re.compile(r"""<>|`|\b\d+L\b|\bur['"]|^\s*raise\s+\w+\s*,|^\s*p
 
 def _looks_like_python_2(message: str, line: str) -> bool:
     return message.startswith(_PYTHON_2_MESSAGES) or bool(_PYTHON_2_LINE.search(line))
+
+
+def _looks_like_python_3_6(text: str) -> bool:
+    """Whether a text is Python from before ``async`` was a keyword: ``tensor.cuda(async=True)``."""
+    try:
+        ast.parse(text, feature_version=(3, 6))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 _COMMENT = re.compile(r"gradfix:\s*(ignore-file|ignore)(?![\w-])(?:\s*\[([^\]]*)\])?")

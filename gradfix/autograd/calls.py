@@ -1190,7 +1190,7 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
             return Tensor.of_leaf(value.leaf)
         if name == "training":
             return Opaque("training") if value.training is None else Const(value.training)
-    if run.scenario.other and unbound.missing_attribute(value, name):
+    if run.scenario.other and (unbound.missing_attribute(value, name) or _made_at_first(run, value, name)):
         raise Impossible
     fresh = Opaque(name)
     if isinstance(value, Module):
@@ -1199,10 +1199,34 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
     return fresh
 
 
+def _made_at_first(run: Run, value: Module | Instance, name: str) -> bool:
+    """Whether the main run has a network there since the object was made, and this run has nothing.
+
+    Either a caller makes up for it (``Agent(set_up=False)``, then ``agent.set_up()``), and things are as in
+    the main run, or Python raises AttributeError.
+    """
+    first = run.scenario.first
+    return (
+        first is not None
+        and not run.catching
+        and value.cls is not None
+        and (value.cls.node, name) in first.made
+        and not value.cls.unknown_bases()
+        and value.cls.lookup("__getattr__") is None
+    )
+
+
 def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.expr) -> None:
     """``holder.name = value``."""
     run.mutations += 1
     if isinstance(holder, (Module, Instance, Opaque)):
+        if (
+            isinstance(value, (Module, Optimizer))
+            and isinstance(holder, (Module, Instance))
+            and holder.cls is not None
+            and any(getattr(node, "name", "") in unbound.CONSTRUCTORS for node, _ in run.active)
+        ):
+            run.made.add((holder.cls.node, name))
         if name in ("grad", "_grad") and isinstance(holder, Opaque):
             return
         if isinstance(holder, Module) and isinstance(value, Tensor) and value.leaf is not None:

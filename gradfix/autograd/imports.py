@@ -178,6 +178,14 @@ def _added(origin: str, roots: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(place for place in dict.fromkeys(places) if place not in roots and os.path.isdir(place))
 
 
+def _parsed_as_written(text: str) -> ast.Module:
+    """The tree of a module; also of one from before ``async`` was a keyword: ``tensor.cuda(async=True)``."""
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        return ast.parse(text, feature_version=(3, 6))
+
+
 def parse(path: str) -> LocalModule | None:
     """The module in a file, parsed once; None if it cannot be read or parsed, or is too large."""
     global _ranges
@@ -188,7 +196,7 @@ def parse(path: str) -> LocalModule | None:
         if known is not None and known[0] == stamp:
             return known[1]
         text = Path(path).read_bytes().decode("utf-8-sig") if status.st_size <= LARGEST else None
-        tree = ast.parse(text) if text is not None else None
+        tree = _parsed_as_written(text) if text is not None else None
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return None
     module = None

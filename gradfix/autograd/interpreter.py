@@ -208,6 +208,8 @@ class Run:
         """Where None is used as if it were something: what cannot be seen must have replaced it."""
         self.undecided: dict[ast.AST, list[Any]] = {}
         self.decisions: dict[Any, bool] = {}
+        self.made: set[tuple[ast.AST, str]] = set()
+        """The attributes by their classes that hold networks and optimizers since an object was made."""
         self.outset: set[Any] = set()
         """Questions whose answer was guessed while networks and options were set up."""
         self.hinged: set[Any] = set()
@@ -1748,7 +1750,7 @@ def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Value:
     if isinstance(value, Tensor) and isinstance(node.slice, ast.Tuple) and all(map(_basic, node.slice.elts)):
         # Slices, integers, None and the ellipsis, in any number, make a view.
         return calls.item(run, value, Const(0), node.value, node)
-    if isinstance(value, Mapping) and 1 < len(value.items) <= ALTERNATIVES and not value.open:
+    if isinstance(value, Mapping) and 0 < len(value.items) <= ALTERNATIVES and not value.open:
         chosen = _alternative(run, node, value, frame)
         if chosen is not None:
             return chosen

@@ -52,6 +52,8 @@ HIDDEN = 3
 """How many runs are made for the training alone that no other run has come to."""
 SCRIPTS = 4
 """How many of the scripts that import a file are run."""
+OFFERED = 4
+"""... and how many of the functions in them are called, if none of them trains by itself."""
 CALLS = 3
 """How often a method is called in a row that a caller outside the file calls for each batch."""
 
@@ -338,10 +340,20 @@ def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
     scripts = callers.scripts(path)
     scripts.sort(key=lambda script: not relevance.join_caller(script.path, script.relevance))
     entry: Entry | None = None
-    for script in scripts[:SCRIPTS]:
+    offered = 0
+    ways: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
+    ways += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, Definition)]
+    for script, function in ways:
+        if function is not None:
+            # A script may offer several trainings and run one of them, or one that is asked for.
+            if (entry is not None and not offered) or offered == OFFERED:
+                break
+            if not relevance.differentiates(function):
+                continue
+            offered += 1
 
-        def start(run: Run, script: LocalModule = script) -> None:
-            run_script(run, program.tree, path, script)
+        def start(run: Run, script: LocalModule = script, function: Definition | None = function) -> None:
+            run_script(run, program.tree, path, script, function)
 
         for unset in (False, True):
             # What evaluates or goes on from a file may come first where every option is given.
@@ -377,8 +389,10 @@ def _trains_here(entry: Entry) -> bool:
     )
 
 
-def run_script(run: Run, tree: ast.Module, path: str, script: LocalModule) -> None:
-    """Run a script from the top that imports the file at hand."""
+def run_script(
+    run: Run, tree: ast.Module, path: str, script: LocalModule, function: Definition | None = None
+) -> None:
+    """Run a script from the top that imports the file at hand, or import it and call a ``function`` of it."""
     run.modules[path] = run.globals
     run.globals.variables["__name__"] = External(os.path.basename(path))
     run.block(
@@ -388,7 +402,14 @@ def run_script(run: Run, tree: ast.Module, path: str, script: LocalModule) -> No
     run.top.origin = script.path
     run.top.variables["__name__"] = Const("__main__")
     run.modules[script.path] = run.top
-    run.file(script.tree.body, run.top)
+    if function is None:
+        run.file(script.tree.body, run.top)
+        return
+    defining = [s for s in script.tree.body if isinstance(s, imports.EXECUTED) and not imports.main_guard(s)]
+    run.block(defining, run.top)
+    value = run.top.variables.get(function.name)
+    if isinstance(value, Function):
+        calls.call_function(run, value, [], {}, function)
 
 
 def entry_points(tree: ast.Module, relevance: Relevance) -> list[Definition]:
@@ -667,12 +688,12 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
     """
     keywords = _settings(definition) if otherwise else {}
     surroundings.around(run)
-    run.inside = True
     if run.relevance.switches_mode:
         run.grad_enabled = None
     _forget_modes(run, run.globals.variables)
     owner = run.relevance.classes.get(definition)
     if owner is None:
+        run.inside = True
         value = run.variable(definition.name)
         if isinstance(value, Function):
             _returned(run, calls.call_function(run, value, [], keywords, definition))
@@ -680,7 +701,9 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
     cls = run.variable(owner.name)
     if not isinstance(cls, Class):
         return
+    # How an object is set up is taken as it comes, as it is in a script.
     instance = calls.instantiate(run, cls, [], {}, definition)
+    run.inside = True
     method = cls.attributes.get(definition.name)
     if isinstance(method, calls.Static):
         calls.call_function(run, method.function, [], keywords, definition)

@@ -102,6 +102,46 @@ def test_what_a_script_does_itself_counts(tmp_path: Path, options: Options) -> N
     assert codes(tmp_path / "trainer.py", options) == []
 
 
+OFFERS = """
+import torch
+from torch import nn
+from trainer import Trainer
+
+def network():
+    return nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))
+
+def usual(batches, **options):
+    G, D = network(), network()
+    cuda = options.get("cuda")
+    G.cuda(async=cuda)
+    trainer = Trainer(G, D, torch.optim.Adam(G.parameters()), torch.optim.Adam(D.parameters()))
+    for _ in range(10):
+        trainer.epoch(batches)
+
+def other(batches):
+    G, D = network(), network()
+    d_optimizer = torch.optim.Adam(D.parameters())
+    trainer = Trainer(G, D, torch.optim.Adam(G.parameters()), d_optimizer)
+    for real in batches:
+        {clears}
+        trainer.epoch([real])
+
+if __name__ == "__main__":
+    print("choose one")
+    # usual(torch.randn(5, 3, 2))
+"""
+
+
+def test_what_a_script_offers_without_running_it(tmp_path: Path, options: Options) -> None:
+    """Trainings of which one is chosen by a comment; the script is from before ``async`` was a keyword."""
+    write(tmp_path, {"trainer.py": FAULTY, "main.py": OFFERS.format(clears="pass")})
+    assert codes(tmp_path / "trainer.py", options) == ["missing-zero-grad"]
+    write(tmp_path, {"main.py": OFFERS.format(clears="d_optimizer.zero_grad()")})
+    assert codes(tmp_path / "trainer.py", options) == []  # every way has to bear it out
+    write(tmp_path, {"trainer.py": RIGHT})
+    assert codes(tmp_path / "trainer.py", options) == []
+
+
 def test_every_script_has_to_bear_a_mistake_out(tmp_path: Path, options: Options) -> None:
     other = script().replace("torch.optim.Adam(D.parameters())", "Cleared(D.parameters())") + dedent(
         """

@@ -42,6 +42,7 @@ def good(data: bytes) -> Source:
         (b"mode = 0777\n", "looks like Python 2", 1),
         (b"if a <> b: pass\n", "looks like Python 2", 1),
         (b"x = 10L\n", "looks like Python 2", 1),
+        (b"x = 1\ny = x.cuda(async=True)\n", "looks like Python 3.6 or older", 2),
         (b"a = 1\nb = '\xe9'\n", "is not UTF-8 (byte 0xe9) and declares no other encoding", 2),
         (b"a = 1\n\n\n\nb = '\xe9'\n", "is not UTF-8 (byte 0xe9)", 5),
         (b"# coding: utf-8\nb = '\xe9'\n", "is not UTF-8 (byte 0xe9)", 2),

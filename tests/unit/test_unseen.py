@@ -1196,3 +1196,53 @@ def test_one_of_several_agents_stands_for_any(options: Options) -> None:
     # Of a second number nobody knows whether it is the first one.
     second = "self.agents[other].critic(agent.actor(states)).mean()"
     assert found(SEVERAL.format(extra=second, flag=""), options) == []
+
+
+# ---------------------------------------------------------------------- who sets an object up
+
+AGENT = """
+import torch
+from torch import nn
+
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.actor = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))
+        self.optimizer = torch.optim.Adam(self.parameters(), lr=1e-2)
+
+    def forward(self, state):
+        return self.actor(state)
+
+
+class Agent:
+    names = {{"mlp": Policy{more}}}
+
+    def __init__(self, policy, set_up=True):
+        if isinstance(policy, str):
+            self.policy_class = self.names[policy]
+        else:
+            self.policy_class = policy
+        if set_up:
+            self.set_up()
+
+    def set_up(self):
+        self.policy = self.policy_class()
+
+    def train(self, states, wanted, again):
+        loss = (self.policy(states) - wanted).pow(2).mean()
+        self.policy.optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        if {again}:
+            loss.backward()
+        self.policy.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("more", ["", ", 'other': Policy"])
+def test_who_sets_an_agent_up_later_has_the_same_networks(more: str, options: Options) -> None:
+    """A class that is named or handed in, and networks that are made at once or later: none of it says
+    that networks are other ones than those that can be seen."""
+    kept = [("needless-retain-graph", "loss.backward(retain_graph=True)")]
+    assert found(AGENT.format(more=more, again="False"), options) == kept
+    assert found(AGENT.format(more=more, again="again"), options) == []

@@ -33,6 +33,7 @@ import subprocess
 import sys
 import time
 import types
+import warnings
 from typing import Any
 
 import torch
@@ -86,6 +87,9 @@ class Dimensions(tuple):  # type: ignore[type-arg]
 
 TELL_NETWORK = ("train", "eval", "zero_grad", "state_dict", "load_state_dict")
 """What only a network is told: it has a weight."""
+
+
+KINDS = (type, types.GenericAlias, types.UnionType)
 
 
 class Anything(torch.Tensor):
@@ -261,6 +265,12 @@ class Anything(torch.Tensor):
 
     def __radd__(self, other: Any) -> Any:
         return other + str(self) if isinstance(other, str) else torch.add(self, other)
+
+    def __or__(self, other: Any) -> Any:
+        """One of two kinds, in an annotation: either will do."""
+        return self if other is None or isinstance(other, KINDS) else torch.Tensor.__or__(self, other)
+
+    __ror__ = __or__
 
     __hash__ = object.__hash__
 
@@ -896,6 +906,7 @@ def replace_surroundings() -> None:
         setattr(os, name, nothing)
     os.listdir = lambda *a: ["a", "b", "c"]  # type: ignore[assignment]
     builtins.input = lambda *a: ""
+    warnings.filterwarnings = warnings.simplefilter = nothing  # their classes may be stand-ins
     builtins.print = nothing
     real_open = builtins.open
 
