@@ -405,7 +405,9 @@ def run_script(
     if function is None:
         run.file(script.tree.body, run.top)
         return
-    defining = [s for s in script.tree.body if isinstance(s, imports.EXECUTED) and not imports.main_guard(s)]
+    defining: list[ast.stmt] = [
+        s for s in script.tree.body if isinstance(s, imports.EXECUTED) and not imports.main_guard(s)
+    ]
     run.block(defining, run.top)
     value = run.top.variables.get(function.name)
     if isinstance(value, Function):
