@@ -175,7 +175,7 @@ def _at_assignment(program: Program, carried: Carried) -> list[Edit] | None:
     """Detach in place of the plain assignment that hands the state over: `h = h_next`."""
     edits: list[Edit] = []
     loop = carried.loop
-    if not isinstance(loop, (ast.For, ast.While, ast.AsyncFor)):
+    if not isinstance(loop, (ast.For, ast.While, ast.AsyncFor)) or _body(loop) is None:
         return None
     for name, value in carried.values.items():
         if not isinstance(value, Tensor):
@@ -263,8 +263,9 @@ def _at_end(program: Program, carried: Carried) -> list[Edit] | None:
 
 
 def _body(loop: ast.AST) -> list[ast.stmt] | None:
+    """What is done in each pass, if it stands in the file at hand: nothing is written to another one."""
     body = getattr(loop, "body", None)
-    return body if isinstance(body, list) else None
+    return body if isinstance(body, list) and getattr(loop, "lineno", 0) > 0 else None
 
 
 def _first_values(carried: Carried) -> list[Value]:

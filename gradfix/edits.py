@@ -158,6 +158,8 @@ def offered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
     found: list[Fix] = []
     with contextlib.suppress(Elsewhere):
         for fix in fixes:
+            if any(part.line < 1 for edit in fix.edits for part in edit if isinstance(part, Span)):
+                continue
             # Several calls of one helper lead to the same edit in it.
             found.append(fix._replace(edits=tuple(dict.fromkeys(fix.edits))))
     return tuple(found)

@@ -433,6 +433,10 @@ def binary(
     """``left op right``."""
     if left is NONE or right is NONE:
         used_nothing(run, site)
+    if isinstance(left, options.Option) or isinstance(right, options.Option):
+        known = [side.value for side in map(options.given, (left, right)) if isinstance(side, Const)]
+        if len(known) == 2 and any(isinstance(one, str) for one in known):
+            return options.text(fold(op, *known), (left, right))
     if isinstance(left, Const):
         if isinstance(right, Const):
             folded = fold(op, left.value, right.value)
@@ -2068,7 +2072,12 @@ def _opaque_method(
     if held is not None and not (isinstance(held, Opaque) and held.label == name):
         return call(run, held, args, keywords, node, discarded)
     if isinstance(base, options.Parser):
-        return options.method(run, base, name)
+        return options.method(run, base, name, keywords)
+    if isinstance(base, options.Option) and isinstance(base.default.value, str) and name in TEXT:
+        parts = [(options.given(value), expression) for value, expression in args]
+        text = _text_method(base.default.value, name, parts, keywords)
+        if isinstance(text, Const):
+            return options.text(text, [base])
     if base.harmless:
         told = Opaque(name)
         told.harmless = True
@@ -2510,6 +2519,14 @@ def _attributes_method(
     keywords: Keywords,
 ) -> Value:
     """A method of ``holder.__dict__``: ``update(locals())`` sets attributes past ``nn.Module``'s own eyes."""
+    if isinstance(holder, imports.Namespace) and name == "items":
+        # Who goes through a module looks for a class that is defined there.
+        defined = [
+            Sequence("tuple", [Const(key), value])
+            for key, value in holder.frame.variables.items()
+            if isinstance(value, Class) and value.frame is holder.frame
+        ]
+        return Sequence("list", [*defined])
     if not isinstance(holder, (Module, Instance)):
         return Opaque(name)
     if name == "update":

@@ -1833,17 +1833,15 @@ def _await(run: Run, node: ast.Await, frame: Frame) -> Value:
 
 
 def _formatted(run: Run, node: ast.JoinedStr, frame: Frame) -> Value:
-    parts: list[str] = []
+    parts: list[Value] = []
     for value in node.values:
         if isinstance(value, ast.Constant):
-            parts.append(str(value.value))
+            parts.append(Const(str(value.value)))
             continue
         assert isinstance(value, ast.FormattedValue)
-        part = _part(run, value, frame)
-        if not isinstance(part, Const):
-            return Opaque("text")
-        parts.append(part.value)
-    return Const("".join(parts))
+        parts.append(_part(run, value, frame))
+    known = [part.value for part in map(options.given, parts) if isinstance(part, Const)]
+    return options.text(Const("".join(known)), parts) if len(known) == len(parts) else Opaque("text")
 
 
 CONVERSIONS: dict[int, Callable[[Any], str]] = {ord("r"): repr, ord("s"): str, ord("a"): ascii}
@@ -1851,12 +1849,13 @@ CONVERSIONS: dict[int, Callable[[Any], str]] = {ord("r"): repr, ord("s"): str, o
 
 def _part(run: Run, node: ast.FormattedValue, frame: Frame) -> Value:
     """The text of ``{value!r:>4}`` in an f-string."""
-    held = run.evaluate(node.value, frame)
+    option = run.evaluate(node.value, frame)
+    held = options.given(option)
     how = run.evaluate(node.format_spec, frame) if node.format_spec is not None else Const("")
     if not isinstance(held, Const) or isinstance(held, Length) or not isinstance(how, Const):
         return Opaque("text")
     value = CONVERSIONS[node.conversion](held.value) if node.conversion in CONVERSIONS else held.value
-    return spelled(f":{how.value}", lambda: format(value, how.value))
+    return options.text(spelled(f":{how.value}", lambda: format(value, how.value)), [option])
 
 
 def _yield(run: Run, node: ast.Yield | ast.YieldFrom, frame: Frame) -> Value:

@@ -6,7 +6,7 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from gradfix.autograd import frameworks, operators, options
+from gradfix.autograd import frameworks, imports, operators, options
 from gradfix.autograd.calls import (
     MODULE_METHODS,
     Argument,
@@ -640,6 +640,10 @@ def _deque(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) ->
 def _getattr(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     if len(args) >= 2 and isinstance(args[1][0], Const) and isinstance(args[1][0].value, str):
         return attribute(run, args[0][0], args[1][0].value, node)
+    if len(args) >= 2 and isinstance(args[0][0], imports.Namespace):
+        name = options.given(args[1][0])
+        if isinstance(name, Const) and isinstance(name.value, str):
+            return attribute(run, args[0][0], name.value, node)
     found = Opaque("attribute")
     if args and isinstance(args[0][0], Module):
         # One of its layers, most likely; at least nobody else's.
@@ -865,9 +869,35 @@ def _functional_call(run: Run, args: list[Argument], keywords: Keywords, node: a
     return Opaque("functional_call", made)
 
 
+def _issubclass(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    if len(args) == 2 and isinstance(args[0][0], Class):
+        of, kind = args[0][0], args[1][0]
+        if isinstance(kind, Class):
+            return Const(True) if kind in of.order() else Opaque("condition") if of.unknown_bases() else FALSE
+        if isinstance(kind, External) and kind.name == "torch.nn.Module" and not of.unknown_bases():
+            return Const(of.is_module)
+    return Opaque("condition")
+
+
+def _import_module(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``importlib.import_module`` or ``__import__``: a module of the project, also by an option's default."""
+    name = options.given(args[0][0]) if len(args) == 1 else NONE
+    if isinstance(name, Const) and isinstance(name.value, str) and not name.value.startswith("."):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "__import__":
+            name = Const(name.value.split(".", 1)[0])
+        for origin in dict.fromkeys((run.top.origin, run.globals.origin)):
+            path = imports.locate(name.value, origin)
+            module = imports.namespace(run, path) if path is not None else None
+            if module is not None:
+                return module
+    return Opaque("module")
+
+
 def _builtin(run: Run, name: str, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     if name == "vars" and args and isinstance(args[0][0], (Module, Instance)):
         return Attributes(args[0][0])
+    if name == "vars" and args and isinstance(args[0][0], options.Options):
+        return Mapping(dict(args[0][0].attributes), True)
     if name == "str" and args and args[0][0].__class__ in (Const, options.Default):
         # The name of a layer: "conv" + str(number).
         given = args[0][0]
@@ -955,6 +985,9 @@ HANDLERS: dict[str, Handler] = {
     "builtins.setattr": _setattr,
     "builtins.hasattr": _hasattr,
     "builtins.isinstance": _isinstance,
+    "builtins.issubclass": _issubclass,
+    "builtins.__import__": _import_module,
+    "importlib.import_module": _import_module,
     "builtins.len": _len,
     "builtins.sum": _sum,
     "builtins.next": _next,

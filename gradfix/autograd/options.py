@@ -7,9 +7,10 @@ raises where none is given, and one run asks for that. Facts from the documentat
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from gradfix.autograd.values import Const, Opaque, Sequence, Value
+from gradfix.autograd.values import NONE, Const, Opaque, Sequence, Value
 
 if TYPE_CHECKING:
     from gradfix.autograd.interpreter import Run
@@ -111,10 +112,29 @@ def _default(told: dict[str | None, ast.expr]) -> Default | None:
     return Default(given.value) if sign == 1 else Default(-given.value) if given.value is not None else None
 
 
-def method(run: Run, parser: Parser, name: str) -> Value:
+def given(value: Value) -> Value:
+    """What a value is if no option is given."""
+    return value.default if isinstance(value, Option) else value
+
+
+def text(value: Value, parts: Iterable[Value]) -> Value:
+    """What was computed of the defaults of options, or of anything else: a text of options is one, too."""
+    if isinstance(value, Const) and isinstance(value.value, str):
+        if any(isinstance(part, Option) for part in parts):
+            return Option("text", Default(value.value))
+    return value
+
+
+def method(run: Run, parser: Parser, name: str, keywords: dict[str, tuple[Value, ast.expr]]) -> Value:
     """A method of a parser, other than ``add_argument``."""
     if name in GROUPS:
         return parser
+    if name == "set_defaults" and "**" not in keywords:
+        for option, (value, _) in keywords.items():
+            parser.defaults.pop(option, None)
+            if value.__class__ is Const and isinstance(value.value, (bool, int, float, str, type(None))):
+                parser.defaults[option] = Default(value.value)
+        return NONE
     if name in ("parse_args", "parse_known_args"):
         run.parsed = True
         unset = run.scenario.unset

@@ -76,6 +76,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 def codes(path: Path, options: Options) -> list[str]:
     report = pipeline.check([str(path)], options)
+    assert not any(file.problems for file in report.files)
     return [reported.finding.code for file in report.files for reported in file.findings]
 
 
@@ -333,3 +334,96 @@ def test_a_pattern_in_an_imported_module(tmp_path: Path, options: Options) -> No
     text = script(imported).replace("return nn.", "return build(input(), []) or nn.")
     write(tmp_path, {"networks.py": MATCHING, "main.py": text})
     assert codes(tmp_path / "main.py", options) == ["missing-zero-grad"]
+
+
+FOUND_BY_NAME = """
+import torch
+from torch import nn
+{imported}
+
+class Trainer:
+    def __init__(self, options):
+        self.net = {made}
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def step(self, batch):
+        self.optimizer.zero_grad()
+        loss = self.net(batch).mean()
+        loss.backward(retain_graph=True)
+        self.optimizer.step()
+"""
+
+NAMING = """
+import argparse
+import torch
+from trainer import Trainer
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--model", type=str, default="small")
+parser.add_argument("--width", type=int, default=3)
+parser.set_defaults(width=4)
+options = {options}
+trainer = Trainer(options)
+for _ in range(10):
+    trainer.step(torch.randn(5, 3))
+"""
+
+SMALL = """
+from torch import nn
+
+class SmallNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+
+    def forward(self, x):
+        return self.layers(x)
+"""
+
+FIND = """
+import importlib
+from torch import nn
+
+def find(name):
+    module = importlib.import_module("models." + name + "_net")
+    found = None
+    wanted = name.replace("_", "") + "net"
+    for key, cls in module.__dict__.items():
+        if key.lower() == wanted.lower() and issubclass(cls, nn.Module):
+            found = cls
+    if found is None:
+        exit(1)
+    return found
+"""
+
+
+@pytest.mark.parametrize(
+    ("imported", "made"),
+    [
+        ("from models import find", "find(options.model)()"),
+        ("import importlib", "importlib.import_module(f'models.{options.model}_net').SmallNet()"),
+        ("", "getattr(__import__(options.model), options.model.title() + 'Net')()"),
+        ("import models.small_net as nets", "getattr(nets, '{}Net'.format('Small'))()"),
+    ],
+)
+def test_a_network_in_a_module_that_an_option_names(
+    imported: str, made: str, tmp_path: Path, options: Options
+) -> None:
+    """The module that is named if nobody gives the option shows what the networks are like."""
+    trainer = FOUND_BY_NAME.format(imported=imported, made=made)
+    files = {"models/__init__.py": FIND, "models/small_net.py": SMALL, "small.py": SMALL}
+    write(tmp_path, {**files, "trainer.py": trainer, "main.py": NAMING.format(options="parser.parse_args()")})
+    assert codes(tmp_path / "trainer.py", options) == ["needless-retain-graph"]
+    keeps = SMALL.replace(
+        "return self.layers(x)", "self.last = self.layers(x + self.last)\n        return self.last"
+    )
+    keeps = keeps.replace("super().__init__()", "super().__init__()\n        self.last = 0")
+    write(tmp_path, {"models/small_net.py": keeps, "small.py": keeps})
+    assert "carried-hidden-state" in codes(tmp_path / "trainer.py", options)
+
+
+def test_options_as_a_dict(tmp_path: Path, options: Options) -> None:
+    made = "__import__(options['model']).SmallNet()"
+    write(tmp_path, {"small.py": SMALL, "trainer.py": FOUND_BY_NAME.format(imported="", made=made)})
+    write(tmp_path, {"main.py": NAMING.format(options="vars(parser.parse_args())")})
+    assert codes(tmp_path / "trainer.py", options) == ["needless-retain-graph"]
