@@ -153,12 +153,20 @@ def line(node: ast.AST) -> int:
     return int(number)
 
 
+def _places(edit: Edit) -> Iterator[Span]:
+    """Where an edit changes something, or puts something."""
+    for name in ("span", "anchor"):
+        place = getattr(edit, name, None)
+        if place is not None:
+            yield place
+
+
 def offered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
     """The fixes that can be told; those that would have to reach into another file cannot."""
     found: list[Fix] = []
     with contextlib.suppress(Elsewhere):
         for fix in fixes:
-            if any(part.line < 1 for edit in fix.edits for part in edit if isinstance(part, Span)):
+            if any(place.line < 1 for edit in fix.edits for place in _places(edit)):
                 continue
             # Several calls of one helper lead to the same edit in it.
             found.append(fix._replace(edits=tuple(dict.fromkeys(fix.edits))))
