@@ -60,6 +60,7 @@ from gradfix.autograd.values import (
     Tensor,
     Value,
     fold,
+    is_plain,
     known_items,
     spelled,
     tensors_in,
@@ -885,7 +886,8 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
             if isinstance(child, Opaque):
                 fresh.node, fresh.requires = child.node, None
             return fresh
-        return Opaque("item")
+        # A layer of a library's network, whichever it is, is one that keeps nothing.
+        return Opaque("item", None, value if value.stateless() else None)
     if isinstance(value, Attributes):
         if isinstance(index, Const) and isinstance(index.value, str):
             return attribute(run, value.holder, index.value, site or expression)
@@ -1789,11 +1791,20 @@ def _block_forward(
     result = Opaque(module.label)
     if recorded is not None:
         recorded.saves = True if requires and leaf is not None and leaf.requires else None
-        recorded.opaque = True
+        recorded.opaque = not _keeps_nothing(module)
         if leaf is not None and leaf.requires is True:
             recorded.saved.append((leaf.storage, leaf.storage.version, leaf))
         result.node, result.requires = recorded, requires
     return result
+
+
+def _keeps_nothing(module: Module) -> bool:
+    """Whether these are layers of torch and of libraries, which keep no graph from call to call."""
+    return (
+        module.kind in LAYERED
+        and bool(module.items)
+        and all(item.stateless() if isinstance(item, Opaque) else is_plain(item) for item in module.items)
+    )
 
 
 def decorate(run: Run, function: Value, decorator: ast.expr, frame: Frame) -> Value:

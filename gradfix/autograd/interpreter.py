@@ -131,7 +131,7 @@ DEPTH = 40
 class Scenario:
     """How conditions that nothing decides come out: the main way, the other way, or some flipped."""
 
-    __slots__ = ("first", "flipped", "main", "unset")
+    __slots__ = ("avoided", "earlier", "first", "flipped", "main", "unset")
 
     def __init__(
         self,
@@ -139,6 +139,7 @@ class Scenario:
         flipped: Iterable[ast.AST] = (),
         first: Run | None = None,
         unset: bool = False,
+        avoided: frozenset[ast.AST] = frozenset(),
     ) -> None:
         self.main = main
         self.flipped = frozenset(flipped)
@@ -146,6 +147,11 @@ class Scenario:
         """The main run, in the others."""
         self.unset = unset
         """Whether the options of the command line have their defaults; else they are not known."""
+        self.avoided: frozenset[ast.AST] = avoided if first is None else first.scenario.avoided
+        """Conditions whose first way only leads to an exception, which is not how anybody trains."""
+        answered = first.answered if first is not None else {}
+        self.earlier = frozenset(answered[site] for site in self.flipped if site in answered)
+        """Where the questions that are answered the other way came up first, while things were set up."""
 
     @property
     def other(self) -> bool:
@@ -196,6 +202,10 @@ class Run:
         """Whether it ended early by an exception, which the program itself raises or this way leads to."""
         self.inside = False
         """Whether this is a call of a function from outside, rather than a run from the top."""
+        self.guesses: list[ast.AST] = []
+        """The conditions in whose branches it is, whose answer is a guess."""
+        self.wrong_turn: ast.AST | None = None
+        """The last of those when an exception was raised, or the program ended."""
         self.weight = 1
         self.stack: Stack = ()
         self.depth = 0
@@ -210,8 +220,12 @@ class Run:
         self.decisions: dict[Any, bool] = {}
         self.made: set[tuple[ast.AST, str]] = set()
         """The attributes by their classes that hold networks and optimizers since an object was made."""
-        self.outset: set[Any] = set()
-        """Questions whose answer was guessed while networks and options were set up."""
+        self.outset: dict[Any, ast.AST | None] = {}
+        """Questions whose answer was guessed while networks and options were set up, and the first place."""
+        self.answered: dict[ast.AST, ast.AST] = {}
+        """Where the questions of training were answered before, while things were set up."""
+        self.reversed: set[Any] = set()
+        """Questions that were answered the other way there."""
         self.hinged: set[Any] = set()
         """Questions on whose answer it hung whether something is differentiated."""
         self.equals: dict[Any, Any] = {}
@@ -403,6 +417,10 @@ class Run:
             self.hinged.add(key or given)
         return answer
 
+    def turned_back(self) -> None:
+        """The program raises or ends here: the last guess may be why."""
+        self.wrong_turn = self.guesses[-1] if self.guesses else None
+
     def settled(self, test: ast.expr, frame: Frame) -> bool | None:
         """What a condition comes to by the answer that has led to training, or kept it from being run."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -432,7 +450,10 @@ class Run:
             if site is not None and trains and site not in self.undecided:
                 # Decided while networks were set up, and asked again where they are trained.
                 self.undecided[site] = [key]
-                if site in self.scenario.flipped:
+                before = self.outset.get(key)
+                if before is not None:
+                    self.answered[site] = before
+                if site in self.scenario.flipped and key not in self.reversed:
                     self.answer(test, frame, self.decisions[key] is negated)
             return self.decisions[key] is not negated
         if key is not None and key[0] == "Eq" and key[1] in self.equals:
@@ -453,10 +474,14 @@ class Run:
                 if among:
                     assert key is not None
                     self._equals_something_else(key[1])
+        elif site in self.scenario.earlier and made is None:
+            # Networks that are set up for the other answer are the ones that are trained by it.
+            answer = not answer
+            self.reversed.add(key)
         if key is not None:
             self._decided(key, answer is not negated)
             if not trains:
-                self.outset.add(key)
+                self.outset[key] = site
         return answer
 
     def supposed(self, test: ast.expr, frame: Frame) -> bool:
@@ -965,10 +990,15 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
     elif isinstance(node.body[-1], ast.Raise) and not isinstance(node.orelse[-1], ast.Raise):
         taken = run.decide(node.test, frame, not run.scenario.main, guess=False)
     else:
-        taken = run.decide(node.test, frame, True, node)
-    if taken:
-        return run.block(node.body, frame)
-    return run.block(node.orelse, frame)
+        open_before = run.left_open
+        taken = run.decide(node.test, frame, node not in run.scenario.avoided, node)
+        if run.left_open > open_before:
+            run.guesses.append(node)
+            try:
+                return run.block(node.body if taken else node.orelse, frame)
+            finally:
+                run.guesses.pop()
+    return run.block(node.body if taken else node.orelse, frame)
 
 
 def _skips_by_number(run: Run, node: ast.If, frame: Frame) -> bool:
@@ -1244,12 +1274,16 @@ def _return(run: Run, node: ast.Return, frame: Frame) -> Flow:
 
 
 def _raise(run: Run, node: ast.Raise, frame: Frame) -> Flow:
+    run.turned_back()
     return STOP
 
 
 def _assert(run: Run, node: ast.Assert, frame: Frame) -> Flow:
     # Written to end here: ``assert 0, "unknown kind of loss"``.
-    return STOP if isinstance(node.test, ast.Constant) and not node.test.value else None
+    if isinstance(node.test, ast.Constant) and not node.test.value:
+        run.turned_back()
+        return STOP
+    return None
 
 
 def _function(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> Flow:
@@ -1721,13 +1755,22 @@ def _generate(
         assign(run, generator.target, item, frame, None)
         keep = True
         for test in tests:
-            known = truth(run.evaluate(test, frame))
+            value = run.evaluate(test, frame)
+            known = truth(value)
+            if known is None and isinstance(test, ast.Name) and _is_a_setting(value) and items is not None:
+                # Flags beside what they switch on: ``[l for l, on in zip(losses, flags) if on]``.
+                known = run.decide(test, frame)
             if known is None:
                 complete = False
             keep = keep and known is not False
         if keep:
             complete = _generate(run, generators, level + 1, frame, emit) and complete
     return complete
+
+
+def _is_a_setting(value: Value) -> bool:
+    """Whether something has nothing to do with tensors: what was computed of options, for one."""
+    return isinstance(value, Opaque) and value.node is None and not value.made and value.requires is False
 
 
 def _asks_for_gradient(test: ast.expr, target: ast.expr) -> bool:

@@ -662,6 +662,7 @@ def _setattr(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) 
 
 
 def _exit(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    run.turned_back()
     raise Exited
 
 

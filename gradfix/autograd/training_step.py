@@ -54,6 +54,8 @@ SCRIPTS = 4
 """How many of the scripts that import a file are run."""
 OFFERED = 4
 """... and how many of the functions in them are called, if none of them trains by itself."""
+WRONG_TURNS = 4
+"""How many guesses are taken back that only lead to exceptions."""
 CALLS = 3
 """How often a method is called in a row that a caller outside the file calls for each batch."""
 
@@ -380,6 +382,13 @@ def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
         yield entry
 
 
+def _wrong_turn(run: Run) -> ast.AST | None:
+    """The guess that led to an exception before anything was trained: ``if not exists(path): raise``."""
+    avoided = run.scenario.avoided
+    trained = any(isinstance(event, Backward) for event in run.events)
+    return None if trained or run.wrong_turn in avoided or len(avoided) == WRONG_TURNS else run.wrong_turn
+
+
 def _trains_here(entry: Entry) -> bool:
     """Whether anything is differentiated in this very file."""
     return any(
@@ -467,6 +476,8 @@ def explore(
         return run
 
     main = main or make(Scenario(unset=unset))
+    while (wrong := _wrong_turn(main)) is not None:
+        main = make(Scenario(unset=unset, avoided=main.scenario.avoided | {wrong}))
     entry.runs.append(main)
     if alone:
         return entry

@@ -48,7 +48,7 @@ def missing_attribute(value: Module | Instance, name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _in_branches(scope: Scope) -> set[str]:
-    """The names that are assigned in branches only."""
+    """The names that are assigned or imported in branches only."""
     inside: set[str] = set()
     always: set[str] = set()
     for target, branch in _targets(scope.body, False):
@@ -59,7 +59,7 @@ def _in_branches(scope: Scope) -> set[str]:
 
 @lru_cache(maxsize=256)
 def _otherwise_bound(scope: Scope) -> set[str]:
-    """Names that are bound by anything but an assignment."""
+    """Names that are bound by anything but an assignment or an import."""
     found: set[str] = set()
     waiting: list[ast.stmt] = list(scope.body)
     while waiting:
@@ -68,8 +68,6 @@ def _otherwise_bound(scope: Scope) -> set[str]:
         match statement:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 found.add(statement.name)
-            case ast.Import() | ast.ImportFrom():
-                found |= {(alias.asname or alias.name).split(".")[0] for alias in statement.names}
             case ast.Global() | ast.Nonlocal():
                 found.update(statement.names)
             case ast.For() | ast.AsyncFor():
@@ -108,7 +106,7 @@ def _attributes(cls: Class) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _targets(block: list[ast.stmt], branch: bool) -> Iterator[tuple[ast.expr, bool]]:
-    """What assignments bind, each with whether it is in a branch of a condition."""
+    """What assignments and imports bind, each with whether it is in a branch of a condition."""
     for statement in block:
         if isinstance(statement, SCOPES):
             continue
@@ -118,4 +116,7 @@ def _targets(block: list[ast.stmt], branch: bool) -> Iterator[tuple[ast.expr, bo
                 for node in ast.walk(target):
                     if isinstance(node, (ast.Name, ast.Attribute)):
                         yield node, branch
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            for alias in statement.names:
+                yield ast.Name((alias.asname or alias.name).split(".")[0], ast.Store()), branch
         yield from _targets(list(suites(statement)), branch or isinstance(statement, ast.If))
