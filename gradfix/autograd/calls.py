@@ -2424,6 +2424,10 @@ def _evaluates_again(optimizer: Optimizer) -> bool:
     return optimizer.state.label == "LBFGS" and not once
 
 
+NUMBERS = frozenset("numpy item tolist norm mean sum abs std var max min square pow sqrt".split())
+"""Methods of a gradient whose result is read only: nobody changes the gradient through it."""
+
+
 def _each_method(
     run: Run, base: Each, name: str, args: list[Argument], keywords: Keywords, node: ast.AST
 ) -> Value:
@@ -2435,7 +2439,7 @@ def _each_method(
             name in ("fill_", "mul_") and args and isinstance(args[0][0], Const) and args[0][0].value == 0
         ):
             zero_grad(run, base, base.leaves, node, to_none=False)
-        return base
+        return Opaque(name) if name in NUMBERS else base
     if name in ("detach_", "detach", "clone"):
         return base if base.view else Each(base.leaves, "data")
     if name in ("zero_grad",):

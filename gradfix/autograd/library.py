@@ -92,7 +92,7 @@ HARMLESS = frozenset(
     torchvision matplotlib PIL cv2 wandb tensorboardX tensorboard tqdm pandas scipy sklearn skimage imageio
     gym gymnasium visdom pprint collections itertools argparse yaml h5py copy typing dataclasses abc io
     torchaudio torchtext datasets soundfile librosa seaborn termcolor colorama tabulate torchsummary
-    torchinfo""".split()
+    torchinfo tensorflow mlflow comet_ml neptune swanlab loguru rich""".split()
 )
 """Libraries that neither run backward nor touch parameters."""
 
