@@ -870,7 +870,9 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
                 return value.items[index.value]
             if isinstance(index.value, str) and index.value in value.attributes:
                 return value.attributes[index.value]
-        return Opaque("item")
+        layer = Opaque("item")
+        layer.library = value.kind in LAYERED and keeps_nothing(value)
+        return layer
     if isinstance(value, Opaque):
         if isinstance(index, Const) and isinstance(index.value, (int, str)):
             if value.node is not None:
@@ -1791,20 +1793,54 @@ def _block_forward(
     result = Opaque(module.label)
     if recorded is not None:
         recorded.saves = True if requires and leaf is not None and leaf.requires else None
-        recorded.opaque = not _keeps_nothing(module)
+        recorded.opaque = not keeps_nothing(module)
         if leaf is not None and leaf.requires is True:
             recorded.saved.append((leaf.storage, leaf.storage.version, leaf))
         result.node, result.requires = recorded, requires
     return result
 
 
-def _keeps_nothing(module: Module) -> bool:
-    """Whether these are layers of torch and of libraries, which keep no graph from call to call."""
-    return (
-        module.kind in LAYERED
-        and bool(module.items)
-        and all(item.stateless() if isinstance(item, Opaque) else is_plain(item) for item in module.items)
-    )
+def keeps_nothing(module: Module) -> bool:
+    """Whether a network, with all of its layers, keeps no graph from call to call."""
+    if module.kind == "user":
+        if module.cls is None or not _leaves_itself_alone(module.cls):
+            return False
+    elif module.leaf is None and not module.items and module.kind in LAYERED:
+        return False
+    parts = [*module.items, *(v for v in module.attributes.values() if isinstance(v, (Module, Opaque)))]
+    return all(part.stateless() if isinstance(part, Opaque) else _layer(part) for part in parts)
+
+
+def _layer(part: Value) -> bool:
+    return isinstance(part, Module) and (is_plain(part) or keeps_nothing(part))
+
+
+@lru_cache(maxsize=64)
+def _leaves_itself_alone(cls: Class) -> bool:
+    """Whether no method of a class but its constructor writes to attributes or to what they hold."""
+    if cls.unknown_bases():
+        return False
+    for method in (node for c in cls.order() for node in c.node.body):
+        if getattr(method, "name", "") == "__init__":
+            continue
+        for node in ast.walk(method):
+            if isinstance(node, ast.Global) or (
+                isinstance(node, (ast.Attribute, ast.Subscript))
+                and (isinstance(node.ctx, ast.Store) or getattr(node, "attr", "") in KEEPING)
+                and _of_self(node)
+            ):
+                return False
+    return True
+
+
+def _of_self(node: ast.expr) -> bool:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+KEEPING = frozenset("append extend insert add update setdefault register_buffer __setattr__ setattr".split())
+"""Methods by which something is put away in a list, a dict or an object."""
 
 
 def decorate(run: Run, function: Value, decorator: ast.expr, frame: Frame) -> Value:

@@ -279,7 +279,8 @@ def member(run: Run, module: str, name: str, origin: str) -> Value | None:
         held = frame.variables.get(name) if frame is not None else None
         if isinstance(held, Lazy):
             assert frame is not None
-            held = settled(run, frame, name, held)
+            # A package that imports from itself means a module in it.
+            held = settled(run, frame, name, held) if not held.resolving else None
         if held is not None:
             return held
     separator = "" if module.endswith(".") else "."

@@ -21,6 +21,7 @@ from gradfix.autograd.calls import (
     hold,
     is_tensor,
     iterate,
+    keeps_nothing,
     leaves_of,
     operands_of,
     set_attribute,
@@ -648,6 +649,7 @@ def _getattr(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) 
     if args and isinstance(args[0][0], Module):
         # One of its layers, most likely; at least nobody else's.
         found.owner = args[0][0]
+        found.library = keeps_nothing(args[0][0])
     return found
 
 

@@ -74,7 +74,7 @@ class Opaque(Value):
         self.harmless = False
         """A logger or the like: calls of its methods leave tensors alone."""
         self.library = False
-        """Made by a library whose networks keep no graph from call to call."""
+        """Of a library, or a network, that keeps no graph from call to call."""
         self.owner: Module | None = None
         """The network whose attribute it is."""
         self.made_from: Module | None = None
