@@ -42,6 +42,8 @@ class Relevance:
         self.tree = tree
         self._offset = offset
         self._joined: set[str] = set()
+        self.cleared_elsewhere = True
+        """Whether a script that imports the file clears gradients, as far as anybody has looked."""
         self.functions: list[Definition] = []
         self.classes: dict[Definition, ast.ClassDef] = {}
         self._generators: dict[ast.AST, bool] = {}

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gradfix.autograd import callers, calls, imports
-from gradfix.autograd.graph import Backward, Change, OptimizerState, ZeroGrad
+from gradfix.autograd.graph import Backward, Change, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.imports import LocalModule
 from gradfix.autograd.interpreter import Alternative, Deferred, OutOfFuel, Run, Scenario, carried, named
 from gradfix.autograd.relevance import Definition, Relevance, backwards_in, suites
@@ -341,6 +341,7 @@ def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
     path = os.path.abspath(program.path)
     scripts = callers.scripts(path)
     scripts.sort(key=lambda script: not relevance.join_caller(script.path, script.relevance))
+    relevance.cleared_elsewhere = any(_clearing(script.tree) for script in scripts)
     entry: Entry | None = None
     offered = 0
     ways: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
@@ -818,7 +819,8 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
 
     The gradients of an optimizer that the class makes for itself, and for known networks, are its own
     business, unless something else in the file clears gradients. So are those of networks that were handed
-    in where the call has cleared and stepped on others of that kind: it leaves that to nobody else.
+    in where the call has cleared and stepped on others of that kind, or has computed what it differentiates
+    of them and no script of the project clears anything: it leaves that to nobody else.
     """
     first = run.scenario.first
     private = _clearing(run.relevance.tree) <= (run.entered if first is None else run.entered | first.entered)
@@ -828,7 +830,7 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
     tidy = any(o.steps and _handed_in(o) and cleared.issuperset(o.owned()) for o in made)
     for optimizer in run.optimizers:
         state = optimizer.state
-        if state in made and (tidy or not _handed_in(state)):
+        if state in made and (tidy or not _handed_in(state) or _trains_by_itself(run, state)):
             continue
         for leaf in state.owned():
             leaf.unknown_grad = True
@@ -839,6 +841,17 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
                 continue
             if _assigns(function.node, top):
                 instance.attributes[top] = Opaque(top)
+
+
+def _trains_by_itself(run: Run, optimizer: OptimizerState) -> bool:
+    """Whether a call has computed all that reaches an optimizer, and nobody is seen who clears for it."""
+    return not run.relevance.cleared_elsewhere and any(
+        step.optimizer is optimizer
+        and bool(step.consumed)
+        and all(any(sure for sure, *_ in by.values()) for by in step.consumed.values())
+        for step in run.events
+        if isinstance(step, Step)
+    )
 
 
 def _handed_in(optimizer: OptimizerState) -> bool:
