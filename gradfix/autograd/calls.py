@@ -1083,7 +1083,7 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
     if isinstance(value, Tensor):
         if name in ("grad", "_grad"):
             run.grad_reads.append((run.tick(), value.leaf))
-            return Each([value.leaf], "grad") if value.leaf is not None else Opaque("grad")
+            return Each([value.leaf], "grad", True) if value.leaf is not None else Opaque("grad")
         if name == "data":
             # Writes through .data do not move the version counter: memory of its own to the model.
             return Each([value.leaf], "data") if value.leaf is not None else Tensor()
@@ -1096,10 +1096,11 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
             return apply(run, table, [(value, node.value)], {}, node)
         return Method(value, name)
     if isinstance(value, Each):
-        if name in ("grad", "data"):
-            if name in ("grad", "_grad"):
+        if name in ("grad", "_grad", "data"):
+            if name != "data":
                 run.grad_reads += [(run.tick(), leaf) for leaf in value.leaves]
-            return Each(value.leaves, "grad" if "grad" in (name, value.view) else "data")
+            itself = name != "data" and value.view == ""
+            return Each(value.leaves, "grad" if name != "data" or value.view == "grad" else "data", itself)
         if name == "requires_grad":
             flags = {leaf.requires for leaf in value.leaves}
             flag = flags.pop() if len(flags) == 1 else None
@@ -1257,6 +1258,10 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
         if name in ("grad", "_grad"):
             if isinstance(value, Const) and value.value is None:
                 zero_grad(run, holder, leaves, target)
+            elif isinstance(value, Each) and value.itself and len(value.leaves) == len(leaves):
+                for leaf, lender in zip(leaves, value.leaves):
+                    leaf.grad, leaf.unknown_grad = lender.grad, lender.unknown_grad
+                    leaf.lender = lender if lender is not leaf else None
             else:
                 for leaf in leaves:
                     leaf.unknown_grad = True
@@ -2475,7 +2480,7 @@ def _each_method(
             name in ("fill_", "mul_") and args and isinstance(args[0][0], Const) and args[0][0].value == 0
         ):
             zero_grad(run, base, base.leaves, node, to_none=False)
-        return Opaque(name) if name in NUMBERS else base
+        return Opaque(name) if name in NUMBERS else Each(base.leaves, "grad")
     if name in ("detach_", "detach", "clone"):
         return base if base.view else Each(base.leaves, "data")
     if name in ("zero_grad",):

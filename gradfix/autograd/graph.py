@@ -60,7 +60,7 @@ class Leaf:
     An unknown network is one block whose ``children`` are the blocks of its attributes.
     """
 
-    __slots__ = ("children", "created", "grad", "label", "requires", "storage", "unknown_grad")
+    __slots__ = ("children", "created", "grad", "label", "lender", "requires", "storage", "unknown_grad")
 
     def __init__(self, label: str, requires: Tri = True, created: ast.AST | None = None) -> None:
         self.label = label
@@ -68,6 +68,8 @@ class Leaf:
         self.storage = Storage()
         self.grad: dict[Backward, Contribution] | None = None
         """None: no gradient. Empty: a gradient that is zero."""
+        self.lender: Leaf | None = None
+        """The parameter whose gradient this one was given: ``shared.grad = own.grad``, one tensor then."""
         self.unknown_grad = False
         """Something unknown may have written the gradient."""
         self.children: list[Leaf] = []
@@ -243,6 +245,8 @@ class ZeroGrad(Event):
     target: object
     leaves: list[Leaf] = field(default_factory=list)
     dropped: dict[Leaf, dict[Backward, Contribution]] = field(default_factory=dict)
+    let_go: list[Leaf] = field(default_factory=list)
+    """Parameters that have no gradient any more, where the tensor is another one's, who keeps it as it is."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -422,12 +426,20 @@ def run_zero(event: ZeroGrad, leaves: list[Leaf], to_none: bool = True, certain:
     """Clear gradients; where it is uncertain whether they are cleared, what they hold becomes so."""
     for top in leaves:
         for leaf in top.family():
+            lent = leaf.lender is not None and leaf.grad is not None and leaf.lender.grad is leaf.grad
+            if lent and to_none and certain:
+                event.let_go.append(leaf)
+                leaf.grad = leaf.lender = None
+                continue
             if leaf.grad:
-                event.dropped[leaf] = leaf.grad
+                event.dropped[leaf] = dict(leaf.grad)
             event.leaves.append(leaf)
             if certain:
                 leaf.unknown_grad = False
-                leaf.grad = None if to_none or leaf.grad is None else {}
+                if to_none:
+                    leaf.grad = None
+                elif leaf.grad is not None:
+                    leaf.grad.clear()  # In place: whose gradient it is as well has zeros, too.
             elif leaf.grad:
                 leaf.unknown_grad = True
                 leaf.grad = {b: Contribution(False, c.consumed) for b, c in leaf.grad.items()}

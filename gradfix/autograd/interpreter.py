@@ -1565,7 +1565,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
         if isinstance(op, (ast.Is, ast.IsNot)):
             same = None
             if isinstance(right, Const) and right.value is None and not isinstance(left, (Opaque, Const)):
-                same = False
+                same = isinstance(left, Each) and left.is_none()
             elif isinstance(left, (Module, Optimizer, Instance)) and isinstance(
                 right, (Module, Optimizer, Instance)
             ):

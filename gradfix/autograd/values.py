@@ -196,12 +196,18 @@ class Tensor(Value):
 class Each(Value):
     """ "Every parameter of this set": what a loop variable over ``parameters()`` stands for."""
 
-    __slots__ = ("leaves", "view")
+    __slots__ = ("itself", "leaves", "view")
 
-    def __init__(self, leaves: list[Leaf], view: str = "") -> None:
+    def __init__(self, leaves: list[Leaf], view: str = "", itself: bool = False) -> None:
         self.leaves = leaves
         self.view = view
         """"" for the parameters, "grad" for their gradients, "data" for their data."""
+        self.itself = itself
+        """Whether these are the very gradients, and not what a method gave of them: a copy, perhaps."""
+
+    def is_none(self) -> bool:
+        """Whether none of the parameters has a gradient yet."""
+        return self.itself and all(leaf.grad is None and not leaf.unknown_grad for leaf in self.leaves)
 
 
 class Params(Value):
