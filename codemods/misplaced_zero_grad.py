@@ -84,7 +84,8 @@ def find(program: Program) -> Iterator[Finding]:
     seen: set[ast.AST] = set()
     for entry in program.entries:
         for observe in (between, dirtied, too_rarely):
-            for one in entry.certain(observe, _anchor, raises=False, repeated=observe is too_rarely):
+            repeated = observe is too_rarely
+            for one in entry.certain(observe, _anchor, raises=False, repeated=repeated, besides=_adding_up):
                 if one.place not in seen:
                     seen.add(one.place)
                     yield _finding(program, one)
@@ -96,6 +97,14 @@ def _anchor(one: Misplaced) -> ast.AST:
     What another loss leaves is to be cleared before a backward only if no step after it is ever left out.
     """
     return one.step.site if one.dirt is None else one.backward.site
+
+
+def _adding_up(run: Run) -> set[ast.AST]:
+    """Steps that consume again what they have consumed before, and the backwards for them.
+
+    Where a pass leaves out what clears for them as well, nothing does: that is no better.
+    """
+    return {event.site for pair in consuming_again(run) for event in pair}
 
 
 def between(run: Run) -> dict[Hashable, Misplaced]:

@@ -13,7 +13,7 @@ import contextlib
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -109,6 +109,7 @@ class Entry:
         raises: bool,
         merge: Callable[[Found, Found], None] | None = None,
         repeated: bool = False,
+        besides: Callable[[Run], Container[ast.AST]] = lambda run: (),
     ) -> Iterator[Found]:
         """What ``observe`` finds whichever way undecided conditions go, or options of the command line aside.
 
@@ -120,7 +121,7 @@ class Entry:
         nothing that comes to the anchor once and leaves the loop.
         """
         told: set[ast.AST] = set()
-        for found in self._certain(observe, anchor, raises, merge, repeated):
+        for found in self._certain(observe, anchor, raises, merge, repeated, besides):
             if anchor(found) not in self.known:
                 told.add(anchor(found))
                 yield found
@@ -138,6 +139,7 @@ class Entry:
         raises: bool,
         merge: Callable[[Found, Found], None] | None,
         repeated: bool,
+        besides: Callable[[Run], Container[ast.AST]],
     ) -> Iterator[Found]:
         """What the runs of this way into the file find."""
         seen = [(run, observe(run)) for run in self.runs]
@@ -152,7 +154,9 @@ class Entry:
             at = anchor(found)
             holds = getattr(at, "lineno", 0) > 0  # a place in an imported module is not in this file
             for (run, observations), sites in zip(seen, reached):
-                if key not in observations and at in sites and self._testifies(run, raises):
+                if key in observations or at not in sites or at in besides(run):
+                    continue
+                if self._testifies(run, raises):
                     once = [event for event in run.events if event.site is at]
                     if not repeated or len(once) > 1 or not once[0].path:
                         holds = False
