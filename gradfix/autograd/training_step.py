@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -329,7 +329,16 @@ def _fill(program: Program, relevance: Relevance) -> None:
             run_entry(run, surroundings, definition, otherwise)
 
         # A setting of the script may keep it from some of a function's training: that is looked at by itself.
-        entry = explore(definition.name, definition, relevance, start, messages, str(program.path), FUEL)
+        entry = explore(
+            definition.name,
+            definition,
+            relevance,
+            start,
+            messages,
+            str(program.path),
+            FUEL,
+            otherwise=partial(start, otherwise=True) if _asks_for_a_setting(definition) else None,
+        )
         entry.known = known
         program.entries.append(entry)
         for run in entry.runs:
@@ -453,15 +462,17 @@ def explore(
     main: Run | None = None,
     unset: bool = False,
     alone: bool = False,
+    otherwise: Callable[[Run], None] | None = None,
 ) -> Entry:
     """Make the main run, and the runs that answer undecided conditions the other way, or it ``alone``.
 
     In runs that are ``unset``, as a ``main`` run that is given is, no option of the command line is given.
+    One more is started ``otherwise``.
     """
     entry = Entry(name, node)
     unset = unset or main is not None
 
-    def make(scenario: Scenario) -> Run:
+    def make(scenario: Scenario, start: Callable[[Run], None] = start) -> Run:
         run = Run(relevance, scenario, fuel)
         run.globals.origin = origin
         try:
@@ -519,6 +530,8 @@ def explore(
         before, site = hidden
         entry.varying.setdefault(site, _varies(site, before))
         entry.runs.append(make(Scenario(True, before.scenario.flipped | {site}, main, unset)))
+    if otherwise is not None:
+        entry.pending.append(lambda: make(Scenario(True, [node], main, unset), otherwise))
     if len(worth) > 1:
         tried = {run.scenario.flipped for run in entry.runs}
         others = [site for site in worth[:FLIPS] if frozenset([site]) not in tried]
@@ -789,6 +802,15 @@ def _reads(node: ast.AST, stepped: bool) -> list[str]:
             case ast.Attribute(ast.Name("self"), name, ast.Load()) if not stepped:
                 found.append(name)
     return list(dict.fromkeys(found))
+
+
+def _asks_for_a_setting(definition: Definition) -> bool:
+    """Whether a function decides by a parameter that a caller need not give: ``again=False``."""
+    names = _settings(definition).keys()
+    tests = (n.test for n in ast.walk(definition) if isinstance(n, (ast.If, ast.IfExp, ast.While)))
+    return bool(names) and any(
+        isinstance(part, ast.Name) and part.id in names for test in tests for part in ast.walk(test)
+    )
 
 
 def _settings(definition: Definition) -> dict[str, calls.Argument]:

@@ -1229,7 +1229,7 @@ class Agent:
     def set_up(self):
         self.policy = self.policy_class()
 
-    def train(self, states, wanted, again):
+    def train(self, states, wanted, again=False):
         loss = (self.policy(states) - wanted).pow(2).mean()
         self.policy.optimizer.zero_grad()
         loss.backward(retain_graph=True)
