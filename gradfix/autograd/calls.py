@@ -1589,6 +1589,8 @@ def call_function(
 ) -> Value:
     """Follow a call into a function of the project."""
     definition = function.node
+    if definition.lineno <= 0:
+        imports.joined(run, definition)
     # A network within a network of the same class is no recursion.
     active = definition, function.bound if isinstance(function.bound, Module) else None
     if run.depth >= run.max_depth or run.active.count(active) >= 2:

@@ -111,6 +111,8 @@ class Lazy(External):
 
 
 _parsed: dict[str, tuple[tuple[int, int], LocalModule | None]] = {}
+_numbered: dict[int, LocalModule] = {}
+"""The modules by the thousands of thousands in the numbers of their lines."""
 _ranges = 0
 
 
@@ -205,10 +207,33 @@ def parse(path: str) -> LocalModule | None:
         offset = -_ranges * RANGE
         shift(tree, offset)
         module = LocalModule(path, tree, Relevance(tree, text, offset))
+        _numbered[_ranges] = module
     if len(_parsed) >= REMEMBERED:
         del _parsed[next(iter(_parsed))]
+    if len(_numbered) > 2 * REMEMBERED:
+        del _numbered[next(iter(_numbered))]
     _parsed[path] = (stamp, module)
     return module
+
+
+def joined(run: Run, definition: ast.AST) -> None:
+    """Take in the lines of the module that a function stands in, before it is run.
+
+    It may have been loaded when another file was looked at, by a module that all files share since.
+    """
+    number = -(definition.lineno // RANGE)  # type: ignore[attr-defined]
+    if number not in run.joined:
+        run.joined.add(number)
+        module = _numbered.get(number)
+        if module is not None:
+            _join(run, module)
+
+
+def _join(run: Run, module: LocalModule) -> None:
+    run.relevance.join(module.path, module.relevance)
+    if run.top is not run.globals:
+        # Between a script and the file at hand, a module may run what differentiates there in a loop.
+        run.relevance.join_caller(module.path, module.relevance)
 
 
 def load(run: Run, path: str) -> Frame | None:
@@ -220,7 +245,7 @@ def load(run: Run, path: str) -> Frame | None:
     module = parse(path)
     if module is None:
         return None
-    run.relevance.join(path, module.relevance)
+    _join(run, module)
     if module.frame is not None:
         run.modules[path] = module.frame
         return module.frame

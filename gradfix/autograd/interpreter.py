@@ -204,6 +204,8 @@ class Run:
         """Whether this is a call of a function from outside, rather than a run from the top."""
         self.guesses: list[ast.AST] = []
         """The conditions in whose branches it is, whose answer is a guess."""
+        self.joined: set[int] = set()
+        """The modules of the project whose functions have been run, by the numbers of their lines."""
         self.wrong_turn: ast.AST | None = None
         """The last of those when an exception was raised, or the program ended."""
         self.weight = 1

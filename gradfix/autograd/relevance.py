@@ -42,6 +42,7 @@ class Relevance:
         self.tree = tree
         self._offset = offset
         self._joined: set[str] = set()
+        self._callers: set[str] = set()
         self.cleared_elsewhere = True
         """Whether a script that imports the file clears gradients, as far as anybody has looked."""
         self.functions: list[Definition] = []
@@ -160,8 +161,8 @@ class Relevance:
         """
         names = {f.name for f in self.functions if self.differentiates(f)} - {"__init__", "__call__"}
         called = {other._line(at) for name in names for at in other._mentions(name)}
-        if path not in self._joined:
-            self._joined.add(path)
+        if path not in self._callers:
+            self._callers.add(path)
             owners = {self.classes[f].name for f in self.functions if f in self.classes and f.name in names}
             made = {other._line(at) for name in owners for at in other._mentions(name)}
             found = (

@@ -143,7 +143,7 @@ class Entry:
     ) -> Iterator[Found]:
         """What the runs of this way into the file find."""
         seen = [(run, observe(run)) for run in self.runs]
-        if self.pending and any(observations for _, observations in seen):
+        if self.pending and (any(observations for _, observations in seen) or (repeated and self._once())):
             self.every()
             seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
         if not any(observations for _, observations in seen):
@@ -169,6 +169,11 @@ class Entry:
                     for other in others:
                         merge(first, other)
                 yield first
+
+    def _once(self) -> bool:
+        """Whether the main run leaves some loop in the pass in which it steps: others may come back."""
+        steps = Counter(e.site for e in self.runs[0].events if isinstance(e, Step) and e.path)
+        return 1 in steps.values()
 
     def _testifies(self, run: Run, raises: bool) -> bool:
         """Whether it counts against a mistake that it does not show in a run."""
@@ -418,11 +423,11 @@ def run_script(
     """Run a script from the top that imports the file at hand, or import it and call a ``function`` of it."""
     run.modules[path] = run.globals
     run.globals.variables["__name__"] = External(os.path.basename(path))
+    run.top = Frame(None, None)
+    run.top.origin = script.path
     run.block(
         [s for s in tree.body if isinstance(s, imports.EXECUTED) and not imports.main_guard(s)], run.globals
     )
-    run.top = Frame(None, None)
-    run.top.origin = script.path
     run.top.variables["__name__"] = Const("__main__")
     run.modules[script.path] = run.top
     if function is None:

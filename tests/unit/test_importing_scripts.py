@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from gradfix import pipeline
-from gradfix.autograd import callers
+from gradfix.autograd import analyze, callers
+from gradfix.autograd.graph import Backward
 from gradfix.pipeline import Options, Wishes
 
 TRAINER = """
@@ -427,3 +429,50 @@ def test_options_as_a_dict(tmp_path: Path, options: Options) -> None:
     write(tmp_path, {"small.py": SMALL, "trainer.py": FOUND_BY_NAME.format(imported="", made=made)})
     write(tmp_path, {"main.py": NAMING.format(options="vars(parser.parse_args())")})
     assert codes(tmp_path / "trainer.py", options) == ["needless-retain-graph"]
+
+
+RUNNER = """
+def keep_going(agent, batches):
+    while True:
+        if agent.finished:
+            break
+        agent.step(next(batches))
+"""
+
+AGENT = """
+import torch
+
+class Agent:
+    def __init__(self, make):
+        self.net = make()
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+        self.finished = False
+
+    def step(self, batch):
+        loss = self.net(batch).mean()
+        {before}
+        loss.backward()
+        {between}
+        self.optimizer.step()
+"""
+
+MAKING = """
+import torch
+from torch import nn
+from agent import Agent
+from runner import keep_going
+
+if __name__ == "__main__":
+    keep_going(Agent(lambda: nn.Linear(3, 1)), iter(torch.randn(5, 4, 3)))
+"""
+
+
+def test_a_loop_in_a_module_between_is_one_for_every_file(tmp_path: Path) -> None:
+    """Modules are read once for all files: what they repeat does not depend on which file came first."""
+    write(tmp_path, {"runner.py": RUNNER, "main.py": MAKING})
+    for _ in range(2):
+        text = AGENT.format(before="self.optimizer.zero_grad()", between="pass")
+        write(tmp_path, {"agent.py": text})
+        program = analyze(ast.parse(text), text, tmp_path / "agent.py")
+        (run, *_) = program.entries[0].runs
+        assert [len(e.path) for e in run.events if isinstance(e, Backward)] == [1, 1]
