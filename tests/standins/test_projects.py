@@ -277,6 +277,42 @@ def test_the_next_file_of_settings_is_taken_if_the_first_does_not_fit(
     assert "settings base.json: the project's many_base.json" in found.standins
 
 
+GROUPS = """
+    import hydra
+    @hydra.main(config_path="config/train.yaml", strict=True)
+    def main(cfg):
+        assert cfg.agent.name == "sac" and cfg.size is None
+        cfg.agent.params.width = 3
+        net = hydra.utils.instantiate(cfg.net)
+        optimizer = torch.optim.SGD(net.parameters(), lr=cfg.rate)
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(torch.ones(4, cfg.agent.params.width)).mean().backward()
+            optimizer.step()
+    main()
+"""
+NETS = """
+import torch
+class Net(torch.nn.Linear):
+    def __init__(self, width, half):
+        super().__init__(width, 1)
+        assert half == 0.5
+"""
+
+
+@pytest.mark.parametrize("first", ["", "# @package _global_\n"])
+def test_settings_as_hydra_had_them_at_first(first: str, running: Runner, tmp_path: Path) -> None:
+    """A group's file that says itself where it belongs, ``class`` and ``params``, and what is given later."""
+    net = "net:\n  class: nets.Net\n  params:\n    width: ${agent.params.width}\n    half: 0.5\n"
+    files = {
+        "train.yaml": "defaults:\n  - agent: sac\nrate: 1e-1\n",
+        "agent/sac.yaml": first + "agent:\n  name: sac\n  params:\n    width: ???\n" + net,
+    }
+    project(tmp_path, {"nets.py": NETS, **{"config/" + name: text for name, text in files.items()}})
+    found = run(running, tmp_path / "script.py", program(GROUPS, ""))
+    assert steps(found) == 3, (found.uncaught, found.output)
+
+
 # -- options ---------------------------------------------------------------------------------
 
 OPTIONS = {

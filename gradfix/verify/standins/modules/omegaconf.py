@@ -21,6 +21,15 @@ class DictConfig(dict):  # type: ignore[type-arg]
     def __setattr__(self, name: str, value: Any) -> None:
         self[name] = value
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        for holder, name in self.__dict__.get("followers", {}).get(key, ()):
+            holder[name] = value
+
+    def follow(self, key: Any, holder: Any, name: Any) -> None:
+        """What is set here later is set there, too."""
+        self.__dict__.setdefault("followers", {}).setdefault(key, []).append((holder, name))
+
 
 ListConfig = list
 
@@ -51,10 +60,14 @@ def numbers(value: Any) -> Any:
 
 
 def resolved(value: Any, root: Any) -> Any:
-    """``${name.of.another}`` by what stands there."""
+    """``${name.of.another}`` by what stands there, or will stand there once it has been given."""
     if isinstance(value, dict):
         for key in value:
+            said = re.fullmatch(r"\$\{(?:([\w.]+)\.)?(\w+)\}", str(value[key]))
             value[key] = resolved(value[key], root)
+            if said is not None and value[key] == MISSING:
+                holder = OmegaConf.select(root, said[1]) if said[1] else root
+                holder.follow(said[2], value, key)
         return value
     if isinstance(value, list):
         return [resolved(one, root) for one in value]

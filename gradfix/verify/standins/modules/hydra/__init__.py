@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from typing import Any
 
 from ...context import run
@@ -19,6 +20,18 @@ def read(path: str) -> Any:
     """The settings of a file."""
     with open(path, encoding="utf-8") as file:
         return wrapped(omegaconf.read(file.read()))
+
+
+def _package(path: str, group: str, settings: Any) -> str:
+    """Where the settings of a group's file belong: as its first lines say, else below the group's name.
+
+    Until hydra 1.0 they belonged at the top if nothing was said: such a file has its group's name itself.
+    """
+    with open(path, encoding="utf-8") as file:
+        said = re.search(r"^#[ \t]*@package[ \t]+(\S+)", file.read(), re.MULTILINE)
+    if said is not None:
+        return group if said[1] == "_group_" else str(said[1])
+    return "_global_" if isinstance(settings.get(group.rpartition("/")[2]), dict) else group
 
 
 def composed(folder: str, name: str) -> Any:
@@ -39,7 +52,7 @@ def composed(folder: str, name: str) -> Any:
         if not os.path.isfile(path + ".yaml"):
             continue
         inner = composed(os.path.dirname(path), os.path.basename(path))
-        key = group.partition("@")[2] or group or os.path.dirname(part)
+        key = group.partition("@")[2] or _package(path + ".yaml", group or os.path.dirname(part), inner)
         for level in reversed(
             [level for level in key.replace("/", ".").split(".") if level and level != "_global_"]
         ):

@@ -37,10 +37,13 @@ get_method = get_object = get_class
 
 
 def instantiate(settings: Any, *args: Any, **kwargs: Any) -> Any:
-    """What ``_target_`` makes of the other settings."""
+    """What ``_target_`` makes of the other settings; until hydra 1.0 what ``class`` makes of ``params``."""
     if settings is None:
         return None
     given = {**settings, **kwargs}
+    old = next((name for name in ("class", "cls") if "_target_" not in given and name in given), None)
+    if old is not None:
+        return get_class(given[old])(*args, **{**(given.get("params") or {}), **kwargs})
     target = get_class(given.pop("_target_", None) or given.pop("target"))
     partial = given.pop("_partial_", False)
     recursive = given.pop("_recursive_", True)
