@@ -316,6 +316,18 @@ def test_settings_as_hydra_had_them_at_first(first: str, running: Runner, tmp_pa
 # -- options ---------------------------------------------------------------------------------
 
 OPTIONS = {
+    "a command": (
+        """
+        commands = parser.add_subparsers(dest="command")
+        commands.add_parser("eval").add_argument("--net", required=True)
+        commands.add_parser("train").add_argument("--folder", required=True)
+        args = parser.parse_args()
+        if args.command is None:
+            raise SystemExit("train or eval?")
+        assert args.command == "train" and args.folder
+        """,
+        "arguments",
+    ),
     "one of two": (
         """
         parser.add_argument("--train-scp", default=None)

@@ -50,6 +50,28 @@ WORLDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("environment OfNobody-v0",),
     ),
+    "methods that wrappers had at first": (
+        program(
+            """
+            import gym
+            class Floats(gym.ObservationWrapper):
+                def _observation(self, state):
+                    return (state / 2).astype("float32")
+            class Rewards(gym.RewardWrapper):
+                def _reward(self, reward):
+                    return 2.0
+            env = Rewards(Floats(gym.make("OfNobody-v0")))
+            assert env.reset().dtype == "float32" and env.step(env.action_space.sample())[1] == 2.0
+            model = torch.nn.Linear(4, env.action_space.n)
+            def seen(state):
+                return torch.from_numpy(state)
+            def act(chances):
+                return int(chances.argmax())
+            """,
+            POLICY,
+        ),
+        ("environment OfNobody-v0",),
+    ),
     "an environment of an unknown package": (
         program(
             """

@@ -41,13 +41,16 @@ def install(run: context.Run) -> None:
         typed = bool(args) or (args is None and len(sys.argv) > 1)
         given = {} if args else supply(run, self)
         words = [] if typed else commands.tried(run, self)
+        command = [] if typed or words else command_of(self)
         try:
-            found, rest = original(self, words or args, namespace)
+            found, rest = original(self, words or command or args, namespace)
         except SystemExit:
-            if not words:
+            if not words and not command:
                 raise
             # What the project shows is not what its script takes today.
-            words, (found, rest) = [], original(self, args, namespace)
+            words, command, (found, rest) = [], [], original(self, args, namespace)
+        if command:
+            run.used("arguments", "the command " + command[0])
         if words:
             run.used("arguments", "as the project types them: " + " ".join(words))
         for name, value in given.items():
@@ -340,6 +343,14 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
         if not action.option_strings:
             action.nargs = "?"
     return given
+
+
+def command_of(parser: argparse.ArgumentParser) -> list[str]:
+    """The command by which a script trains that has several: ``neural_style.py train``."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return [name for name in action.choices if TRAINS.match(name)][:1]
+    return []
 
 
 def training_of(run: context.Run, action: argparse.Action) -> str | None:

@@ -387,24 +387,27 @@ class ObservationWrapper(Wrapper):
     """Changes observations by its method ``observation``."""
 
     def observation(self, observation: Any) -> Any:
-        """As it is."""
-        return observation
+        """As it is, or as its method says that gym until 0.9 looked for."""
+        own = getattr(type(self), "_observation", None)
+        return observation if own is None else own(self, observation)
 
 
 class RewardWrapper(Wrapper):
     """Changes rewards by its method ``reward``."""
 
     def reward(self, reward: Any) -> Any:
-        """As it is."""
-        return reward
+        """As it is, or as its method says that gym until 0.9 looked for."""
+        own = getattr(type(self), "_reward", None)
+        return reward if own is None else own(self, reward)
 
 
 class ActionWrapper(Wrapper):
     """Changes actions by its method ``action``."""
 
     def action(self, action: Any) -> Any:
-        """As it is."""
-        return action
+        """As it is, or as its method says that gym until 0.9 looked for."""
+        own = getattr(type(self), "_action", None)
+        return action if own is None else own(self, action)
 
 
 class Passing(Wrapper):
