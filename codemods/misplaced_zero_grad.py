@@ -29,6 +29,7 @@ computes gradients for, never steps, one of the two steps may be meant for it, a
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
@@ -205,14 +206,23 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
             continue
         if dirt.serial > needed.serial or not _passes_through(dirt, mine, set(other.owned())):
             continue
-        if any(leaf in other.owned() for leaf, known in needed.reached.items() if known):
-            continue
+        spilled = {leaf for leaf, known in needed.reached.items() if known}.intersection(other.owned())
+        if spilled and not _cleared_unused(run, needed, other, spilled):
+            continue  # Both may be trained on both losses.
         clearing = [
             z for z in zeros(run) if _alongside(z, step) and z.serial < dirt.serial and set(z.leaves) & mine
         ]
         if clearing:
             return Misplaced(clearing[-1], needed, step, Effect.CHANGES, dirt=dirt)
     return None
+
+
+def _cleared_unused(run: Run, backward: Backward, other: OptimizerState, leaves: set[Leaf]) -> bool:
+    """Whether what a backward leaves in another optimizer's parameters is cleared before that one steps."""
+    following = (s.serial for s in steps(run) if s.optimizer is other and s.serial > backward.serial)
+    end = next(following, math.inf)
+    cleared = {leaf for z in zeros(run) if backward.serial < z.serial < end for leaf in z.leaves}
+    return end == math.inf or leaves <= cleared
 
 
 def _alongside(event: Event, step: Step) -> bool:

@@ -866,3 +866,41 @@ def test_an_episode_that_is_learnt_from_is_over(
 ) -> None:
     codes = [f.split(":")[0] for f in findings(tmp_path / "script.py", EPISODES.format(asked=asked), options)]
     assert codes == ["carried-hidden-state"] * raises
+
+
+UNDETACHED = """
+import torch
+from torch import nn
+
+painter = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+judge = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+paints = torch.optim.Adam(painter.parameters())
+judges = torch.optim.Adam(judge.parameters())
+bce = nn.BCEWithLogitsLoss()
+ones, zeros = torch.ones(5, 1), torch.zeros(5, 1)
+
+for real in torch.randn(4, 5, 2):
+    verdict = bce(judge(real), ones) + bce(judge(painter(torch.randn(5, 3))), zeros)
+    verdict.backward()
+    judges.step()
+    flattery = bce(judge(painter(torch.randn(5, 3))), ones)
+    {clear}
+    flattery.backward()
+    paints.step()
+    {last}
+"""
+
+
+def test_a_loss_that_spills_over_may_find_what_another_left(tmp_path: Path, options: Options) -> None:
+    """What the first loss leaves in the other network is cleared unused: each loss is for one network."""
+    path = tmp_path / "script.py"
+    mistaken = findings(
+        path, UNDETACHED.format(clear="judge.zero_grad(); painter.zero_grad()", last=""), options
+    )
+    assert [one.split(":")[0] for one in mistaken] == ["undetached-fake", "misplaced-zero-grad"]
+    cleared = "judge.zero_grad(); painter.zero_grad()"
+    right = findings(path, UNDETACHED.format(clear="painter.zero_grad()", last=cleared), options)
+    assert [one.split(":")[0] for one in right] == ["undetached-fake"]
+    # Where nothing is cleared between the two, both networks may be trained on both losses.
+    both = findings(path, UNDETACHED.format(clear="pass", last=cleared), options)
+    assert "misplaced-zero-grad" not in [one.split(":")[0] for one in both]
