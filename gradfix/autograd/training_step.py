@@ -154,13 +154,12 @@ class Entry:
             at = anchor(found)
             holds = getattr(at, "lineno", 0) > 0  # a place in an imported module is not in this file
             for (run, observations), sites in zip(seen, reached):
-                if key in observations or at not in sites or at in besides(run):
+                if key in observations or at not in sites or not self._testifies(run, raises):
                     continue
-                if self._testifies(run, raises):
-                    once = [event for event in run.events if event.site is at]
-                    if not repeated or len(once) > 1 or not once[0].path:
-                        holds = False
-                        break
+                once = [event for event in run.events if event.site is at]
+                if (not repeated or len(once) > 1 or not once[0].path) and at not in besides(run):
+                    holds = False
+                    break
             if holds and raises and self._masked(at, reached):
                 holds = False
             if holds:
