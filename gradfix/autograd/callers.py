@@ -44,9 +44,11 @@ class _Scanned(NamedTuple):
     """The words in them."""
     runs: bool
     """Whether it seems to do something when it is run."""
+    clears: bool
+    """Whether it clears gradients."""
 
 
-NOTHING = _Scanned((), frozenset(), False)
+NOTHING = _Scanned((), frozenset(), False, False)
 
 _scanned: dict[str, tuple[tuple[int, int], _Scanned]] = {}
 _folders: dict[str, list[str]] = {}
@@ -74,6 +76,21 @@ def scripts(path: str) -> list[imports.LocalModule]:
                         return found
         frontier = following[:BETWEEN]
     return found
+
+
+def clears(path: str) -> bool:
+    """Whether a module that imports the one in ``path``, directly or through others, clears gradients."""
+    if any(folder in path for folder in imports.INSTALLED):
+        return True  # Nobody knows who imports it.
+    known = {path}
+    frontier = [path]
+    for _ in range(LEVELS):
+        importers = [i for module in frontier for i in _importers(module, path) if i not in known]
+        if any(_scan(importer).clears for importer in importers):
+            return True
+        known.update(importers)
+        frontier = importers[:BETWEEN]
+    return False
 
 
 def _importers(module: str, beside: str) -> Iterator[str]:
@@ -157,7 +174,7 @@ def _scan(path: str) -> _Scanned:
         return NOTHING
     statements = tuple(IMPORTS.findall(text))
     words = frozenset(word for statement in statements for word in WORD.findall(statement))
-    scanned = _Scanned(statements, words, RUNS.search(text) is not None)
+    scanned = _Scanned(statements, words, RUNS.search(text) is not None, "zero_grad" in text)
     _scanned[path] = stamp, scanned
     return scanned
 

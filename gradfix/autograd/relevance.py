@@ -44,7 +44,7 @@ class Relevance:
         self._joined: set[str] = set()
         self._callers: set[str] = set()
         self.cleared_elsewhere = True
-        """Whether a script that imports the file clears gradients, as far as anybody has looked."""
+        """Whether a module that imports the file clears gradients, as far as anybody has looked."""
         self.functions: list[Definition] = []
         self.classes: dict[Definition, ast.ClassDef] = {}
         self._generators: dict[ast.AST, bool] = {}

@@ -358,7 +358,7 @@ def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
     path = os.path.abspath(program.path)
     scripts = callers.scripts(path)
     scripts.sort(key=lambda script: not relevance.join_caller(script.path, script.relevance))
-    relevance.cleared_elsewhere = any(_clearing(script.tree) for script in scripts)
+    relevance.cleared_elsewhere = callers.clears(path)
     entry: Entry | None = None
     offered = 0
     ways: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
@@ -850,7 +850,7 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
     The gradients of an optimizer that the class makes for itself, and for known networks, are its own
     business, unless something else in the file clears gradients. So are those of networks that were handed
     in where the call has cleared and stepped on others of that kind, or has computed what it differentiates
-    of them and no script of the project clears anything: it leaves that to nobody else.
+    of them and no module that imports it clears anything: it leaves that to nobody else.
     """
     first = run.scenario.first
     private = _clearing(run.relevance.tree) <= (run.entered if first is None else run.entered | first.entered)

@@ -476,3 +476,42 @@ def test_a_loop_in_a_module_between_is_one_for_every_file(tmp_path: Path) -> Non
         program = analyze(ast.parse(text), text, tmp_path / "agent.py")
         (run, *_) = program.entries[0].runs
         assert [len(e.path) for e in run.events if isinstance(e, Backward)] == [1, 1]
+
+
+HANDED_IN = """
+import torch
+
+class Learner:
+    def __init__(self, net):
+        self.net = net
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def learn(self, batch):
+        loss = self.net(batch).mean()
+        loss.backward()
+        self.optimizer.step()
+"""
+
+ENGINE = """
+from learner import Learner
+
+class Engine:
+    def __init__(self, net):
+        self.net, self.learner = net, Learner(net)
+
+    def turn(self, batch):
+        {clears}
+        self.learner.learn(batch)
+"""
+
+
+def test_whoever_imports_it_may_clear_what_it_was_handed(tmp_path: Path, options: Options) -> None:
+    """A class makes an optimizer for a network that it was handed, and clears nothing itself."""
+    write(tmp_path, {"learner.py": HANDED_IN})
+    assert codes(tmp_path / "learner.py", options) == ["missing-zero-grad"]
+    for clears, expected in (("pass", ["missing-zero-grad"]), ("self.net.zero_grad()", [])):
+        callers._folders.clear()
+        write(
+            tmp_path, {"engine.py": ENGINE.format(clears=clears), "main.py": "import engine\nprint(engine)\n"}
+        )
+        assert codes(tmp_path / "learner.py", options) == expected
