@@ -27,12 +27,22 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import awaited, backwards, owner, steps, zeros
+from gradfix.autograd.questions import (
+    awaited,
+    backwards,
+    between,
+    first_step,
+    owner,
+    steps,
+    trains,
+    zeros,
+)
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
 from gradfix.edits import move, note, offered, receiver, stepped
@@ -85,19 +95,20 @@ def _before(run: Run, event: Backward) -> Early | None:
     reached = set(event.reached)
     if not all(o.state.groups_known for o in run.optimizers):
         return None
-    before = [step for step in steps(run) if step.path == event.path and step.serial < event.serial]
-    step = max(before, key=lambda s: s.serial, default=None)
+    every = steps(run)
+    place = bisect_left(every, event.serial, key=lambda s: s.serial)
+    step = next((every[k] for k in range(place - 1, -1, -1) if every[k].path == event.path), None)
     if step is None or step.doubtful or not _may_feed(event, step):
         return None
-    idle = not any(s.consumed for s in step.optimizer.steps if s.site is step.site)
-    consumed = any(event in taken for s in steps(run) for taken in s.consumed.values())
+    idle = not trains(run, step)
+    consumed = first_step(run, event) is not None
     # What somebody has in hand who cannot be seen may be for him; but not where the step trains nothing.
     if any(leaf.unknown_grad for leaf in (step.optimizer.owned() if idle else reached)):
         return None
-    others = sum(s.path == event.path for s in step.optimizer.steps) != 1
+    others = any(s is not step and s.path == event.path for s in step.optimizer.steps)
     if others and (not idle or any(event in d for s in step.optimizer.steps for d in s.consumed.values())):
         return None
-    if any(step.serial < b.serial < event.serial for b in backwards(run) if b.accumulates):
+    if any(b.accumulates for b in between(backwards(run), step.serial, event.serial)):
         return None
     if idle:
         return None if _robbed(run, step) else Early(step, event, Effect.REPAIRS)

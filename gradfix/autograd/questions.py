@@ -37,6 +37,7 @@ class Sorted:
     zeros: list[ZeroGrad] = field(default_factory=list)
     takers: dict[Backward, dict[Step, None]] = field(default_factory=dict)
     fed: dict[Backward, Feeding | None] = field(default_factory=dict)
+    busy: set[tuple[OptimizerState, ast.AST]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.count = len(self.of)
@@ -45,6 +46,8 @@ class Sorted:
                 self.backwards.append(event)
             elif isinstance(event, Step):
                 self.steps.append(event)
+                if event.consumed:
+                    self.busy.add((event.optimizer, event.site))
                 for consumed in event.consumed.values():
                     for backward in consumed:
                         self.takers.setdefault(backward, {})[event] = None
@@ -85,6 +88,11 @@ def between(events: list[Happened], first: int, last: float = math.inf) -> Itera
     """Those of some events in order that happened after one serial number and before another."""
     start = bisect_right(events, first, key=lambda e: e.serial)
     return (events[k] for k in range(start, bisect_left(events, last, start, key=lambda e: e.serial)))
+
+
+def trains(run: Run, step: Step) -> bool:
+    """Whether the optimizer of a step ever finds a gradient at that place."""
+    return (step.optimizer, step.site) in _sorted(run).busy
 
 
 def first_step(run: Run, backward: Backward) -> Step | None:
