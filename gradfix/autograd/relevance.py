@@ -43,7 +43,7 @@ class Relevance:
         self._offset = offset
         self._joined: set[str] = set()
         self._callers: set[str] = set()
-        self.cleared_elsewhere = True
+        self.cleared_elsewhere: Callable[[], bool] = lambda: True
         """Whether a module that imports the file clears gradients, as far as anybody has looked."""
         self.functions: list[Definition] = []
         self.classes: dict[Definition, ast.ClassDef] = {}

@@ -358,7 +358,7 @@ def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
     path = os.path.abspath(program.path)
     scripts = callers.scripts(path)
     scripts.sort(key=lambda script: not relevance.join_caller(script.path, script.relevance))
-    relevance.cleared_elsewhere = callers.clears(path)
+    relevance.cleared_elsewhere = cache(partial(callers.clears, path))
     entry: Entry | None = None
     offered = 0
     ways: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
@@ -875,13 +875,14 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
 
 def _trains_by_itself(run: Run, optimizer: OptimizerState) -> bool:
     """Whether a call has computed all that reaches an optimizer, and nobody is seen who clears for it."""
-    return not run.relevance.cleared_elsewhere and any(
+    computed = any(
         step.optimizer is optimizer
         and bool(step.consumed)
         and all(any(sure for sure, *_ in by.values()) for by in step.consumed.values())
         for step in run.events
         if isinstance(step, Step)
     )
+    return computed and not run.relevance.cleared_elsewhere()
 
 
 def _handed_in(optimizer: OptimizerState) -> bool:
