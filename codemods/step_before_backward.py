@@ -37,9 +37,11 @@ from gradfix.autograd.questions import (
     awaited,
     backwards,
     between,
+    consumers,
     first_step,
     owner,
     steps,
+    steps_in,
     trains,
     zeros,
 )
@@ -95,9 +97,9 @@ def _before(run: Run, event: Backward) -> Early | None:
     reached = set(event.reached)
     if not all(o.state.groups_known for o in run.optimizers):
         return None
-    every = steps(run)
-    place = bisect_left(every, event.serial, key=lambda s: s.serial)
-    step = next((every[k] for k in range(place - 1, -1, -1) if every[k].path == event.path), None)
+    here = steps_in(run, event.path)
+    place = bisect_left(here, event.serial, key=lambda s: s.serial)
+    step = here[place - 1] if place else None
     if step is None or step.doubtful or not _may_feed(event, step):
         return None
     idle = not trains(run, step)
@@ -105,8 +107,8 @@ def _before(run: Run, event: Backward) -> Early | None:
     # What somebody has in hand who cannot be seen may be for him; but not where the step trains nothing.
     if any(leaf.unknown_grad for leaf in (step.optimizer.owned() if idle else reached)):
         return None
-    others = any(s is not step and s.path == event.path for s in step.optimizer.steps)
-    if others and (not idle or any(event in d for s in step.optimizer.steps for d in s.consumed.values())):
+    others = any(s is not step and s.optimizer is step.optimizer for s in here)
+    if others and (not idle or step.optimizer in consumers(run, event)):
         return None
     if any(b.accumulates for b in between(backwards(run), step.serial, event.serial)):
         return None

@@ -685,7 +685,7 @@ class Run:
         """
         outer, weight = self.path, self.weight
         if symbolic:
-            self.counters.append((frame, frame.variables.copy()))
+            self.counters.append((frame, self.variables_for(node, frame)))
         self.weight *= max(count, 1)
         self.symbolic += symbolic
         watched = not unrolled and self.relevance.touches(node)
@@ -696,10 +696,9 @@ class Run:
                 if watched:
                     self.path = (*outer, (node, number))
                     if number:
-                        seen = carried(frame.variables)
-                        self.carried[node, self.path] = self.relevance.mentioned_by(node, seen)
+                        self.carried[node, self.path] = carried(self.variables_for(node, frame))
                     else:
-                        self.before[node, outer] = named(frame.variables)
+                        self.before[node, outer] = named(self.variables_for(node, frame))
                 if item is not None and not isinstance(node, ast.While):
                     assign(self, node.target, item, frame, None)
                 flow = self.block(node.body, frame)
@@ -715,7 +714,7 @@ class Run:
             self.symbolic -= symbolic
             if symbolic:
                 _, known_before = self.counters.pop()
-                self.forget_counters(frame, known_before)
+                self.forget_counters(node, frame, known_before)
         if node.orelse and not broken:
             # Of something that is looked for, and raised if it is not there, a program that works finds one.
             sought = isinstance(node.orelse[-1], ast.Raise) and self.left_open > left_open
@@ -723,9 +722,15 @@ class Run:
                 flow = self.block(node.orelse, frame)
         return flow
 
-    def forget_counters(self, frame: Frame, before: dict[str, Value]) -> None:
+    def variables_for(self, loop: ast.AST, frame: Frame) -> dict[str, Value]:
+        """The variables of a frame that the passes of a loop may use, as they are now."""
+        variables = frame.variables
+        home = frame.function.node if frame.function is not None else None
+        return {n: variables[n] for n in self.relevance.names(loop, home) if n in variables}
+
+    def forget_counters(self, loop: ast.AST, frame: Frame, before: dict[str, Value]) -> None:
         """After a loop of unknown length nobody knows how far it has counted."""
-        for name, value in frame.variables.items():
+        for name, value in self.variables_for(loop, frame).items():
             if value.__class__ in COUNTING and before.get(name) is not value:
                 frame.variables[name] = Opaque("counter")
 
@@ -762,7 +767,7 @@ class _Shown:
                 return True
         if self.last == self.first or not self.trains:
             return False
-        made = itertools.islice(self.run.nodes, self.nodes, None)
+        made = self.run.nodes[self.nodes :]
         return any(self.first < edge.node.serial <= self.last for node in made for edge in node.edges)
 
 

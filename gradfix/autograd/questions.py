@@ -16,6 +16,7 @@ from gradfix.autograd.graph import (
     ModuleCall,
     Node,
     OptimizerState,
+    Path,
     Step,
     ZeroGrad,
     unseen,
@@ -35,6 +36,7 @@ class Sorted:
     backwards: list[Backward] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     zeros: list[ZeroGrad] = field(default_factory=list)
+    passes: dict[Path, list[Step]] = field(default_factory=dict)
     takers: dict[Backward, dict[Step, None]] = field(default_factory=dict)
     fed: dict[Backward, Feeding | None] = field(default_factory=dict)
     busy: set[tuple[OptimizerState, ast.AST]] = field(default_factory=set)
@@ -46,6 +48,7 @@ class Sorted:
                 self.backwards.append(event)
             elif isinstance(event, Step):
                 self.steps.append(event)
+                self.passes.setdefault(event.path, []).append(event)
                 if event.consumed:
                     self.busy.add((event.optimizer, event.site))
                 for consumed in event.consumed.values():
@@ -74,6 +77,11 @@ def backwards(run: Run) -> list[Backward]:
 def steps(run: Run) -> list[Step]:
     """The optimizer steps of a run, in order."""
     return _sorted(run).steps
+
+
+def steps_in(run: Run, path: Path) -> list[Step]:
+    """The optimizer steps of one pass that are in no loop within it, in order."""
+    return _sorted(run).passes.get(path, [])
 
 
 def zeros(run: Run) -> list[ZeroGrad]:
@@ -108,9 +116,9 @@ def owner(run: Run, backward: Backward) -> OptimizerState | None:
 
 def awaited(run: Run, backward: Backward) -> bool:
     """Whether a step follows in the same pass before any other backward: the loss is meant for it."""
-    later = [s.serial for s in steps(run) if s.serial > backward.serial and s.path == backward.path]
-    other = [b.serial for b in backwards(run) if b.serial > backward.serial and b.accumulates]
-    return bool(later) and (not other or min(later) < min(other))
+    later = next(between(steps_in(run, backward.path), backward.serial), None)
+    other = next((b for b in between(backwards(run), backward.serial) if b.accumulates), None)
+    return later is not None and (other is None or later.serial < other.serial)
 
 
 def consumers(run: Run, backward: Backward) -> set[OptimizerState]:

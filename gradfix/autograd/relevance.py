@@ -8,12 +8,12 @@ them lies within it. Calls of functions that hold relevant lines are relevant in
 from __future__ import annotations
 
 import ast
+import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import TypeVar
 
 MOVES = ("backward", "manual_backward", "step", "zero_grad")
 """Calls that move gradients or parameters."""
@@ -25,11 +25,10 @@ SHAPES = (
 DIFFERENTIATES = ("backward", "manual_backward", "grad")
 """Where a backward may be called; whether it is one, and not a comment, the syntax tree says."""
 CALLED = re.compile(r"\s*\(")
-ACCESS = re.compile(r"[.\[]")
+NAME = re.compile(r"\w+")
 ASSIGNED = re.compile(r"\s*=(?!=)")
 
 LOOPS = (ast.For, ast.While, ast.AsyncFor)
-_Value = TypeVar("_Value")
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -50,8 +49,8 @@ class Relevance:
         self._generators: dict[ast.AST, bool] = {}
         self._inner: dict[ast.AST, list[ast.stmt]] = {}
         """The relevant loops in a loop, as long as no module is joined."""
-        self._lines_with: dict[str, list[int]] = {}
-        """The lines on which the names stand that were asked for."""
+        self._names: dict[ast.AST, dict[str, None]] = {}
+        self._called_names: dict[ast.AST | None, dict[str, None]] = {}
         self._collect(tree.body, None)
         self._text = text
         if "\r" in text:
@@ -60,6 +59,7 @@ class Relevance:
             self._starts = [0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1])]
         self.used: set[str] = set()
         """Names of functions that differentiate and are mentioned outside their definition."""
+        self._yields = "yield" in text
         self.switches_mode = "set_grad_enabled" in text
         """Whether the mode in which a function is called cannot be taken for granted."""
         self.graph = self._lines(at for word in SHAPES for at in self._mentions(word))
@@ -82,19 +82,17 @@ class Relevance:
             elif SUITES[type(statement)]:
                 self._collect(suites(statement), cls)
 
-    def _mentions(self, name: str) -> Iterator[int]:
-        """Where ``name`` stands in the text.
+    def _mentions(self, name: str) -> Sequence[int]:
+        """Where ``name`` stands in the text."""
+        return self._places.get(name, ())
 
-        A regular expression with word boundaries takes twenty times as long.
-        """
-        text = self._text
-        at = text.find(name)
-        while at >= 0:
-            end = at + len(name)
-            before, after = text[at - 1 : at], text[end : end + 1]
-            if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
-                yield at
-            at = text.find(name, end)
+    @cached_property
+    def _places(self) -> Mapping[str, list[int]]:
+        """Where each name stands in the text: to search for one after the other takes too long."""
+        found: dict[str, list[int]] = {}
+        for match in NAME.finditer(self._text):
+            found.setdefault(match[0], []).append(match.start())
+        return found
 
     def _called(self, at: int, name: str) -> bool:
         return CALLED.match(self._text, at + len(name)) is not None
@@ -262,27 +260,53 @@ class Relevance:
                 return False
         return True
 
-    def mentioned_by(self, loop: ast.AST, values: dict[str, _Value]) -> dict[str, _Value]:
-        """Those of ``values``, by access path, whose variable a loop or a function of the file mentions."""
-        if loop.lineno > 0:  # type: ignore[attr-defined]
-            spans = [loop, *self.functions]
-            return {p: v for p, v in values.items() if any(map(self._mentions_in(_variable(p)), spans))}
-        # It stands in an imported module, whose text is not at hand.
-        names = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name)}
-        return {path: value for path, value in values.items() if _variable(path) in names}
+    def names(self, loop: ast.AST, home: ast.AST | None) -> Iterable[str]:
+        """The names that a pass of a loop may look up in the frame of ``home``, a function or the module.
 
-    def _mentions_in(self, name: str) -> Callable[[ast.AST], bool]:
-        """Tells of a node whether a name stands on its lines."""
-        lines = self._lines_with.get(name)
-        if lines is None:
-            lines = self._lines_with[name] = self._lines(self._mentions(name))
-        return lambda node: _within(node, lines)
+        They stand in the loop, or in a function or lambda of ``home``, which it may call.
+        """
+        known = self._names.get(loop)
+        if known is None:
+            if loop.lineno > 0:  # type: ignore[attr-defined]
+                known = self._names_within(loop) | self._names_of_functions(home)
+            else:  # It stands in an imported module, whose text is not at hand.
+                known = dict.fromkeys(n.id for n in ast.walk(loop) if isinstance(n, ast.Name))
+            self._names[loop] = known
+        return known
+
+    def _names_of_functions(self, home: ast.AST | None) -> dict[str, None]:
+        known = self._called_names.get(home)
+        if known is None:
+            known = self._called_names[home] = {}
+            first = home.lineno if home is not None else 0  # type: ignore[attr-defined]
+            last = home.end_lineno if home is not None else math.inf  # type: ignore[attr-defined]
+            at = bisect_right(self._by_line, first, key=lambda part: part[0])
+            while at < len(self._by_line) and self._by_line[at][0] <= last:
+                line, end = self._by_line[at]
+                known |= dict.fromkeys(NAME.findall(self._text, self._starts[line - 1], self._end(end)))
+                at = bisect_right(self._by_line, end, key=lambda part: part[0])
+        return known
+
+    @cached_property
+    def _by_line(self) -> list[tuple[int, int]]:
+        """Where the functions of the file begin and end, and the lines that hold a lambda."""
+        parts = [(f.lineno, f.end_lineno or f.lineno) for f in self.functions]
+        return sorted([*parts, *((line, line) for line in self._lines(self._mentions("lambda")))])
+
+    def _names_within(self, node: ast.AST) -> dict[str, None]:
+        """The names on the lines of a node, each once."""
+        start = self._starts[node.lineno - 1]  # type: ignore[attr-defined]
+        return dict.fromkeys(NAME.findall(self._text, start, self._end(node.end_lineno)))  # type: ignore[attr-defined]
+
+    def _end(self, line: int) -> int:
+        """Where a line ends."""
+        return self._starts[line] if line < len(self._starts) else len(self._text)
 
     def generator(self, definition: ast.AST) -> bool:
         """Whether a function yields."""
         known = self._generators.get(definition)
         if known is None:
-            some = "yield" in self._text or definition.lineno <= 0  # type: ignore[attr-defined]
+            some = self._yields or definition.lineno <= 0  # type: ignore[attr-defined]
             known = self._generators[definition] = some and _yields(getattr(definition, "body", []))
         return known
 
@@ -357,11 +381,6 @@ def variables_of(expressions: Iterable[ast.AST]) -> Iterator[str]:
                 yield node.id
             elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 yield f"{node.value.id}.{node.attr}"
-
-
-def _variable(path: str) -> str:
-    """The variable that an access path, such as ``net.state["h"]``, begins with."""
-    return ACCESS.split(path, maxsplit=1)[0]
 
 
 def _within(node: ast.AST, lines: list[int]) -> bool:

@@ -313,12 +313,16 @@ def _fill(program: Program, relevance: Relevance) -> None:
             entered |= run.entered
     surroundings: Surroundings | None = None
     asked = False
+    met: set[ast.AST] = set()
+    looked = 0
     for definition in entry_points(tree, relevance):
         known: set[ast.AST] = set()
         if definition in entered:
-            known = _met(run for entry in program.entries for run in entry.runs)
-            if all(call in known for call in backwards_in([definition])):
+            met |= _met(run for entry in program.entries[looked:] for run in entry.runs)
+            looked = len(program.entries)
+            if all(call in met for call in backwards_in([definition])):
                 continue
+            known = met.copy()
         if not asked and definition not in entered:
             asked = True
             program.entries += called(program, relevance)
