@@ -39,6 +39,7 @@ from gradfix.autograd.questions import (
     between,
     consumers,
     first_step,
+    owned_elsewhere,
     owner,
     steps,
     steps_in,
@@ -104,8 +105,9 @@ def _before(run: Run, event: Backward) -> Early | None:
         return None
     idle = not trains(run, step)
     consumed = first_step(run, event) is not None
-    # What somebody has in hand who cannot be seen may be for him; but not where the step trains nothing.
-    if any(leaf.unknown_grad for leaf in (step.optimizer.owned() if idle else reached)):
+    # What somebody has in hand who cannot be seen may be for him. Where the step trains nothing, that counts
+    # only until it is cleared, see _lost.
+    if not idle and any(leaf.unknown_grad for leaf in reached):
         return None
     others = any(s is not step and s.optimizer is step.optimizer for s in here)
     if others and (not idle or step.optimizer in consumers(run, event)):
@@ -113,7 +115,7 @@ def _before(run: Run, event: Backward) -> Early | None:
     if any(b.accumulates for b in between(backwards(run), step.serial, event.serial)):
         return None
     if idle:
-        return None if _robbed(run, step) else Early(step, event, Effect.REPAIRS)
+        return None if _robbed(run, step, event) else Early(step, event, Effect.REPAIRS)
     reached = {leaf for leaf, sure in event.reached.items() if sure}
     if reached.isdisjoint(step.optimizer.owned()):
         return None
@@ -142,11 +144,18 @@ def _in_helper(run: Run, event: Backward) -> Early | None:
     return Early(step, event, Effect.REPAIRS) if cleared else None
 
 
-def _robbed(run: Run, step: Step) -> bool:
-    """Whether gradients of this pass were there for the step, and cleared: that is misplaced-zero-grad."""
+def _robbed(run: Run, step: Step, event: Backward) -> bool:
+    """Whether gradients of this pass were there for the step, and cleared: that is misplaced-zero-grad.
+
+    What a loss leaves on its way into other networks is not for the step where ``event`` is for it alone.
+    """
     mine = set(step.optimizer.owned())
+    alone = not owned_elsewhere(run, event, step.optimizer)
     return any(
-        leaf in mine and backward.path == step.path and owner(run, backward) in (None, step.optimizer)
+        leaf in mine
+        and backward.path == step.path
+        and owner(run, backward) in (None, step.optimizer)
+        and not (alone and owned_elsewhere(run, backward, step.optimizer))
         for z in zeros(run)
         if z.path == step.path and z.serial < step.serial
         for leaf, held in z.dropped.items()
@@ -158,7 +167,13 @@ def _robbed(run: Run, step: Step) -> bool:
 def _lost(run: Run, early: Early) -> bool:
     """Whether all that a backward computed for the optimizer, or may have, is certainly cleared."""
     event, optimizer = early.backward, early.step.optimizer
-    dropped = {leaf for z in zeros(run) for leaf, held in z.dropped.items() if event in held}
+    idle = early.effect is Effect.REPAIRS
+    dropped = {
+        leaf
+        for z in zeros(run)
+        for leaf, held in z.dropped.items()
+        if event in held and not (idle and leaf in z.unknown)
+    }
     mine = set(optimizer.owned())
     return (mine if optimizer.stranger else mine & set(event.reached)) <= dropped
 

@@ -1624,7 +1624,7 @@ def call_function(
         run.grad_enabled = False
     run.depth += 1
     run.active.append(active)
-    statement, stack = run.statement, run.stack
+    statement, stack, guesses = run.statement, run.stack, len(run.guesses)
     if run.current_call is None:
         run.stack = (*stack, (node, args))
     try:
@@ -1632,6 +1632,7 @@ def call_function(
     finally:
         run.depth -= 1
         run.active.pop()
+        del run.guesses[guesses:]
         if function.graph_free:
             run.grad_enabled = enabled
         run.statement, run.stack = statement, stack

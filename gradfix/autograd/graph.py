@@ -245,6 +245,8 @@ class ZeroGrad(Event):
     target: object
     leaves: list[Leaf] = field(default_factory=list)
     dropped: dict[Leaf, dict[Backward, Contribution]] = field(default_factory=dict)
+    unknown: set[Leaf] = field(default_factory=set)
+    """Parameters that something unknown had in hand since they were last cleared."""
     let_go: list[Leaf] = field(default_factory=list)
     """Parameters that have no gradient any more, where the tensor is another one's, who keeps it as it is."""
 
@@ -433,6 +435,8 @@ def run_zero(event: ZeroGrad, leaves: list[Leaf], to_none: bool = True, certain:
                 continue
             if leaf.grad:
                 event.dropped[leaf] = dict(leaf.grad)
+            if leaf.unknown_grad:
+                event.unknown.add(leaf)
             event.leaves.append(leaf)
             if certain:
                 leaf.unknown_grad = False

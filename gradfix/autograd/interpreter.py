@@ -679,13 +679,15 @@ class Run:
         """Run the passes of a loop; ``items`` gives what each pass binds (None: nothing).
 
         Args:
-            symbolic: The number of passes is not known.
+            symbolic: The number of passes is not known. It may also turn out in time (``UNSURE``): of
+                ``done = False; while not done:`` it is only known that there is a first one.
             count: How many passes are run at most.
             unrolled: The passes are no repetitions, see :func:`_names_a_part`.
         """
         outer, weight = self.path, self.weight
+        before = self.variables_for(node, frame)
         if symbolic:
-            self.counters.append((frame, self.variables_for(node, frame)))
+            self.counters.append((frame, before))
         self.weight *= max(count, 1)
         self.symbolic += symbolic
         watched = not unrolled and self.relevance.touches(node)
@@ -693,12 +695,16 @@ class Run:
         broken, left_open = False, self.left_open
         try:
             for number, item in enumerate(items):
+                if item is UNSURE and not symbolic:
+                    symbolic = True
+                    self.symbolic += 1
+                    self.counters.append((frame, before))
                 if watched:
                     self.path = (*outer, (node, number))
                     if number:
                         self.carried[node, self.path] = carried(self.variables_for(node, frame))
                     else:
-                        self.before[node, outer] = named(self.variables_for(node, frame))
+                        self.before[node, outer] = named(before)
                 if item is not None and not isinstance(node, ast.While):
                     assign(self, node.target, item, frame, None)
                 flow = self.block(node.body, frame)
@@ -771,6 +777,8 @@ class _Shown:
         return any(self.first < edge.node.serial <= self.last for node in made for edge in node.edges)
 
 
+UNSURE = Opaque("pass")
+"""What stands for a pass of a ``while`` of which nobody knows whether it comes."""
 COUNTING = (Index, Condition)
 PLAIN = frozenset({External, Function, Class, Optimizer, Params})
 """What can be handed on from pass to pass without consequence."""
@@ -987,11 +995,14 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
         # result, as against none, is one of two ways.
         last = node.body[-1]
         site = node if (run.depth and _answers(last)) or _skips_by_number(run, node, frame) else None
-        default = False if site else not run.scenario.main
+        default = node in run.scenario.avoided if site else not run.scenario.main
         # What was guessed before is no reason to end the program, nor, if that was while things were set up,
         # to leave out what comes.
         anew = site is None and not isinstance(last, ast.Raise) and run.supposed(node.test, frame)
+        open_before = run.left_open
         taken = run.decide(node.test, frame, default, site, not anew and not isinstance(last, ast.Raise))
+        if site and not taken and run.left_open > open_before:
+            run.guesses.append(node)  # The rest of the function is the other way.
         if anew:
             run.answer(node.test, frame, taken)
     elif isinstance(node.body[-1], ast.Raise) and not isinstance(node.orelse[-1], ast.Raise):
@@ -1000,11 +1011,12 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
         open_before = run.left_open
         taken = run.decide(node.test, frame, node not in run.scenario.avoided, node)
         if run.left_open > open_before:
+            before = len(run.guesses)
             run.guesses.append(node)
             try:
                 return run.block(node.body if taken else node.orelse, frame)
             finally:
-                run.guesses.pop()
+                del run.guesses[before:]
     return run.block(node.body if taken else node.orelse, frame)
 
 
@@ -1120,7 +1132,7 @@ def _names_a_part(item: Value) -> bool:
 
 
 def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
-    def items() -> Iterator[None]:
+    def items() -> Iterator[Value | None]:
         number, shown = 0, _Shown(run, node)
         while True:
             limit = run.passes(node) + shown.asks_for_more()
@@ -1133,8 +1145,8 @@ def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
                 return  # ``while not done:``, with ``if done: learn()`` at the end of the episode.
             if number >= (EXACT if known and not isinstance(node.test, ast.Constant) else limit):
                 return
+            yield UNSURE if number and known is None else None
             number += 1
-            yield None
 
     symbolic = isinstance(node.test, ast.Constant) or _known(run, node.test, frame) is None
     return run.loop(node, frame, items(), symbolic, run.passes(node))
