@@ -731,21 +731,35 @@ def search(runner: Runner, job: Job) -> tuple[Job, Job]:
         if not forced(job.plan):
             plain = job
         (recording,) = runner.run([job])
-        if recording.crash is not None or len(recording.steps) >= 2 or not recording.plan:
+        wanted = recording.plan
+        if recording.ending == "killed" and job.manner == "small":
+            # It was within one operation when its time was over, and could not say what it might do with.
+            wanted = tighter(job.plan)
+        if recording.crash is not None or len(recording.steps) >= 2 or not wanted:
             break
         if recording.ending == "seconds" and not patience:
             break
         if time.monotonic() > until + job.limits.seconds:
             break
         if time.monotonic() > until:
-            if recording.ending != "seconds":
+            if recording.ending not in ("seconds", "killed"):
                 break
             patience -= 1
-        job = replace(job, plan=recording.plan)
+        job = replace(job, plan=wanted)
     if forced(job.plan) and not runner.run([job])[0].backwards:
         # What stopped it before says more.
         return plain, job
     return job, job
+
+
+def tighter(plan: str) -> str:
+    """A plan with the least sizes, or none if they are in it."""
+    fields = json.loads(plan) if plan else {}
+    sizes = fields.setdefault("sizes", {})
+    if sizes.get("tight"):
+        return ""
+    sizes["tight"] = True
+    return json.dumps(fields, sort_keys=True)
 
 
 def hopeless(runner: Runner, last: Job) -> bool:

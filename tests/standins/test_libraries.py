@@ -202,8 +202,9 @@ MISSING = """
 OWN_SIZE = """
     batch_size = 32
     def batch():
-        assert batch_size == 32
-        return torch.ones(batch_size, 2)
+        rows = torch.ones(batch_size, 2)
+        assert len(rows) == 32
+        return rows
 """
 
 

@@ -371,5 +371,116 @@ options:
         ),
         ("argument size",),
     ),
+    "training as the other branch of a mode": (
+        program(
+            """
+            import argparse
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--mode", default="test", type=str)  # test or train
+            given = parser.parse_args()
+            models = [torch.nn.Linear(3, 2)]
+            def loss():
+                return models[0](torch.ones(4, 3)).mean()
+            if given.mode == "test":
+                raise SystemExit(0)
+            """,
+            LOOP,
+        ),
+        ("argument mode",),
+    ),
+    "environments that must divide into batches": (
+        program(
+            """
+            import argparse
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--num-envs", type=int, default=8)
+            given = parser.parse_args()
+            assert given.num_envs % 4 == 0
+            models = [torch.nn.Linear(3, 2)]
+            def loss():
+                assert given.num_envs == 8
+                return models[0](torch.ones(4, 3)).mean()
+            """,
+            LOOP,
+        ),
+        (),
+    ),
+    "layers of which there is a list": (
+        program(
+            """
+            widths, num_layers = [8, 8, 8], 3
+            if len(widths) != num_layers:
+                raise ValueError("one width for each")
+            models = [torch.nn.Sequential(*(torch.nn.Linear(8, width) for width in widths))]
+            def loss():
+                return models[0](torch.ones(4, 8)).mean()
+            """,
+            LOOP,
+        ),
+        (),
+    ),
+    "numbers of twice the precision": (
+        program(
+            """
+            data = torch.load("traindata.pt")
+            values = torch.from_numpy(data[3:, :-1])
+            models = [torch.nn.LSTMCell(1, 4).double(), torch.nn.Linear(4, 1).double()]
+            def loss():
+                state = None
+                for value in values[:2].split(1, 1)[:3]:
+                    state = models[0](value, state)
+                return models[1](state[0]).mean()
+            """,
+            LOOP,
+        ),
+        ("content of traindata.pt",),
+    ),
+    "pictures of several sizes": (
+        program(
+            """
+            import io
+            import h5py
+            import lmdb
+            from PIL import Image
+            store = lmdb.open("faces.lmdb", readonly=True)
+            with store.begin() as transaction:
+                held = [transaction.get(f"{size}-00007".encode()) for size in (8, 256)]
+            assert [Image.open(io.BytesIO(one)).size for one in held] == [(8, 8), (256, 256)]
+            real = torch.from_numpy(h5py.File("faces.h5", "r")["data16x16"][:4]).float()
+            assert real.shape[1:] == (3, 16, 16)
+            models = [torch.nn.Conv2d(3, 2, 3)]
+            def loss():
+                return models[0](real).mean()
+            """,
+            LOOP,
+        ),
+        ("lmdb", "h5py"),
+    ),
+    "differences of truth values": (
+        program(
+            """
+            models = [torch.nn.Linear(3, 2)]
+            def loss():
+                found = models[0](torch.ones(4, 3)) - True
+                return (found * (1 - (found > 0)).float()).mean()
+            """,
+            LOOP,
+        ),
+        ("a difference of truth values",),
+    ),
+    "what an environment tells of itself": (
+        program(
+            """
+            import gym
+            env = gym.make("CartPole-v1")
+            assert env.unwrapped.x_threshold == 2.4 and 0.2 < env.theta_threshold_radians < 0.21
+            models = [torch.nn.Linear(4, 2)]
+            def loss():
+                return models[0](torch.rand(4, 4)).mean()
+            """,
+            LOOP,
+        ),
+        ("gym",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

@@ -31,6 +31,7 @@ TRAINING = re.compile(r"^(do_|is_|run_)?train(ing)?$", re.I)
 MODE = re.compile(r"^(run_|exp_)?(mode|phase|stage|action|command|cmd|job|todo|train_or_test|split)$", re.I)
 """Options that say what a script does."""
 TRAINS = re.compile(r"^(train|training|fit|learn)(?![a-z])", re.I)
+TESTS = re.compile(r"^(test|eval|infer|predict|sampl|generat|play|demo|show)", re.I)
 SETTINGS = re.compile(r"config|cfg|yaml|yml|hparams|^opt$|params_file", re.I)
 
 
@@ -359,7 +360,10 @@ def training_of(run: context.Run, action: argparse.Action) -> str | None:
         return None
     if not takes_values(action) or TRAINS.match(action.default or ""):
         return None
-    known = [*(action.choices or ()), *texts_compared(run.tree(run.entry), action.dest)]
+    compared = texts_compared(run.tree(run.entry), action.dest)
+    known = [*(action.choices or ()), *compared]
+    if not action.choices and action.default in compared and TESTS.match(action.default or ""):
+        known.append("train")  # ``if args.mode == "test": ... else:``
     return next((one for one in known if isinstance(one, str) and TRAINS.match(one)), None)
 
 

@@ -172,6 +172,8 @@ class Book:
                 known = [BOXES if one_sample(place) else samples(), 4]
             elif one_sample(place) and owner(place) in self.boxed and BESIDE.search(last(place)):
                 known = [BOXES]
+            elif (sides := SIDES.search(last(place))) is not None:
+                known = [samples(), 3, int(sides[1]), int(sides[1])]
             elif AUDIO.search(place):
                 known = [SAMPLES * 256]
             elif (
@@ -197,7 +199,7 @@ class Book:
         return self.styles[name]
 
     def kind(self, place: str) -> str:
-        """``float`` or ``int``."""
+        """``float``, ``double`` or ``int``."""
         found = self.planned(place, "kind")
         if found is None:
             name = last(place)
@@ -207,6 +209,8 @@ class Book:
         return str(found)
 
 
+SIDES = re.compile(r"(?<!\d)(\d+)x\1(?!\d)")
+"""Names of pictures of one of several sizes: ``data16x16``."""
 SPLITS = re.compile(r"(?<![a-z])(?:train(?:ing)?|valid(?:ation)?|val|dev|eval|test(?:ing)?)(?![a-z])", re.I)
 """What tells the files of one kind from each other, and their parts."""
 
@@ -380,6 +384,8 @@ class Content:
                 # The second corner lies below the first, and to the right of it.
                 values[..., 2:] = values[..., :2] / 2 + 0.25
                 values[..., :2] /= 4
+            if kind == "double":
+                values = values.double()
         np = numpy()
         return values if self._tensors or np is None else values.numpy()
 
@@ -785,6 +791,8 @@ def convert_contents() -> None:
                 data = data._settled()
                 if _name == "tensor" and isinstance(data, torch.Tensor):
                     data = data.tolist()
+            elif _name == "from_numpy" and isinstance(data, torch.Tensor) and not data.requires_grad:
+                return data  # A part of what ``torch.load`` has given, which may hold arrays as well.
             elif _name != "from_numpy" and isinstance(data, (list, tuple)):
                 data = plain(data)
             return _real(data, *args, **kwargs)

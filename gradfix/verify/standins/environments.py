@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import math
 import re
 from typing import Any, ClassVar
 
@@ -76,6 +77,31 @@ ATARI = {
     "VideoPinball": 9, "WizardOfWor": 10, "YarsRevenge": 18, "Zaxxon": 18, "DoubleDunk": 18,
     "ChopperCommand": 18,     "CrazyClimber": 9, "NameThisGame": 6, "FishingDerby": 18,
 }  # fmt: skip
+CONSTANTS: dict[str, dict[str, float]] = {
+    "CartPole": {
+        "x_threshold": 2.4,
+        "theta_threshold_radians": 12 * 2 * math.pi / 360,
+        "gravity": 9.8,
+        "masscart": 1.0,
+        "masspole": 0.1,
+        "total_mass": 1.1,
+        "length": 0.5,
+        "polemass_length": 0.05,
+        "force_mag": 10.0,
+        "tau": 0.02,
+    },
+    "MountainCar": {"min_position": -1.2, "max_position": 0.6, "max_speed": 0.07, "goal_position": 0.5},
+    "MountainCarContinuous": {
+        "min_action": -1.0,
+        "min_position": -1.2,
+        "max_position": 0.6,
+        "max_speed": 0.07,
+        "goal_position": 0.45,
+        "power": 0.0015,
+    },
+    "Pendulum": {"max_speed": 8.0, "dt": 0.05, "g": 10.0, "m": 1.0, "l": 1.0},
+}
+"""What environments tell of themselves, by which some scripts shape rewards (gymnasium 1.2, its sources)."""
 MEANINGS = (
     "NOOP FIRE UP RIGHT LEFT DOWN UPRIGHT UPLEFT DOWNRIGHT DOWNLEFT UPFIRE RIGHTFIRE LEFTFIRE DOWNFIRE "
     "UPRIGHTFIRE UPLEFTFIRE DOWNRIGHTFIRE DOWNLEFTFIRE"
@@ -181,6 +207,8 @@ class Made(Env):
         self.ale = self
         self.state = None
         self.max_torque = self.max_action = getattr(actions, "high", None)
+        for name, value in CONSTANTS.get(re.sub(r"-v\d+$", "", id), {}).items():
+            setattr(self, name, value)
 
     def lives(self) -> int:
         """Of a game."""

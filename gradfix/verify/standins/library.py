@@ -54,6 +54,7 @@ def install(run: context.Run) -> None:
     betas(run)
     whole_numbers(run)
     numbers(run)
+    differences(run)
     parts(run)
     contiguous(run)
     resized(run)
@@ -428,6 +429,29 @@ def numbers(run: context.Run) -> None:
     context.replace(torch.Tensor, "numpy", as_array)
 
 
+NO_DIFFERENCE = "Subtraction, the `-` operator, with"
+
+
+def differences(run: context.Run) -> None:
+    """``1 - (x > 0)`` and ``x - True``: small numbers until torch 1.2; only if the run failed for it."""
+    if not content.book.planned("torch", "differences"):
+        return
+
+    def number(value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and value.dtype is torch.bool:
+            run.used("a difference of truth values", "one of small numbers")
+            return value.to(torch.uint8)
+        return int(value) if isinstance(value, bool) else value
+
+    for name in ("__sub__", "__rsub__"):
+        real = getattr(torch.Tensor, name)
+
+        def subtract(self: Any, other: Any, _real: Any = real) -> Any:
+            return _real(number(self), number(other))
+
+        context.replace(torch.Tensor, name, subtract)
+
+
 TENSOR_FOR_LIST = re.compile(r"stack\(\): argument 'tensors' \(position 1\) must be tuple of Tensors, not ")
 
 
@@ -687,6 +711,8 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("torch", "numbers", True)
     if isinstance(error, TypeError) and TENSOR_FOR_LIST.match(str(error)):
         return content.planned_with("torch", "sequences", True)
+    if isinstance(error, RuntimeError) and str(error).startswith(NO_DIFFERENCE):
+        return content.planned_with("torch", "differences", True)
     if isinstance(error, RuntimeError) and str(error).startswith(DISORDER):
         return content.planned_with("torch", "contiguous", True)
     if isinstance(error, (RuntimeError, ValueError)) and SIZES_DIFFER.search(str(error)):

@@ -673,7 +673,9 @@ def kinds(message: str) -> tuple[str, str, Any] | None:
         r"can't be cast to the desired output type Long|same dtype, but got Long",
         message,
     )
-    if broken:
+    if re.search(r"same dtype, but got Float and Double|scalar type Double but found Float", message):
+        wanted, have = "double", "float"
+    elif broken:
         wanted, have = "float", "int"
     elif whole:
         wanted, have = "int", "float"

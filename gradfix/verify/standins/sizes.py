@@ -245,6 +245,10 @@ def advise(run: context.Run, error: BaseException) -> str | None:
     message = str(error)
     if not run.small or run.medium or not isinstance(error, (RuntimeError, ValueError, AssertionError)):
         return None
+    kept = content.book.planned("sizes", "kept") or []
+    for kind in asked_about(run, error):
+        if kind in REDUCED and kind in limits(run) and kind not in kept:
+            return content.planned_with("sizes", "kept", sorted([*kept, kind]))
     numbers = {int(one) for one in re.findall(r"\d+", message)}
     if not re.search(r"shape|size|multipl|channels|match|expected", message, re.I):
         return None
@@ -253,7 +257,6 @@ def advise(run: context.Run, error: BaseException) -> str | None:
         one % size == 0 for one in numbers if one for size in content.book.primes.values()
     ):
         return None
-    kept = content.book.planned("sizes", "kept") or []
     # Pictures that are brought to smaller sizes are then brought to the script's own.
     others = {
         *kept,
@@ -272,6 +275,25 @@ def advise(run: context.Run, error: BaseException) -> str | None:
     ]
     named += [kind for kind, limit in held.items() if kind == "batch" and limit in numbers]
     return content.planned_with("sizes", "kept", sorted([*kept, named[0]])) if named else None
+
+
+def asked_about(run: context.Run, error: BaseException) -> list[str]:
+    """The kinds of the sizes that the script refuses: ``assert args.num_envs % args.minibatches == 0``."""
+    frame, line = None, 0
+    trace = error.__traceback__
+    while trace is not None:
+        frame, line, trace = trace.tb_frame, trace.tb_lineno, trace.tb_next
+    if frame is None or not run.owns(frame):
+        return []
+    around = context.statements_at(run.tree(frame.f_code.co_filename), line)
+    if around and isinstance(around[-1], ast.Assert):
+        test: ast.expr = around[-1].test
+    elif len(around) > 1 and isinstance(around[-1], ast.Raise) and isinstance(around[-2], ast.If):
+        test = around[-2].test
+    else:
+        return []
+    named = [getattr(node, "attr", "") or getattr(node, "id", "") for node in ast.walk(test)]
+    return [KINDS[plain(name)] for name in named if plain(name) in KINDS]
 
 
 APART = re.compile(r"must match|got size|is invalid for input|broadcast|to match target")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from ..absent import AbsentBytes
 from ..content import SAMPLES, absent
 from ..context import run
+from ..media import encoded, pixels
 
 
 class Error(Exception):
@@ -42,6 +45,9 @@ class Transaction:
         """The value of a key: what was put there, else made up."""
         if key in self.store.held:
             return self.store.held[key]
+        sized = RESOLUTION.match(key)
+        if sized is not None:
+            return picture(self.store.path, key.decode(), int(sized[1]))
         whole = absent(run(), self.store.path)
         length = key.strip(b"_").lower() in (b"length", b"len", b"num-samples", b"num_samples", b"size")
         value = Stored(pickle.dumps(SAMPLES) if length else b"")
@@ -71,6 +77,17 @@ class Transaction:
         """Nothing is left to do."""
 
     abort = commit
+
+
+RESOLUTION = re.compile(rb"(4|8|16|32|64|128|256|512|1024)-\d{5}$")
+"""Keys of pictures that are stored at several sizes, as StyleGAN's are: ``256-00017``."""
+
+
+@functools.lru_cache(64)
+def picture(store: str, key: str, size: int) -> bytes:
+    """A picture of a store, as large as its key says."""
+    run().used(f"pictures of {store}", "made up, as large as their keys say")
+    return encoded(pixels(run(), store + key, size, size))
 
 
 def number_of(key: bytes) -> int:
