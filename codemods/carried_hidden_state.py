@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Path, reach
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import backwards
+from gradfix.autograd.questions import backwards, earlier_pass
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Opaque, Sequence, Tensor, Value, tensors_in
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
@@ -71,7 +71,7 @@ def crossing(run: Run) -> dict[Hashable, Carried]:
         if diagnose(run, event) is not Diagnosis.CARRIED:
             continue
         assert event.failure is not None and event.failure.node is not None
-        depth = _crossed(event.failure.node, event)
+        depth = earlier_pass(event.failure.node, event)
         if depth is None:
             continue
         loop, _ = event.path[depth]
@@ -103,18 +103,8 @@ def _read_first(loop: ast.AST, name: str) -> bool:
 
 def _current(node: Node, event: Backward) -> bool:
     assert event.failure is not None and event.failure.node is not None
-    depth = _crossed(event.failure.node, event)
+    depth = earlier_pass(event.failure.node, event)
     return depth is not None and node.path[: depth + 1] == event.path[: depth + 1]
-
-
-def _crossed(node: Node, event: Backward) -> int | None:
-    """The loop, by its depth, of which ``node`` belongs to an earlier pass than ``event``."""
-    for depth, (mine, theirs) in enumerate(zip(event.path, node.path)):
-        if mine[0] is not theirs[0]:
-            return None
-        if mine[1] != theirs[1]:
-            return depth
-    return None
 
 
 def _finding(program: Program, carried: Carried) -> Finding:

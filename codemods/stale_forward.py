@@ -49,6 +49,7 @@ from gradfix.autograd.questions import (
     calls_in,
     carrying,
     detached_code,
+    earlier_pass,
     leading_to,
     owner,
     steps,
@@ -126,6 +127,9 @@ def stale(run: Run) -> dict[Hashable, Stale]:
             moved = set(step.optimizer.owned())
             old = [n for n in event.visited if n.serial < step.serial]
             calls = [c for c in calls_in(old) if c.leaves & moved and c.path == event.path]
+            if event.failure is not None and event.failure.node is not None:
+                if not calls and earlier_pass(event.failure.node, event) is None:
+                    calls = [c for c in calls_in(old) if c.leaves & moved]  # It was made before the loop.
             found.setdefault(event.site, Stale(run, event, step, calls))
     return found
 
@@ -301,7 +305,7 @@ def _finding(program: Program, one: Stale) -> Finding:
         f"`{loss}` uses {what} from before `{by}.step()`, {why}",
         Span.of(event.site),
         tuple(notes),
-        offered(_fixes(program, one)),
+        offered(_fixes(program, one) if all(c.path == event.path for c in one.calls) else ()),
     )
 
 

@@ -16,6 +16,7 @@ from gradfix.autograd.questions import (
     backwards,
     calls_in,
     carrying,
+    earlier_pass,
     fed_by,
     first_step,
     holding,
@@ -36,7 +37,7 @@ class Diagnosis(enum.Enum):
     CARRIED = enum.auto()
     """A value is carried from pass to pass with its graph."""
     OUTSIDE = enum.auto()
-    """A graph is built before a loop and traversed in every pass."""
+    """A graph is built before a loop, perhaps in another one, and traversed in every pass."""
     USED_TWICE = enum.auto()
     """Two losses, one graph."""
     OVERWRITTEN = enum.auto()
@@ -50,9 +51,11 @@ def diagnose(run: Run, event: Backward) -> Diagnosis | None:
         return None
     node = failure.node
     if not same_pass(node, event):
-        if len(node.path) < len(event.path) and node.path == event.path[: len(node.path)]:
-            return Diagnosis.OUTSIDE if failure.kind == "E1" else None
-        return Diagnosis.CARRIED
+        if earlier_pass(node, event) is not None:
+            return Diagnosis.CARRIED
+        if failure.kind == "E1":
+            return Diagnosis.OUTSIDE
+        return Diagnosis.STALE if isinstance(failure.culprit, Step) else None
     if leaking(run, event) is not None:
         return Diagnosis.UNDETACHED
     if isinstance(failure.culprit, Change):

@@ -131,6 +131,16 @@ def same_pass(node: Node, event: Backward) -> bool:
     return node.path[: len(event.path)] == event.path
 
 
+def earlier_pass(node: Node, event: Backward) -> int | None:
+    """The loop, by its depth, of which ``node`` belongs to another pass than ``event``, if both are in it."""
+    for depth, (mine, theirs) in enumerate(zip(event.path, node.path)):
+        if mine[0] is not theirs[0]:
+            return None
+        if mine[1] != theirs[1]:
+            return depth
+    return None
+
+
 def calls_in(nodes: Iterable[Node]) -> list[ModuleCall]:
     """The network calls that nodes belong to, in order."""
     found = {node.call for node in nodes if node.call is not None}

@@ -904,3 +904,44 @@ def test_a_loss_that_spills_over_may_find_what_another_left(tmp_path: Path, opti
     # Where nothing is cleared between the two, both networks may be trained on both losses.
     both = findings(path, UNDETACHED.format(clear="pass", last=cleared), options)
     assert "misplaced-zero-grad" not in [one.split(":")[0] for one in both]
+
+
+ANOTHER_LOOP = """
+import torch
+from torch import nn
+
+policy = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 2))
+optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+for episode in range(3):
+    logs = []
+    for t in range(5):
+        logs.append(policy(torch.randn(1, 3)).log_softmax(1)[0, 0])
+    for log in {items}:
+        optimizer.zero_grad()
+        loss = -log
+        loss.backward({keyword})
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("items", "keyword", "code"),
+    [
+        ("(logs[0], logs[0])", "", "graph-used-twice"),
+        ("(logs[0], logs[0])", "retain_graph=True", "stale-forward"),
+        ("logs", "", "stale-forward"),
+        ("(sum(logs), sum(logs))", "", "graph-used-twice"),
+    ],
+)
+def test_what_was_computed_in_the_loop_before(
+    items: str, keyword: str, code: str, options: Options, tmp_path: Path
+) -> None:
+    """REINFORCE that updates after each step of an episode: its predictions are from before the first update."""
+    text = ANOTHER_LOOP.format(items=items, keyword=keyword)
+    parsed = source.parse("script.py", text.encode(), 1 << 20)
+    assert isinstance(parsed, Source)
+    found = [(f.code, f.span.line) for f in pipeline.findings(parsed, options)]
+    line = next(n for n, row in enumerate(text.split("\n"), 1) if ".backward(" in row)
+    assert found == [(code, line)]
+    with pytest.raises(RuntimeError, match=r"a second time" if code == "graph-used-twice" else "inplace"):
+        exec(compile(text, "script.py", "exec"), {})
