@@ -474,6 +474,17 @@ options:
             import gym
             env = gym.make("CartPole-v1")
             assert env.unwrapped.x_threshold == 2.4 and 0.2 < env.theta_threshold_radians < 0.21
+            game = gym.make(gym.benchmark_spec("Atari40M").tasks[3].env_id)
+            assert game.observation_space.shape == (210, 160, 3)
+            class Twice(gym.Wrapper):
+                def _step(self, action):  # as gym until 0.9 had it
+                    for _ in range(2):
+                        state, reward, done, info = self.env.step(action)
+                    return state, reward, done, info
+            both = gym.RewardWrapper(Twice(env))
+            both.reset()
+            state, reward, done, info = both.step(env.action_space.sample())
+            assert state.shape == (4,) and done is False
             models = [torch.nn.Linear(4, 2)]
             def loss():
                 return models[0](torch.rand(4, 4)).mean()

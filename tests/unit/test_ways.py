@@ -936,7 +936,7 @@ for episode in range(3):
 def test_what_was_computed_in_the_loop_before(
     items: str, keyword: str, code: str, options: Options, tmp_path: Path
 ) -> None:
-    """REINFORCE that updates after each step of an episode: its predictions are from before the first update."""
+    """REINFORCE that updates after each step of an episode: its predictions are from before the first."""
     text = ANOTHER_LOOP.format(items=items, keyword=keyword)
     parsed = source.parse("script.py", text.encode(), 1 << 20)
     assert isinstance(parsed, Source)

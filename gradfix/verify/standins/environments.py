@@ -368,7 +368,7 @@ class Wrapper(Env):
 
     def step(self, action: Any) -> Any:
         """The inner environment's, as the user's code takes it."""
-        return stepped(*self._step(action))
+        return stepped(*five(self._step(action)))
 
     def render(self, *args: Any, **kwargs: Any) -> Any:
         """The inner environment's picture."""
@@ -394,13 +394,15 @@ def inner_reset(env: Any) -> Any:
 
 def inner_step(env: Any, action: Any) -> Any:
     """A step of an environment, five values, whoever wrote its class."""
-    if overrides(env, "step"):
-        found = env.step(action)
-        if len(found) == 4:
-            observation, reward, over, info = found
-            return observation, reward, over, over & False, info
+    return five(env.step(action) if overrides(env, "step") else env._step(action))
+
+
+def five(found: Any) -> Any:
+    """The five values of a step, of which the user's class may give four."""
+    if len(found) == 5:
         return found
-    return env._step(action)
+    observation, reward, over, info = found
+    return observation, reward, over, over & False, info
 
 
 def overrides(env: Any, method: str) -> bool:

@@ -45,7 +45,7 @@ WRONG_RIGHT = (
 
 SMALL_PICTURES = re.compile(
     r"cannot be multiplied|[Oo]utput size is too small|Kernel size can't be greater than actual input size|"
-    r"is invalid for input of size|more than 1 value per channel"
+    r"is invalid for input of size|more than 1 value per channel|more than 1 spatial element"
 )
 """Messages of a network that is made for pictures of one size."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from ...environments import (
@@ -42,6 +43,15 @@ __all__ = [
     "vector",
     "wrappers",
 ]
+
+
+GAMES = ("BeamRider", "Breakout", "Enduro", "Pong", "Qbert", "Seaquest", "SpaceInvaders")
+
+
+def benchmark_spec(id: str) -> SimpleNamespace:
+    """The games of ``Atari40M``, which gym listed until 0.9 and courses still ask for."""
+    games = [SimpleNamespace(env_id=f"{one}NoFrameskip-v3", max_timesteps=40_000_000) for one in GAMES]
+    return SimpleNamespace(id=id, tasks=games)
 
 
 def upgrade(*args: Any) -> None:
