@@ -21,7 +21,7 @@ What is repaired how:
 * the second loss trains nothing through it (a critic's value that weighs an actor's loss): it is
   detached where it enters;
 * only the second loss uses it (the policy's loss in SAC, computed up front): its statements move to
-  directly after the step;
+  directly after the step, or are repeated there where what they compute is read in between as well;
 * the second loss is for the very optimizer that has stepped, and would be cleared unused: the step moves
   to after its backward.
 
@@ -328,10 +328,12 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
     if not all(o.state.groups_known for o in one.run.optimizers):
         return  # a step of unknown reach may have made more stale than is seen
     yield from _step_later(program, one)
-    plan = _plan(program, one)
-    if plan is None:
-        return
-    edits, detach, what = plan
+    for plan in _plans(program, one):
+        yield from _carried_out(one, *plan)
+
+
+def _carried_out(one: Stale, edits: list[Edit], detach: list[Edit], what: str) -> Iterator[Fix]:
+    """The fixes that a plan comes to: with what is to be detached, and what need not be kept any more."""
     event = one.event
     failure = event.failure
     kind = failure.kind if failure is not None and failure.kind != "E4" else None
@@ -374,8 +376,27 @@ def _step_later(program: Program, one: Stale) -> Iterator[Fix]:
         yield Fix("step after the backward", Effect.REPAIRS, (move(moved, after, "after"),), claim)
 
 
-def _plan(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | None:
-    """The statements to repeat or to move after the step, and what to detach before it."""
+Plan = tuple[list[Edit], list[Edit], str]
+"""What is to be repeated or moved after a step, what to be detached before it, and what to say of it."""
+
+
+def _plans(program: Program, one: Stale) -> Iterator[Plan]:
+    """The ways to repair it, the one that changes least first."""
+    if one.detached is not None:
+        plan = _undetach(program, one)
+    else:
+        plan = _feed_again(program, one)
+        if plan is None:
+            weight = _constant_weight(program, one)
+            if weight is not None:
+                yield weight
+            plan = _computed_later(program, one)
+    if plan is not None:
+        yield plan
+
+
+def _computed_later(program: Program, one: Stale) -> Plan | None:
+    """The statements of the loss move to after the step, or are repeated there."""
     event, step = one.event, one.step
     calls = set(one.calls)
     dependent = {
@@ -383,14 +404,6 @@ def _plan(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | 
         for node in event.visited
         if node.call in calls or any(n.call in calls for n in reach([(node, True)]))
     }
-    if one.detached is not None:
-        return _undetach(program, one)
-    fed = _feed_again(program, one)
-    if fed is not None:
-        return fed
-    weight = _constant_weight(program, one)
-    if weight is not None:
-        return weight
     home = program.function(event.site)
     early = _statements(program, home, (n for n in dependent if n.serial < step.serial))
     late = _statements(program, home, (n for n in dependent if n.serial > step.serial))
@@ -416,8 +429,10 @@ def _plan(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | 
     repeated = [] if not shared else _repeat(program, one, shared, anchor)
     if repeated is None:
         return None
-    for statement in exclusive:
-        if not _may_move(program, statement, step_statement):
+    if not all(_may_move(program, statement, step_statement, exclusive) for statement in exclusive):
+        # What is read in between as well, a critic's value for a log or a target, is computed twice.
+        repeated, exclusive = _repeat(program, one, early, anchor), []
+        if repeated is None:
             return None
     if repeated:
         edits.append(insert(anchor, "before", "\n".join(repeated)))
@@ -435,7 +450,7 @@ def _statement_before(program: Program, first: ast.stmt, second: ast.stmt) -> bo
     return first.lineno < second.lineno
 
 
-def _undetach(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | None:
+def _undetach(program: Program, one: Stale) -> Plan | None:
     """Predict again before the loss, and let its gradient through."""
     assert one.detached is not None
     held = _without_detach(one.detached)
@@ -453,7 +468,7 @@ def _undetach(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str
     return edits, _detach(program, one, others), "repeat the forward after the step"
 
 
-def _constant_weight(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | None:
+def _constant_weight(program: Program, one: Stale) -> Plan | None:
     """Where the loss trains nothing through the prediction: it is meant as a number, and is detached.
 
     A critic's value in the actor's loss: the advantage weighs the log-probability. What the prediction
@@ -502,7 +517,7 @@ def _inside_other_loss(program: Program, one: Stale, expression: ast.expr) -> bo
     return statement in _statements(program, home, others)
 
 
-def _feed_again(program: Program, one: Stale) -> tuple[list[Edit], list[Edit], str] | None:
+def _feed_again(program: Program, one: Stale) -> Plan | None:
     """Where the network that was stepped on only feeds: predict again from its detached output.
 
     A discriminator's loss that reuses the prediction of the generator's loss, after the generator's step.
@@ -664,8 +679,8 @@ def _own_parts(statement: ast.stmt) -> list[ast.AST]:
     return [part for part in ast.iter_child_nodes(statement) if not isinstance(part, ast.stmt)]
 
 
-def _may_move(program: Program, statement: ast.stmt, step: ast.stmt) -> bool:
-    """Whether ``statement`` may be executed after ``step`` instead of where it stands."""
+def _may_move(program: Program, statement: ast.stmt, step: ast.stmt, others: list[ast.stmt]) -> bool:
+    """Whether ``statement`` may be executed after ``step`` instead of where it stands, if ``others`` are."""
     block = program.block(statement)
     if step not in block or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
         return False
@@ -674,13 +689,9 @@ def _may_move(program: Program, statement: ast.stmt, step: ast.stmt) -> bool:
     for other in between:
         if names_bound(other) & (read | bound):
             return False
-        if names_read(other) & bound and not _moves_too(other, bound):
+        if names_read(other) & bound and other not in others:
             return False
     return True
-
-
-def _moves_too(other: ast.stmt, bound: set[str]) -> bool:
-    return isinstance(other, ast.Assign) and bool(names_read(other) & bound)
 
 
 def _detach(program: Program, one: Stale, others: set[Node]) -> list[Edit]:
