@@ -50,7 +50,9 @@ class Relevance:
         self._inner: dict[ast.AST, list[ast.stmt]] = {}
         """The relevant loops in a loop, as long as no module is joined."""
         self._names: dict[ast.AST, dict[str, None]] = {}
+        """What each loop may look up, see :meth:`names`, in the order in which it stands there."""
         self._called_names: dict[ast.AST | None, dict[str, None]] = {}
+        """What the functions in each function, or in the module, mention."""
         self._collect(tree.body, None)
         self._text = text
         if "\r" in text:
