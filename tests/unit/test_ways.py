@@ -945,3 +945,80 @@ def test_what_was_computed_in_the_loop_before(
     assert found == [(code, line)]
     with pytest.raises(RuntimeError, match=r"a second time" if code == "graph-used-twice" else "inplace"):
         exec(compile(text, "script.py", "exec"), {})
+
+
+BETWEEN_EPISODES = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+class Memory:
+    def __init__(self):
+        self.held = []
+        self.count = 0
+
+    def add(self, state):
+        self.held.append(state)
+        self.count += 1
+
+
+def play(position):
+    return position + torch.randn(3), bool(torch.rand(()) < 0.05)
+
+
+model = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+memory = Memory()
+steps = 0
+while steps < 400:
+    state = torch.zeros(3)
+    done = False
+    while not done:
+        memory.add(state)
+        state, done = play(state)
+        steps += 1
+    if memory.count >= 50:
+        loss = ((model(torch.stack(memory.held[-8:])) - 1) ** 2).mean()
+        optimizer.zero_grad()
+        optimizer.step()
+        loss.backward()
+"""
+REGISTRY = """
+import torch
+from torch import nn
+from torch.distributions import Normal, kl
+
+torch.manual_seed(0)
+
+
+def divergence(one, other):
+    if (type(one), type(other)) in kl._KL_REGISTRY:
+        return kl.kl_divergence(one, other)
+    raise NotImplementedError(type(one))
+
+
+encoder = nn.Linear(4, 6)
+decoder = nn.Linear(3, 4)
+optimizer = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+prior = Normal(torch.zeros(3), torch.ones(3))
+for _ in range(4):
+    real = torch.rand(8, 4)
+    mean, scale = encoder(real).chunk(2, 1)
+    code = Normal(mean, scale.exp())
+    loss = ((decoder(code.rsample()) - real) ** 2).sum() + divergence(code, prior).sum()
+    optimizer.zero_grad()
+    optimizer.step()
+    loss.backward()
+"""
+
+
+@pytest.mark.parametrize("text", [BETWEEN_EPISODES, REGISTRY])
+def test_what_a_condition_leads_to_that_nobody_knows(text: str, options: Options) -> None:
+    """How often `while not done` repeats is unknown, and an answer that only raises is not gone by."""
+    parsed = source.parse("script.py", text.encode(), 1 << 20)
+    assert isinstance(parsed, Source)
+    found = [(f.code, f.span.line) for f in pipeline.findings(parsed, options)]
+    line = next(n for n, row in enumerate(text.split("\n"), 1) if "optimizer.step()" in row)
+    assert found == [("step-before-backward", line)]
