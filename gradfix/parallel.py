@@ -145,14 +145,19 @@ class _Worker:
         """What has not been answered yet."""
         self._ended_by: int | None = None
         """The signal that ended it, 0 if none did; None while it may still run."""
+        # An interrupt waits until the child knows what to do with it: in what Python calls after a fork it
+        # would be told of, and swallowed.
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self._pid = os.fork()
+        if not self._pid:
+            # Interrupted children end at once and quietly; the parent has the last word.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
         if self._pid:
             os.close(asked)
             os.close(answered)
             return
         try:
-            # Interrupted children end at once and quietly; the parent has the last word.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
             # While a brother holds the other end of a pipe, nobody is told that nothing more comes.
             # Nor is it told, while it holds the other end of its own, that nobody listens any more.
             for worker in (self, *others):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -113,3 +115,22 @@ def test_what_a_process_has_to_do_before_it_leaves_is_done_once(tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["3", "4"]
     before_leaving(lambda: (tmp_path / "here").write_text("left"))
     assert not (tmp_path / "here").exists()
+
+
+INTERRUPTED = """
+import os, signal
+os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGINT))
+from gradfix.parallel import for_each
+try:
+    for_each(str, list(range(200)), str, worth=2)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_right_after_a_fork_is_not_told_of() -> None:
+    """Python tells of an exception in what it calls after a fork, and goes on."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
