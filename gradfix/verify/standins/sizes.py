@@ -279,13 +279,10 @@ def advise(run: context.Run, error: BaseException) -> str | None:
 
 def asked_about(run: context.Run, error: BaseException) -> list[str]:
     """The kinds of the sizes that the script refuses: ``assert args.num_envs % args.minibatches == 0``."""
-    frame, line = None, 0
-    trace = error.__traceback__
-    while trace is not None:
-        frame, line, trace = trace.tb_frame, trace.tb_lineno, trace.tb_next
+    frame = context.raised_in(error)
     if frame is None or not run.owns(frame):
         return []
-    around = context.statements_at(run.tree(frame.f_code.co_filename), line)
+    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
     if around and isinstance(around[-1], ast.Assert):
         test: ast.expr = around[-1].test
     elif len(around) > 1 and isinstance(around[-1], ast.Raise) and isinstance(around[-2], ast.If):
