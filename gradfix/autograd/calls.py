@@ -1346,6 +1346,10 @@ def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = Fa
         return Super(bound, owner) if bound is not None else Opaque("super")
     value = run.evaluate(function, frame)
     args, keywords = arguments(run, node, frame)
+    if isinstance(value, External) and value.name == "builtins.getattr" and len(args) >= 2:
+        chosen = _by_name(run, node, args[0][0], args[1], frame)
+        if chosen is not None:
+            return chosen
     if isinstance(value, External) and value.name in ("builtins.super", "builtins.locals"):
         if value.name == "builtins.locals":
             return Mapping(dict(frame.variables), frame.function is None)
@@ -1353,6 +1357,13 @@ def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = Fa
             after, of = args[0][0], args[1][0]
             return Super(of, after) if isinstance(after, Class) else Opaque("super")
     return call(run, value, args, keywords, node, discarded)
+
+
+def _by_name(run: Run, node: ast.Call, holder: Value, name: Argument, frame: Frame) -> Value | None:
+    """``getattr(module, name)`` of a module of the project, where it is not known what it is asked for."""
+    if isinstance(options.given(name[0]), Const) or not isinstance(holder, imports.Namespace):
+        return None
+    return run.asked_for(node, holder, name[1], frame)
 
 
 def call(

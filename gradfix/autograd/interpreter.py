@@ -524,6 +524,16 @@ class Run:
                 if bool(held) is not answer and (self.current_call is not None or self._matters(site)):
                     self.departed.add(site)
 
+    def asked_for(self, node: ast.expr, held: Value, name: ast.expr, frame: Frame) -> Value | None:
+        """The function or class that is looked up in a dict, or in a module of the project, by a ``name``.
+
+        None if what is held there are other things, or so many that any of them could be meant.
+        """
+        if not isinstance(held, (Mapping, imports.Namespace)):
+            return None
+        made = _offered(self, held)
+        return _alternative(self, node, made, name, frame) if 0 < len(made) <= ALTERNATIVES else None
+
     def looked_up(self, node: ast.expr, frame: Frame) -> Value | None:
         """The value of what can be evaluated once more, as it calls nothing."""
         base = node
@@ -1812,10 +1822,9 @@ def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Value:
     if isinstance(value, Tensor) and isinstance(node.slice, ast.Tuple) and all(map(_basic, node.slice.elts)):
         # Slices, integers, None and the ellipsis, in any number, make a view.
         return calls.item(run, value, Const(0), node.value, node)
-    if isinstance(value, Mapping) and 0 < len(value.items) <= ALTERNATIVES and not value.open:
-        chosen = _alternative(run, node, value, frame)
-        if chosen is not None:
-            return chosen
+    chosen = run.asked_for(node, value, node.slice, frame)
+    if chosen is not None:
+        return chosen
     return calls.item(run, value, run.evaluate(node.slice, frame), node.value, node)
 
 
@@ -1824,43 +1833,75 @@ class Alternative(ast.If):
 
 
 @lru_cache(maxsize=256)
-def _alternatives(node: ast.Subscript, names: tuple[str, ...]) -> dict[str, Alternative]:
+def _alternatives(node: ast.expr, key: ast.expr, names: tuple[str, ...]) -> dict[str, Alternative]:
     """One question for each key."""
     asked: dict[str, Alternative] = {}
     for name in names:
-        test = ast.Compare(node.slice, [ast.Eq()], [ast.Constant(name)])
+        test = ast.Compare(key, [ast.Eq()], [ast.Constant(name)])
         site = Alternative(ast.copy_location(test, node), [], [])
         asked[name] = ast.copy_location(site, node)
     return asked
 
 
-def _alternative(run: Run, node: ast.Subscript, value: Mapping, frame: Frame) -> Value | None:
-    """One of the functions or classes that a dict lists by their names, where it is not known which one.
+def _alternative(
+    run: Run, node: ast.expr, held: dict[str, Value], asked: ast.expr, frame: Frame
+) -> Value | None:
+    """One of the functions or classes that are ``held`` by their names, where it is not known which one.
 
     ``{"a": TrainerA, "b": TrainerB}[args.trainer]``. It is the one that leads into the file at hand, the one
     that no option picks, or the first; further runs take the others.
     """
-    names = tuple(name for name in value.items if isinstance(name, str))
-    if len(names) < len(value.items) or not all(_makes(made) for made in value.items.values()):
-        return None
-    keys = {name: run.key(site.test, frame)[0] for name, site in _alternatives(node, names).items()}
+    names = tuple(held)
+    every = _alternatives(node, asked, names)
+    keys = {name: run.key(site.test, frame)[0] for name, site in every.items()}
     first = keys[names[0]]
     if first is None or first[1][0] == "const":
         return None
-    if run.equals.get(first[1]) not in value.items:
-        index = run.looked_up(node.slice, frame)
+    if run.equals.get(first[1]) not in held:
+        index = run.looked_up(asked, frame)
         default = index.default.value if isinstance(index, options.Option) else None
-        usual = default if default in value.items else names[0]
+        usual = default if default in held else names[0]
         if run.top is not run.globals:
-            here = (name for name in names if _makes(value.items[name], run.globals))
+            here = (name for name in names if _makes(held[name], run.globals))
             usual = next(here, usual)
-        sites = {name: site for name, site in _alternatives(node, names).items() if name != usual}
+        sites = {name: site for name, site in every.items() if name != usual}
         for name, site in sites.items():
             run.undecided.setdefault(site, []).append(keys[name])
         others = [name for name, site in sites.items() if site in run.scenario.flipped]
-        run.equals[first[1]] = next(iter(others), usual if run.scenario.main else [*sites][-1])
+        run.equals[first[1]] = next(iter(others), usual if run.scenario.main or not sites else [*sites][-1])
         run.decisions.update({key: name == run.equals[first[1]] for name, key in keys.items()})
-    return value.items[run.equals[first[1]]]
+    return held[run.equals[first[1]]]
+
+
+def _offered(run: Run, value: Value) -> dict[str, Value]:
+    """The functions and classes of which a dict, or a module of the project, has one for each name.
+
+    Of a module they are those that it defines itself and uses nowhere: what is a part of another one of
+    them is hardly what somebody asks for.
+    """
+    if isinstance(value, Mapping):
+        names = [name for name in value.items if isinstance(name, str)]
+        if value.open or len(names) < len(value.items) or not all(map(_makes, value.items.values())):
+            return {}
+        return {name: value.items[name] for name in names}
+    if not isinstance(value, imports.Namespace):
+        return {}
+    frame = value.frame
+    held = {
+        name: made
+        for name, made in frame.variables.items()
+        if isinstance(made, (Function, Class))
+        and made.frame is frame
+        and made.name == name
+        and name[0] != "_"
+    }
+    used = {
+        node.id
+        for name, made in held.items()
+        for node in ast.walk(made.node)
+        if isinstance(node, ast.Name) and node.id != name
+    }
+    return {name: made for name, made in held.items() if name not in used}
 
 
 def _makes(value: Value, within: Frame | None = None) -> bool:

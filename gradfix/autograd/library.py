@@ -638,6 +638,13 @@ def _deque(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) ->
     return result
 
 
+SOME = {
+    "torch.optim": "torch.optim.Optimizer",
+    "torch.optim.lr_scheduler": "torch.optim.lr_scheduler.LRScheduler",
+}
+"""What stands for whatever a module of torch is asked for by a name that is not known."""
+
+
 def _getattr(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     if len(args) >= 2 and isinstance(args[1][0], Const) and isinstance(args[1][0].value, str):
         return attribute(run, args[0][0], args[1][0].value, node)
@@ -645,6 +652,8 @@ def _getattr(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) 
         name = options.given(args[1][0])
         if isinstance(name, Const) and isinstance(name.value, str):
             return attribute(run, args[0][0], name.value, node)
+    if args and isinstance(args[0][0], External) and args[0][0].name in SOME:
+        return External(SOME[args[0][0].name])
     found = Opaque("attribute")
     if args and isinstance(args[0][0], Module):
         # One of its layers, most likely; at least nobody else's.

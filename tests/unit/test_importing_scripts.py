@@ -431,6 +431,115 @@ def test_options_as_a_dict(tmp_path: Path, options: Options) -> None:
     assert codes(tmp_path / "trainer.py", options) == ["needless-retain-graph"]
 
 
+SETTINGS = """
+import json
+import torch
+
+class Settings:
+    def __init__(self, path):
+        self.told = json.load(open(path))
+
+    def make(self, what, module, *given):
+        return getattr(module, self.told[what]["kind"])(*given, **self.told[what]["given"])
+"""
+
+BY_SETTINGS = """
+import sys
+import torch
+import losses, networks
+from settings import Settings
+from trainer import Trainer
+
+def main(settings):
+    net = settings.make("network", networks)
+    optimizer = settings.make("optimizer", torch.optim, net.parameters())
+    rates = settings.make("rates", torch.optim.lr_scheduler, optimizer)
+    loss = getattr(losses, settings.told["loss"])
+    measures = [getattr(losses, name) for name in settings.told["measures"]]
+    Trainer(net, optimizer, rates, loss, measures).epochs()
+
+main(Settings(sys.argv[1]))
+"""
+
+BY_LOSS = """
+class Trainer:
+    def __init__(self, net, optimizer, rates, loss, measures):
+        self.net, self.optimizer, self.rates = net, optimizer, rates
+        self.loss, self.measures = loss, measures
+
+    def epochs(self):
+        for epoch in range(100):
+            for batch, target in batches():
+                {zero}
+                out = self.net(batch)
+                loss = self.loss(out, target)
+                loss.backward({flag})
+                self.optimizer.step()
+                print([measure(out, target) for measure in self.measures])
+            self.rates.step()
+"""
+
+MEASURES = """
+import torch
+import torch.nn.functional as F
+
+def squared(out, target):
+    return F.mse_loss(out, target)
+
+def absolute(out, target):
+    return F.l1_loss(out, target)
+"""
+
+LARGER = (
+    SMALL
+    + """
+class LargeNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = SmallNet()
+        self.last = nn.Linear(1, 1)
+
+    def forward(self, x):
+        return self.last(self.first(x))
+"""
+)
+
+KEEPING = """
+class OtherNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 1)
+        self.state = 0
+
+    def forward(self, x):
+        self.state = self.layer(x) + self.state
+        return self.state
+"""
+
+
+@pytest.mark.parametrize(
+    ("zero", "flag", "found"),
+    [
+        ("self.optimizer.zero_grad()", "", []),
+        ("self.optimizer.zero_grad()", "retain_graph=True", ["needless-retain-graph"]),
+        ("pass", "", ["missing-zero-grad"]),
+    ],
+)
+@pytest.mark.parametrize("networks", [SMALL, LARGER])
+def test_networks_optimizers_and_losses_that_a_file_of_settings_names(
+    zero: str, flag: str, found: list[str], networks: str, tmp_path: Path, options: Options
+) -> None:
+    """What is asked for by a name that nobody knows is one of what the module offers."""
+    trainer = BY_LOSS.format(zero=zero, flag=flag)
+    write(tmp_path, {"settings.py": SETTINGS, "losses.py": MEASURES, "networks.py": networks})
+    write(tmp_path, {"trainer.py": trainer, "main.py": BY_SETTINGS})
+    assert codes(tmp_path / "trainer.py", options) == found
+    # Of two networks the flag must be needless for both: this one keeps its state.
+    write(tmp_path, {"networks.py": networks + KEEPING})
+    seen = [code for code in found if code != "needless-retain-graph"]
+    assert codes(tmp_path / "trainer.py", options) == seen
+
+
 RUNNER = """
 def keep_going(agent, batches):
     while True:
