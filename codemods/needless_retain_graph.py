@@ -13,8 +13,8 @@ Preconditions, each because removing the flag is right only with a proof:
   one ran and that saved something: such a node would raise once it is freed;
 * in a loop, every network of the graph is seen: an unknown one may keep a state from call to call, which is
   of use to it as long as the steps that follow do not move every parameter that went into it. It keeps none
-  if a backward without the flag ran an earlier call of it: this one would raise; nor does one of a library
-  such as torchvision;
+  if in some pass a backward without the flag ran an earlier call of it: this one would raise; nor does one
+  of a library such as torchvision;
 * `create_graph=True` is not given: it keeps the graph anyway, and the pair is the idiom of penalties;
 * no function that the model cannot see is handed a tensor of this graph afterwards, and the function that
   holds the call does not return one: somebody else could traverse it.
@@ -57,13 +57,16 @@ def needless(run: Run) -> dict[Hashable, Backward]:
     refuted: set[Hashable] = set()
     every = list(backwards(run))
     returned = [(node, True) for node in run.returned]
+    stateless = {
+        _call(node) for number, event in enumerate(every) for node in _stateless(event, every[:number])
+    }
     for number, event in enumerate(every):
         if event.retain is not True or event.creates or retain_argument(event.site) is None:
             continue
         kept = {node for node in event.visited if node.saves is not False}
         moved = _moved(run, event)
         useless = bool(moved) and moved.issuperset(event.reached)
-        unseen = {node for node in event.visited if node.opaque} - _stateless(event, every[:number])
+        unseen = {node for node in event.visited if node.opaque and _call(node) not in stateless}
         vague = not all(_followed(event, run.inside).values()) or (bool(event.path) and bool(unseen))
         needed = (
             not event.certain
@@ -116,11 +119,17 @@ def _moved(run: Run, event: Backward) -> set[Leaf]:
     return moved
 
 
+def _call(node: Node) -> tuple[ast.AST, frozenset[Leaf]]:
+    """The call of an unseen network, the same one in every pass."""
+    return node.site, frozenset(leaf for leaf, _, _ in node.leaves)
+
+
 def _stateless(event: Backward, earlier: list[Backward]) -> set[Node]:
     """The calls of unseen networks that are shown to keep no graph from call to call.
 
     An earlier backward without the flag ran an earlier call of the network. Had this call gone on from a
     state which that one left, this backward would meet what is freed and raise, with its own flag or without.
+    What a later pass shows holds for the first one, before which nothing was run.
     """
     before: dict[Leaf, int] = {}
     for other in earlier:

@@ -1361,7 +1361,7 @@ def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = Fa
 
 def _by_name(run: Run, node: ast.Call, holder: Value, name: Argument, frame: Frame) -> Value | None:
     """``getattr(module, name)`` of a module of the project, where it is not known what it is asked for."""
-    if isinstance(options.given(name[0]), Const) or not isinstance(holder, imports.Namespace):
+    if isinstance(name[0], Const) or not isinstance(holder, imports.Namespace):
         return None
     return run.asked_for(node, holder, name[1], frame)
 
@@ -2148,6 +2148,10 @@ def _opaque_method(
         told = Opaque(name)
         told.harmless = True
         return told
+    if name == "get" and not keywords and base.node is None:
+        setting = options.setting(base, [value for value, _ in args])
+        if setting is not None:
+            return setting
     given = [value for value, _ in [*args, *keywords.values()]]
     fills = name.endswith("_") and operators.method(name) is not None
     if fills and base.node is None and any(t.node is not None for v in given for t in tensors_in(v)):

@@ -1,4 +1,4 @@
-"""The options of a command line, and the values that they have if nobody gives any.
+"""The options of a command line or of settings, and the values that they have if nobody gives any.
 
 They are unknown: a mistake that is reported shows whatever they are. What raises is also a mistake if it
 raises where none is given, and one run asks for that. Facts from the documentation of argparse.
@@ -115,6 +115,19 @@ def _default(told: dict[str | None, ast.expr]) -> Default | None:
 def given(value: Value) -> Value:
     """What a value is if no option is given."""
     return value.default if isinstance(value, Option) else value
+
+
+def setting(of: Opaque, args: list[Value]) -> Option | None:
+    """``settings.get("network", "Small")``: a text that settings need not give is an option, too."""
+    match args:
+        case [Const(value=str(key)), Const(value=str()) as usual]:
+            name = f"[{key!r}]"
+            known = of.attributes.get(name)
+            if not isinstance(known, Option):
+                known = of.attributes[name] = Option(key, Default(usual.value))
+            return known
+        case _:
+            return None
 
 
 def text(value: Value, parts: Iterable[Value]) -> Value:

@@ -219,8 +219,23 @@ class Relevance:
         if isinstance(site, ast.If) and self._asked:
             for statement in (*site.body, *site.orelse):
                 if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
-                    for name in variables_of(statement.targets):
-                        yield from self._asked.get(name, ())
+                    for target in statement.targets:
+                        yield from self._asked.get(ast.unparse(target), ())
+
+    def started(self, site: ast.AST) -> Iterator[ast.Call]:
+        """The backward calls of the classes that a condition picks: ``elif new: agent = AgentB()``."""
+        if isinstance(site, ast.If) and self._trainers:
+            for statement in (*site.body, *site.orelse):
+                for node in ast.walk(statement):
+                    if isinstance(node, ast.Call):
+                        name = getattr(node.func, "id", "") or getattr(node.func, "attr", "")
+                        yield from self._trainers.get(name, ())
+
+    @cached_property
+    def _trainers(self) -> Mapping[str, list[ast.Call]]:
+        """The backward calls of the classes of the file, by their names."""
+        classes = (s for s in self.tree.body if isinstance(s, ast.ClassDef) and self.differentiates(s))
+        return {cls.name: list(backwards_in([cls])) for cls in classes}
 
     @cached_property
     def _asked(self) -> Mapping[str, set[ast.Call]]:

@@ -585,9 +585,10 @@ def _hidden(runs: list[Run]) -> tuple[Run, ast.AST] | None:
 
 
 def _decides(site: ast.If, relevance: Relevance) -> Iterator[ast.Call]:
-    """The backward calls that a condition decides about: in its body, or where it sets a switch for them."""
+    """The backward calls that a condition decides about: in its body, in a class, or behind a switch."""
     yield from backwards_in([*site.body, *site.orelse])
     yield from relevance.switched(site)
+    yield from relevance.started(site)
 
 
 def _met(runs: Iterable[Run]) -> set[ast.AST]:

@@ -540,6 +540,25 @@ def test_networks_optimizers_and_losses_that_a_file_of_settings_names(
     assert codes(tmp_path / "trainer.py", options) == seen
 
 
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("get('kind', 'SmallNet')", ["needless-retain-graph"]),
+        ("get('kind', 'Other3Net')", []),
+    ],
+)
+def test_settings_with_a_default(asked: str, found: list[str], tmp_path: Path, options: Options) -> None:
+    """Of more networks than can be tried, the one that is named by default: one keeps a state."""
+    script = BY_SETTINGS.replace(
+        'settings.make("network", networks)', f"getattr(networks, settings.told.{asked})()"
+    )
+    networks = SMALL + "".join(KEEPING.replace("Other", f"Other{number}") for number in range(10))
+    trainer = BY_LOSS.format(zero="self.optimizer.zero_grad()", flag="retain_graph=True")
+    write(tmp_path, {"main.py": script, "settings.py": SETTINGS, "losses.py": MEASURES})
+    write(tmp_path, {"networks.py": networks, "trainer.py": trainer})
+    assert codes(tmp_path / "trainer.py", options) == found
+
+
 RUNNER = """
 def keep_going(agent, batches):
     while True:
