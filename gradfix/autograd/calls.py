@@ -1398,7 +1398,13 @@ def call(
         return call_function(run, value.function, args, keywords, node)
     if isinstance(value, Opaque):
         result = _made(call_opaque(run, value, args, keywords, node, discarded), value, args)
-        if args and not discarded and isinstance(result, Opaque) and result.node is None:
+        if (
+            args
+            and not discarded
+            and not value.harmless
+            and isinstance(result, Opaque)
+            and result.node is None
+        ):
             # What is called may be a network: the result may have a graph that cannot be seen.
             _may_carry(run, result, node)
             if result.node is not None:

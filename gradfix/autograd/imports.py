@@ -256,6 +256,10 @@ def load(run: Run, path: str) -> Frame | None:
     made = len(run.nodes), len(run.optimizers), run.passing
     body: list[ast.stmt] = [s for s in module.tree.body if isinstance(s, EXECUTED) and not main_guard(s)]
     run.block(body, frame)
+    for name in _filled(module.tree):
+        filled = frame.variables.get(name)
+        if isinstance(filled, (Sequence, Mapping)):
+            filled.open = True
     held = frame.variables.values()
     # A list that one run fills must not be full in the next one.
     stateful = any(isinstance(v, (Module, Optimizer, Tensor, Instance, Sequence, Mapping)) for v in held)
@@ -265,6 +269,20 @@ def load(run: Run, path: str) -> Frame | None:
     else:
         run.passing += 1
     return frame
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _filled(tree: ast.Module) -> tuple[str, ...]:
+    """The variables of an imported module into which statements put something that are not executed."""
+    others = (s for s in tree.body if not isinstance(s, EXECUTED))
+    found: dict[str, None] = {}
+    for node in (node for statement in others for node in ast.walk(statement)):
+        if (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)) or (
+            isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+        ):
+            if isinstance(node.value, ast.Name):
+                found[node.value.id] = None
+    return tuple(found)
 
 
 def settled(run: Run, frame: Frame, name: str, lazy: Lazy) -> Value:

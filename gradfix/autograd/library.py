@@ -130,7 +130,7 @@ def call_external(
         return _follower(last, [])
     if root in NETWORKS:
         made = (
-            _result_of_harmless(run, root, args, keywords, node, last)
+            _result_of_harmless(run, name, root, args, keywords, node, last)
             if root in HARMLESS
             else call_opaque(run, Opaque(last), args, keywords, node, discarded)
         )
@@ -140,7 +140,7 @@ def call_external(
     if root in HARMLESS or name.startswith(("torch.utils.", "torch.distributed.", "torch.nn.utils.clip")):
         if any(isinstance(v, Module) for v, _ in args) and root not in HARMLESS:
             poison(run, [v for v, _ in args], node)
-        return _result_of_harmless(run, root, args, keywords, node, last)
+        return _result_of_harmless(run, name, root, args, keywords, node, last)
     return call_opaque(run, Opaque(last), args, keywords, node, discarded)
 
 
@@ -155,10 +155,15 @@ def known(name: str) -> bool:
 
 
 def _result_of_harmless(
-    run: Run, root: str, args: list[Argument], keywords: Keywords, node: ast.AST, last: str
+    run: Run, name: str, root: str, args: list[Argument], keywords: Keywords, node: ast.AST, last: str
 ) -> Value:
     if root in ("torchvision", "torchaudio", "collections", "copy", "typing"):
-        return unknown(run, args, keywords, node, last)
+        made = unknown(run, args, keywords, node, last)
+        if name.startswith(("torchvision.transforms.", "torchaudio.transforms.")) and isinstance(
+            made, Opaque
+        ):
+            made.harmless = made.node is None
+        return made
     result = Opaque(last)
     # A logger, a progress bar, a plot: what is done with it only tells.
     result.harmless = root in ("logging", "wandb", "tensorboardX", "visdom", "tqdm", "argparse") or last in (
@@ -917,6 +922,9 @@ def _builtin(run: Run, name: str, args: list[Argument], keywords: Keywords, node
         return given.__class__(str(given.value))
     if name == "type" and len(args) == 1 and isinstance(args[0][0], Tensor):
         return External("torch.FloatTensor")  # of whatever precision: what it makes has no graph
+    if name == "exec" and not run.active and getattr(node, "lineno", 0) > 0:
+        options.overridden(run)
+        return NONE
     if name in ("print", "input", "open", "repr", "str", "id", "hash", "format", "type", "callable", "vars"):
         return Opaque(name)
     if name in ("float", "int", "bool", "round", "abs") and args:

@@ -117,6 +117,19 @@ def given(value: Value) -> Value:
     return value.default if isinstance(value, Option) else value
 
 
+def overridden(run: Run) -> None:
+    """``exec(open("configurator.py").read())``: every constant of the file is an option from there on."""
+    variables = run.globals.variables
+    for name, value in variables.items():
+        if value.__class__ is Const and name != "__name__":
+            assert isinstance(value, Const)
+            if run.scenario.unset:
+                variables[name] = Default(value.value)
+            else:
+                variables[name] = Option(name, Default(value.value))
+    run.parsed = True
+
+
 def setting(of: Opaque, args: list[Value]) -> Option | None:
     """``settings.get("network", "Small")``: a text that settings need not give is an option, too."""
     match args:

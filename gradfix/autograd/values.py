@@ -72,7 +72,7 @@ class Opaque(Value):
         self.parent = parent
         self.attributes: dict[str, Value] = {}
         self.harmless = False
-        """A logger or the like: calls of its methods leave tensors alone."""
+        """A logger, a transformation of pictures: it has no weights, and its methods leave tensors alone."""
         self.library = False
         """Of a library, or a network, that keeps no graph from call to call."""
         self.owner: Module | None = None

@@ -559,6 +559,37 @@ def test_settings_with_a_default(asked: str, found: list[str], tmp_path: Path, o
     assert codes(tmp_path / "trainer.py", options) == found
 
 
+REGISTERED = """
+kinds = {}
+for year in ("2007", "2012"):
+    kinds["small" + year] = lambda: [1, 2, 3]
+
+def make(kind):
+    if kind not in kinds:
+        raise KeyError(kind)
+    return kinds[kind]()
+"""
+
+
+def test_a_table_that_statements_fill_which_are_not_executed(tmp_path: Path, options: Options) -> None:
+    """Nothing is concluded from its being empty before."""
+    first = "from registered import make\nsizes = make('small2007')\n"
+    write(tmp_path, {"registered.py": REGISTERED, "main.py": first + dedent(EXECUTED)})
+    assert codes(tmp_path / "main.py", options) == ["missing-zero-grad"]
+
+
+EXECUTED = """
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for batch in torch.randn(5, 4, 3):
+    net(batch).mean().backward()
+    optimizer.step()
+"""
+
+
 RUNNER = """
 def keep_going(agent, batches):
     while True:

@@ -1246,3 +1246,63 @@ def test_who_sets_an_agent_up_later_has_the_same_networks(more: str, options: Op
     kept = [("needless-retain-graph", "loss.backward(retain_graph=True)")]
     assert found(AGENT.format(more=more, again="False"), options) == kept
     assert found(AGENT.format(more=more, again="again"), options) == []
+
+
+# ---------------------------------------------------------------------- settings that are executed
+
+EXECUTED = """
+import torch
+from torch import nn
+
+rounds = 3
+warm = False
+{override}
+net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for batch in torch.randn(5, 4, 3):
+    optimizer.zero_grad()
+    loss = net(batch).mean()
+    if warm:
+        loss.backward({flag})
+        optimizer.step()
+    else:
+        loss.backward()
+        {last}
+        optimizer.step()
+"""
+
+
+def test_constants_that_an_executed_file_may_replace(options: Options) -> None:
+    override = "exec(open('configurator.py').read())"
+    flagged = EXECUTED.format(override=override, flag="retain_graph=True", last="pass")
+    assert found(flagged, options) == [("needless-retain-graph", "loss.backward(retain_graph=True)")]
+    assert not found(flagged.replace(override, "pass"), options)  # it is never run
+    twice = EXECUTED.format(override=override, flag="", last="loss.backward()")
+    assert [code for code, _ in found(twice, options)] == ["graph-used-twice"]
+
+
+PICTURES = """
+import torch
+from torch import nn
+from torchvision import transforms
+from loader import pictures
+
+prepare = transforms.Compose([transforms.ToTensor(), transforms.Normalize(0.5, 0.5)])
+{made}
+net = nn.Sequential(nn.Conv2d(3, 3, 3), nn.Tanh(), nn.Flatten())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.stack([prepare(picture) for picture in pictures])
+for _ in range(100):
+    optimizer.zero_grad()
+    loss = net(x).pow(2).mean()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+"""
+
+
+def test_what_prepares_pictures_has_no_weights(options: Options) -> None:
+    assert found(PICTURES.format(made="pass"), options) == [
+        ("needless-retain-graph", "loss.backward(retain_graph=True)")
+    ]
+    # Something unknown may be a network, whose graph every pass goes through.
+    assert not found(PICTURES.format(made="prepare = torch.load('prepare.pt')"), options)
