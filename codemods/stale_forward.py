@@ -23,7 +23,9 @@ What is repaired how:
 * only the second loss uses it (the policy's loss in SAC, computed up front): its statements move to
   directly after the step, or are repeated there where what they compute is read in between as well;
 * the second loss is for the very optimizer that has stepped, and would be cleared unused: the step moves
-  to after its backward.
+  to after its backward;
+* both losses come from elsewhere (`def backward(self, g_loss, d_loss)`): the step moves to after the second
+  backward, which gives gradients to its own optimizer alone (`inputs=`, since torch 1.8).
 
 Preconditions: the step certainly moved weights that the prediction saved; the statement that is repeated or
 moved reads nothing that is rebound in between, and means the same where it goes.
@@ -53,6 +55,7 @@ from gradfix.autograd.questions import (
     leading_to,
     owner,
     steps,
+    zeros,
 )
 from gradfix.autograd.relevance import suites
 from gradfix.autograd.training_step import Program
@@ -81,6 +84,7 @@ from gradfix.edits import (
     offered,
     receiver,
     shown,
+    stepped,
 )
 from gradfix.segments import call_method
 
@@ -330,6 +334,7 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
     yield from _step_later(program, one)
     for plan in _plans(program, one):
         yield from _carried_out(one, *plan)
+    yield from _both_first(program, one)
 
 
 def _carried_out(one: Stale, edits: list[Edit], detach: list[Edit], what: str) -> Iterator[Fix]:
@@ -374,6 +379,51 @@ def _step_later(program: Program, one: Stale) -> Iterator[Fix]:
     if once and after in block and set(event.reached) <= mine and block.index(moved) < block.index(after):
         claim = Claim("E2", line(event.site), (), same_forwards=False)
         yield Fix("step after the backward", Effect.REPAIRS, (move(moved, after, "after"),), claim)
+
+
+def _both_first(program: Program, one: Stale) -> Iterator[Fix]:
+    """Both losses were computed with the same weights, elsewhere: both are differentiated before the step.
+
+    The second backward is told whose gradients it is for, where it would add to those that wait for the step.
+    """
+    run, event, step = one.run, one.event, one.step
+    mine = owner(run, event)
+    if event.failure is None or event.failure.kind != "E2" or step.path != event.path or mine is None:
+        return
+    assert isinstance(event.site, ast.Call)
+    waiting = set(step.optimizer.owned())
+    first = program.statement(step.site)
+    block = program.block(first)
+    around = [event.site, *program.ancestors(event.site)]
+    second = next((s for s in block[block.index(first) + 1 :] if s in around), None)
+    name = stepped(program, mine)
+    following = next((s for s in between(steps(run), event.serial) if s.optimizer is mine), None)
+    if (
+        mine is step.optimizer
+        or name is None
+        or following is None
+        or program.statement(following.site) not in block
+        or second is None
+        or isinstance(second, (ast.For, ast.While))
+        or sum(s.path == event.path for s in step.optimizer.steps) != 1
+        or _other_steps(one)
+        or any(leaf in waiting for z in between(zeros(run), step.serial, event.serial) for leaf in z.leaves)
+        or any(waiting & set(b.reached) for b in between(backwards(run), step.serial, event.serial))
+        or any(c.leaves & waiting and c.serial > step.serial for c in calls_in(event.visited))
+    ):
+        return
+    edits: list[Edit] = []
+    what = "step after both backwards"
+    if waiting & set(event.reached):
+        if event.site.args or event.site.keywords:
+            return
+        inputs = f'[p for group in {name}.param_groups for p in group["params"]]'
+        text = f"{program.segment(event.site.func)}(inputs={inputs})"
+        edits.append(ReplaceExpression(Span.of(event.site), text))
+        what += f", and only `{name}`'s gradients from the second"
+    every = tuple(number for o in run.optimizers for number in constructed(run, o.state))
+    edits.append(move(first, second, "after"))
+    yield Fix(what, Effect.REPAIRS, tuple(edits), Claim("E2", line(event.site), every))
 
 
 Plan = tuple[list[Edit], list[Edit], str]

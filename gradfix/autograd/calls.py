@@ -1440,7 +1440,7 @@ def call_opaque(
     if discarded and _observed(value, args, keywords, node):
         return Opaque(value.label)
     handed = None if discarded or run.path else _handed(args)
-    if discarded or suspicious(value.label, handed is not None):
+    if (discarded and not _only_reads(value, args)) or suspicious(value.label, handed is not None):
         poison(run, [v for v, _ in args] + [v for v, _ in keywords.values()], node)
     else:
         _poison_owners(run, args, keywords, node)
@@ -1515,6 +1515,14 @@ LOGGING = frozenset(
     add_text scalar_summary set_postfix set_description print write debug info warning""".split()
 )
 """What loggers of all makes are called with: a name and a number. They run no backward."""
+
+
+def _only_reads(value: Opaque, args: list[Argument]) -> bool:
+    """Whether a function looks at a network and leaves it as it is: ``target.load_state(network)``."""
+    return value.label.startswith(("load", "save", "copy")) and not any(
+        tensor.node is not None for given, _ in args for tensor in tensors_in(given)
+    )
+
 
 SUSPICIOUS = ("backward", "step", "optim", "update", "train", "fit", "grad", "freeze", "scal")
 
@@ -2047,7 +2055,10 @@ def _text_method(text: str, name: str, args: list[Argument], keywords: Keywords)
 
 
 def _inherited(instance: Instance, name: str) -> Opaque:
+    """A method from a class outside of the project; one of an environment or the like has no weights."""
     value = Opaque(name)
+    roots = {base.split(".", 1)[0] for base in instance.cls.outside()}
+    value.harmless = bool(roots) and roots <= library.HARMLESS - library.NETWORKS
     instance.attributes[name] = value
     return value
 

@@ -224,6 +224,8 @@ class Run:
         """The attributes by their classes that hold networks and optimizers since an object was made."""
         self.outset: dict[Any, ast.AST | None] = {}
         """Questions whose answer was guessed while networks and options were set up, and the first place."""
+        self.precluding: list[ast.AST] = []
+        """Those places whose guess rules out what is asked later: ``if mode == 2``, then ``if mode == 1``."""
         self.answered: dict[ast.AST, ast.AST] = {}
         """Where the questions of training were answered before, while things were set up."""
         self.reversed: set[Any] = set()
@@ -459,6 +461,9 @@ class Run:
                     self.answer(test, frame, self.decisions[key] is negated)
             return self.decisions[key] is not negated
         if key is not None and key[0] == "Eq" and key[1] in self.equals:
+            guessed = self.outset.get((*key[:2], self.equals[key[1]]))
+            if guessed is not None and self.equals[key[1]] != key[2]:
+                self.precluding.append(guessed)
             return (self.equals[key[1]] == key[2]) is not negated
         made = _made(self, site, frame) if isinstance(site, ast.If) else None
         answer = default if (self.scenario.main if made is None else made) else not default

@@ -405,10 +405,11 @@ def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
 
 
 def _wrong_turn(run: Run) -> ast.AST | None:
-    """The guess that led to an exception before anything was trained: ``if not exists(path): raise``."""
+    """The guess that led to an exception before anything was trained, or ruled out whatever trains."""
     avoided = run.scenario.avoided
-    trained = any(isinstance(event, Backward) for event in run.events)
-    return None if trained or run.wrong_turn in avoided or len(avoided) == WRONG_TURNS else run.wrong_turn
+    if len(avoided) == WRONG_TURNS or any(isinstance(event, Backward) for event in run.events):
+        return None
+    return next((site for site in (run.wrong_turn, *run.precluding) if site and site not in avoided), None)
 
 
 def _trains_here(entry: Entry) -> bool:

@@ -590,6 +590,72 @@ for batch in torch.randn(5, 4, 3):
 """
 
 
+MODES = """
+import json
+from model import Model
+
+class Settings:
+    def __init__(self):
+        self.told = json.load(open("settings.json"))
+
+    def __getattr__(self, name):
+        return self.told[name]
+
+class Work:
+    def __init__(self, settings):
+        self.settings = settings
+        self.model = Model()
+        if self.settings.mode == 2:
+            self.pictures = json.load(open("test.json"))
+        else:
+            self.pictures = json.load(open("train.json"))
+
+    def learn(self):
+        for picture in self.pictures:
+            self.model.learn(*self.model.losses(picture))
+
+    def test(self):
+        for picture in self.pictures:
+            print(self.model.losses(picture))
+
+def main(settings):
+    work = Work(settings)
+    if settings.mode == 1:
+        work.learn()
+    elif settings.mode == 2:
+        work.test()
+
+main(Settings())
+"""
+
+MODEL = """
+import torch
+from torch import nn
+
+class Model:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def losses(self, picture):
+        return self.net(picture).mean(), self.net(picture).pow(2).mean()
+
+    def learn(self, first, second):
+        (first + second).backward()
+        self.optimizer.step()
+"""
+
+
+def test_what_is_asked_for_the_data_does_not_settle_whether_anything_is_trained(
+    tmp_path: Path, options: Options
+) -> None:
+    write(tmp_path, {"main.py": MODES, "model.py": MODEL})
+    assert codes(tmp_path / "model.py", options) == ["missing-zero-grad"]
+    clearing = MODEL.replace("(first", "self.optimizer.zero_grad()\n        (first")
+    write(tmp_path, {"model.py": clearing})
+    assert not codes(tmp_path / "model.py", options)
+
+
 RUNNER = """
 def keep_going(agent, batches):
     while True:
