@@ -399,7 +399,7 @@ def _both_first(program: Program, one: Stale) -> Iterator[Fix]:
     name = stepped(program, mine)
     following = next((s for s in between(steps(run), event.serial) if s.optimizer is mine), None)
     if (
-        mine is step.optimizer
+        not waiting.isdisjoint(mine.owned())
         or name is None
         or following is None
         or program.statement(following.site) not in block
