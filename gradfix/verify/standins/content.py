@@ -115,6 +115,8 @@ class Book:
         """The command lines that the project shows, of which the script takes something."""
         self.folders = False
         """Whether a folder has been made up."""
+        self.asked = False
+        """Whether the script asked for a folder that is not there, and did something else."""
         self.missed: list[str] = []
         """Endings of files that were looked for in one, and not found."""
         self.gone_through = ""

@@ -235,8 +235,13 @@ def looking(run: context.Run, overlay: Overlay) -> None:
             if text is None:
                 return real(path, *args, **kwargs)
             place = overlay.reading(text)
-            if name == "stat" and not overlay.busy and not overlay.exists(place) and insists(run):
-                place = make_anything(run, overlay, text) or place
+            if name == "stat" and not overlay.busy and not overlay.exists(place):
+                if insists(run):
+                    place = make_anything(run, overlay, text) or place
+                elif asks_for_folder(run):
+                    content.book.asked = True
+                    if content.book.planned("folders", "asked"):
+                        place = make_folder(run, overlay, text, within=False) or place
             return real(place, *args, **kwargs)
 
         context.replace(os, name, look)
@@ -408,6 +413,13 @@ def insists(run: context.Run) -> bool:
     return False
 
 
+def asks_for_folder(run: context.Run) -> bool:
+    """Whether the user's code asks if there is such a folder, and does something else if not."""
+    asking = sys._getframe(2)
+    frame = asking.f_back
+    return asking.f_code.co_name == "isdir" and frame is not None and run.owns(frame)
+
+
 def make_anything(run: context.Run, overlay: Overlay, path: str) -> str | None:
     """Make the file or folder that is insisted on; if its content is unknown, a mark that says so."""
     if not os.path.splitext(path)[1]:
@@ -476,8 +488,13 @@ real_list = os.listdir
 real_link = os.link
 
 
-def make_folder(run: context.Run, overlay: Overlay, path: str, kind: str | None = None) -> str | None:
-    """Make a folder of data with a few files in it, of the kind that the script speaks of."""
+def make_folder(
+    run: context.Run, overlay: Overlay, path: str, kind: str | None = None, *, within: bool = True
+) -> str | None:
+    """Make a folder of data with a few files in it, of the kind that the script speaks of.
+
+    They lie in folders ``within`` it where the script looks for such.
+    """
     missed = content.book.planned("folders", "endings")
     kind = (
         kind
@@ -491,7 +508,7 @@ def make_folder(run: context.Run, overlay: Overlay, path: str, kind: str | None 
         return None
     place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
     folders = [place]
-    if wants_folders(run):
+    if within and wants_folders(run):
         folders = [os.path.join(place, "class_" + format(index, "02d")) for index in range(media.FOLDERS)]
     endings = [str(one) for one in dict.fromkeys([*([kind] if kind else []), *(missed or [])])]
     count = media.FILES
@@ -596,13 +613,17 @@ NOTHING_FOUND = re.compile(
 
 
 def advise(error: BaseException) -> str | None:
-    """A plan by which folders that are made up hold files with the endings that the script looked for."""
+    """A plan by which folders are there that the script asked for, and hold files with the endings it wants."""
     book = content.book
     if not isinstance(error, AssertionError) and not NOTHING_FOUND.search(str(error)):
         return None
     known = book.planned("folders", "endings") or []
     missed = [one for one in dict.fromkeys(book.missed) if one not in known]
-    return content.planned_with("folders", "endings", [*known, *missed]) if missed else None
+    if missed:
+        return content.planned_with("folders", "endings", [*known, *missed])
+    if book.asked and not book.planned("folders", "asked"):
+        return content.planned_with("folders", "asked", True)
+    return None
 
 
 def wants_folders(run: context.Run) -> bool:

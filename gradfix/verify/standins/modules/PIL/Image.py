@@ -8,6 +8,7 @@ import struct
 import zlib
 from typing import Any
 
+import numpy as np
 import torch
 
 from ...context import run
@@ -196,7 +197,8 @@ def frombytes(mode: str, size: Any, data: bytes, *args: Any) -> Image:
 
 def fromarray(values: Any, mode: str | None = None) -> Image:
     """A picture of an array, height x width (x channels)."""
-    pixels = torch.as_tensor(values)
+    # An array that was turned round has steps that torch does not know.
+    pixels = torch.as_tensor(values.copy() if isinstance(values, np.ndarray) else values)
     if pixels.dtype == torch.bool:
         pixels = pixels.to(torch.uint8) * 255
     pixels = pixels.to(torch.uint8)
