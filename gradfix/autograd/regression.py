@@ -29,12 +29,14 @@ def worse(before: Program, after: Program, repairs: bool) -> bool:
 
 
 def _fails(before: Program, after: Program, repairs: bool) -> bool:
-    then = Counter(name for name, _ in _failing(before))
+    every = Counter(name for name, _, first in _failing(before) if not first)
+    then = Counter(name for name, _, first in _failing(before) if first)
     now: Counter[_Name] = Counter()
-    for name, _ in _failing(after):
-        now[name] += 1
+    for name, _, first in _failing(after):
+        # What fails after the program has ended does so only in the model.
+        now[name] += first
         # It can only get worse: the other runs need not be made.
-        if now - then or (repairs and now == then):
+        if now - every or (repairs and not then - now):
             return True
     return False
 
@@ -55,17 +57,20 @@ def _endangered(program: Program) -> set[tuple[str, str]]:
     return found
 
 
-def _failing(program: Program) -> Iterator[tuple[_Name, ast.AST]]:
-    """The backwards that fail in some run, each place once."""
-    known: set[tuple[_Name, ast.AST]] = set()
+def _failing(program: Program) -> Iterator[tuple[_Name, ast.AST, bool]]:
+    """The backwards that fail in some run, each place once, and once more where it is the first of a run."""
+    known: set[tuple[_Name, ast.AST, bool]] = set()
     for entry in program.entries:
         for run in entry.each():
+            first = True
             for event in backwards(run):
                 if event.failure is not None and event.certain:
                     name = entry.name, ", ".join(ast.unparse(r) for r in event.receivers)
-                    if (name, event.site) not in known:
-                        known.add((name, event.site))
-                        yield name, event.site
+                    for one in (name, event.site, False), (name, event.site, True):
+                        if one not in known and (first or not one[2]):
+                            known.add(one)
+                            yield one
+                    first = False
 
 
 def _starves(before: Program, after: Program) -> bool:

@@ -613,7 +613,7 @@ NOTHING_FOUND = re.compile(
 
 
 def advise(error: BaseException) -> str | None:
-    """A plan by which folders are there that the script asked for, and hold files with the endings it wants."""
+    """A plan by which folders are there that were asked for, and hold files with the endings it wants."""
     book = content.book
     if not isinstance(error, AssertionError) and not NOTHING_FOUND.search(str(error)):
         return None
