@@ -26,6 +26,7 @@ from gradfix.autograd.graph import (
     OptimizerState,
     Storage,
     Tri,
+    reach,
 )
 from gradfix.autograd.operators import OUT, Operator
 from gradfix.autograd.templates import templated
@@ -974,6 +975,28 @@ def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value
     return Opaque("slice")
 
 
+def bind_weight(run: Run, value: Value) -> None:
+    """Note that a weight of a layer has been bound to a value: MAML's are computed with gradients.
+
+    A weight that is computed of others alone, as in spectral normalisation, is followed as it is.
+    """
+    if _is_leaf(value) or not tensors_in(value):
+        return
+    graph = reach([(tensor.node, True) for tensor in tensors_in(value) if tensor.node is not None])
+    if any(node.op == "autograd.grad" for node in graph) or any(
+        isinstance(event, Backward) and event.accumulates and event.creates is not False
+        for event in run.events
+    ):
+        run.substituted = True
+
+
+def _is_leaf(value: Value) -> bool:
+    """Whether a value is a parameter, or none, as against a tensor that was computed."""
+    if isinstance(value, Each):
+        return value.view == ""
+    return isinstance(value, Const) or (isinstance(value, Tensor) and value.leaf is not None)
+
+
 def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> None:
     """``container[index] = value``."""
     holder = run.evaluate(target.value, frame)
@@ -990,6 +1013,8 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         return
     if isinstance(holder, Opaque):
         perhaps_changed(holder)
+        if holder.label == "_parameters" and not _is_leaf(value):
+            run.substituted = True  # Whatever it was computed of: it is no parameter any more.
     if isinstance(target.slice, ast.Slice):
         if isinstance(holder, Sequence):
             holder.open = True
@@ -1247,8 +1272,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
         if isinstance(value, Module) and value.label == value.kind.rsplit(".", 1)[-1]:
             value.label = name
         holder.attributes[name] = value
-        if isinstance(holder, Module) and name == "requires_grad":
-            pass
+        if isinstance(holder, Module) and holder.kind != "user":
+            bind_weight(run, value)
     elif isinstance(holder, Record):
         holder.items[name] = value
     elif isinstance(holder, (Tensor, Each)):

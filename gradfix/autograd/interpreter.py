@@ -196,6 +196,9 @@ class Run:
         """Conditions that options decide."""
         self.departed: set[ast.AST] = set()
         """Those of them that decide about graphs and come out as they did only where an option is given."""
+        self.substituted = False
+        """Whether weights are replaced by what was computed, in a network's own table of them: whatever that
+        network computes then shares a graph that is not followed."""
         self.impossible = False
         """Whether it ended where no program goes on: it shows nothing by what it does not come to."""
         self.raised = False

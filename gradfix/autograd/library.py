@@ -16,6 +16,7 @@ from gradfix.autograd.calls import (
     Keywords,
     apply,
     attribute,
+    bind_weight,
     call,
     call_opaque,
     hold,
@@ -674,6 +675,8 @@ def _setattr(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) 
             set_attribute(run, args[0][0], name.value, args[2][0], args[2][1])
         elif isinstance(args[0][0], (Module, Instance)) and isinstance(args[2][0], (Module, Opaque)):
             args[0][0].attributes[f"<{len(args[0][0].attributes)}>"] = args[2][0]
+        elif isinstance(args[0][0], Module):
+            bind_weight(run, args[2][0])
     return NONE
 
 

@@ -146,7 +146,7 @@ class Entry:
         if self.pending and (any(observations for _, observations in seen) or (repeated and self._once())):
             self.every()
             seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
-        if not any(observations for _, observations in seen):
+        if not any(observations for _, observations in seen) or any(run.substituted for run in self.runs):
             return
         reached = [{e.site for e in run.events} for run in self.runs]
         keys = {key: found for _, observations in reversed(seen) for key, found in observations.items()}
