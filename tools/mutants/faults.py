@@ -339,7 +339,7 @@ def retain_added(code: Code) -> Iterator[Plan]:
     for statement in code.calls("backward"):
         call = statement.value
         assert isinstance(call, ast.Call)
-        if any(k.arg in ("retain_graph", "create_graph", None) for k in call.keywords):
+        if any(k.arg in ("retain_graph", "retain_variables", "create_graph", None) for k in call.keywords):
             continue
         head = code.segment(call).rstrip()[:-1].rstrip().rstrip(",")
         comma = ", " if call.args or call.keywords else ""
