@@ -11,7 +11,7 @@ import ast
 import builtins
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradfix.autograd import frameworks, imports, operators, options, unbound
 from gradfix.autograd.counting import NUMBER, Pass, Term
@@ -662,6 +662,7 @@ def _reserve(module: Module, seen: set[int]) -> None:
             module.rest = Leaf(f"the rest of {module.label}", None)
 
 
+FUNCTION = "torch.autograd.Function"
 LAYERED = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 """Containers of torch whose items are all networks."""
 
@@ -750,6 +751,25 @@ def iterate(
     if isinstance(value, Opaque):
         return None, lambda k: _made(Opaque(EACH), value, [])
     return None, lambda k: Opaque(EACH)
+
+
+class Made(NamedTuple):
+    """What a loop goes over where that is a generator of the project."""
+
+    call: Suspended
+    item: Callable[[Value], Value]
+    """What the loop is handed of what is yielded."""
+
+
+def generator(iterable: Value) -> Made | None:
+    """The generator behind something to go over, also in ``enumerate``."""
+    if isinstance(iterable, Suspended):
+        return Made(iterable, lambda value: value)
+    if isinstance(iterable, Iteration) and iterable.kind == "enumerate":
+        (part,) = iterable.parts
+        if isinstance(part, Suspended):
+            return Made(part, lambda value: Sequence("tuple", [Opaque("index"), value]))
+    return None
 
 
 class Iteration(Value):
@@ -1414,6 +1434,9 @@ def call(
         method = value.cls.lookup("__call__")
         if isinstance(method, Function):
             return call_function(run, method.bind(value), args, keywords, node)
+        if FUNCTION in value.cls.outside():
+            # As functions were written until torch 1.2: an object is called. There is no graph inside.
+            return call(run, attribute(run, value.cls, "apply", node), args, keywords, node, discarded)
         if value.cls.lookup("forward") is not None and value.cls.unknown_bases():
             forward = value.cls.lookup("forward")
             if isinstance(forward, Function):
@@ -1666,7 +1689,7 @@ def call_function(
     if isinstance(definition, ast.Lambda):
         return run.evaluate(definition.body, frame)
     if run.relevance.generator(definition):
-        if function.context:
+        if function.context or run.relevance.differentiates(definition):
             return Suspended(definition, frame)
         return _yielded_parameters(run, definition, frame) or Opaque("generator")
     enabled = run.grad_enabled
@@ -1768,7 +1791,8 @@ def instantiate(run: Run, cls: Class, args: list[Argument], keywords: Keywords, 
     if library.is_optimizer(cls):
         return library.make_own_optimizer(run, cls, args, keywords, node)
     value: Module | Instance = Module("user", cls.name, cls) if cls.is_module else Instance(cls)
-    if not cls.is_module and cls.unknown_bases() and isinstance(cls.lookup("forward"), Function):
+    inherits = cls.unknown_bases() and FUNCTION not in cls.outside()
+    if not cls.is_module and inherits and isinstance(cls.lookup("forward"), Function):
         value = Module("user", cls.name, cls)
     if isinstance(value, Module) and cls.unknown_bases():
         value.rest = Leaf(f"the rest of {cls.name}", None)
@@ -1990,10 +2014,10 @@ def call_method(
             if isinstance(held, Opaque) and held.owner is None and isinstance(base, Module):
                 held.owner = base
             return call(run, held, args, keywords, node, discarded)
-        if name in CONTEXT and base.cls is not None and "torch.autograd.Function" in base.cls.outside():
+        if name in CONTEXT and base.cls is not None and FUNCTION in base.cls.outside():
             return NONE
         if isinstance(base, Module):
-            return _module_method(run, base, name, args, keywords, node, discarded)
+            return module_method(run, base, name, args, keywords, node, discarded)
         if name == "start" and not library.PROCESSES.isdisjoint(base.cls.outside()):
             body = base.cls.lookup("run")
             if isinstance(body, Function):
@@ -2361,7 +2385,7 @@ def _unknown_zero(run: Run, base: Opaque, node: ast.AST) -> None:
         zero_grad(run, base, state.leaves, node, certain=False)
 
 
-def _module_method(
+def module_method(
     run: Run,
     base: Module,
     name: str,
@@ -2702,7 +2726,7 @@ def _super_method(
             of.items += [v for v, _ in args if isinstance(v, Module)]
         return NONE
     if isinstance(of, Module) and name in MODULE_METHODS:
-        return _module_method(run, of, name, args, keywords, node, False)
+        return module_method(run, of, name, args, keywords, node, False)
     return call_opaque(run, Opaque(name), args, keywords, node, True)
 
 

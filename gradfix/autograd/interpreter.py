@@ -1117,6 +1117,9 @@ def _mentions(code: list[ast.stmt] | ast.expr, name: str) -> bool:
 
 def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
     iterable = run.evaluate(node.iter, frame)
+    made = calls.generator(iterable)
+    if made is not None:
+        return _drive(run, made, node, frame)
     items, element = calls.iterate(run, iterable, node.iter)
     if items is not None:
         if len(items) <= PARTS and all(isinstance(i, Module) for i in items):
@@ -1234,6 +1237,62 @@ def _resume(run: Run, context: Suspended, inside: Callable[[Value], Flow]) -> Fl
         del run.yielding[context.frame]
         run.stack, run.statement, run.current_call = stack, statement, call
     return left[0] if left else None
+
+
+class _Closed(Exception):
+    """The loop over a generator is left: what it would do after that is not done."""
+
+
+def _drive(run: Run, made: calls.Made, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
+    """Run a generator of the project that differentiates, and a pass of the loop over it where it yields."""
+    left: list[Flow] = []
+    passes = itertools.count()
+    path, catching, enabled = run.path, run.catching, run.grad_enabled
+
+    def body(item: Value) -> None:
+        within, run.path = run.path, (*path, (node, next(passes)))
+        assign(run, node.target, made.item(item), frame, None)
+        flow = run.block(node.body, frame)
+        run.path = within
+        if flow is not None and not isinstance(flow, Continue):
+            left.append(flow)
+            raise _Closed
+
+    try:
+        exhaust(run, made.call, body)
+    except _Closed:
+        run.path, run.catching, run.grad_enabled = path, catching, enabled
+        return None if isinstance(left[0], Break) else left[0]
+    return run.block(node.orelse, frame)
+
+
+def exhaust(run: Run, call: Suspended, item: Callable[[Value], None] = lambda value: None) -> None:
+    """Run a generator of the project to its end.
+
+    Args:
+        item: What somebody does with each value that it yields, before it goes on.
+
+    Raises:
+        Stopped: It raises.
+    """
+    if run.depth >= run.max_depth:
+        return
+    outside = run.stack, run.statement, run.current_call, run.depth
+
+    def body(value: Value) -> None:
+        within = run.stack, run.statement, run.current_call, run.depth
+        run.stack, run.statement, run.current_call, run.depth = outside
+        item(value)
+        run.stack, run.statement, run.current_call, run.depth = within
+
+    run.yielding[call.frame] = body
+    run.depth += 1
+    try:
+        if isinstance(run.block(call.node.body, call.frame), Stop):
+            raise calls.Stopped
+    finally:
+        del run.yielding[call.frame]
+        run.stack, run.statement, run.current_call, run.depth = outside
 
 
 def _within_instance(

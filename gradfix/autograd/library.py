@@ -24,6 +24,7 @@ from gradfix.autograd.calls import (
     iterate,
     keeps_nothing,
     leaves_of,
+    module_method,
     operands_of,
     set_attribute,
     simple,
@@ -185,6 +186,9 @@ def _torch(
         return make_optimizer(run, last, args, keywords, node)
     if ".lr_scheduler." in name:
         return _follower(last, args)
+    if name.startswith("torch.nn.") and last in MODULE_METHODS and args and isinstance(args[0][0], Module):
+        # ``nn.Module.train(self, mode)``: the method of the base class, past the one that overrides it.
+        return module_method(run, args[0][0], last, args[1:], keywords, node, False)
     if name.startswith("torch.nn.") and last[:1].isupper():
         return make_module(run, canonical_module(name), last, args, keywords)
     if name.startswith("torch.nn.init."):

@@ -22,7 +22,16 @@ from typing import TypeVar
 from gradfix.autograd import callers, calls, imports
 from gradfix.autograd.graph import Backward, Change, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.imports import LocalModule
-from gradfix.autograd.interpreter import Alternative, Deferred, OutOfFuel, Run, Scenario, carried, named
+from gradfix.autograd.interpreter import (
+    Alternative,
+    Deferred,
+    OutOfFuel,
+    Run,
+    Scenario,
+    carried,
+    exhaust,
+    named,
+)
 from gradfix.autograd.relevance import Definition, Relevance, backwards_in, suites
 from gradfix.autograd.values import (
     Class,
@@ -35,6 +44,7 @@ from gradfix.autograd.values import (
     Opaque,
     Optimizer,
     Sequence,
+    Suspended,
     Tensor,
     Value,
     tensors_in,
@@ -743,7 +753,7 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
     if not isinstance(cls, Class):
         return
     # How an object is set up is taken as it comes, as it is in a script.
-    instance = calls.instantiate(run, cls, [], {}, definition)
+    instance = calls.instantiate(run, cls, [], _given(cls), definition)
     run.inside = True
     method = cls.attributes.get(definition.name)
     if isinstance(method, calls.Static):
@@ -823,14 +833,52 @@ def _asks_for_a_setting(definition: Definition) -> bool:
     )
 
 
-def _settings(definition: Definition) -> dict[str, calls.Argument]:
-    """The parameters that have a default, as unknown values."""
+def _settings(definition: Definition, absent: bool = False) -> dict[str, calls.Argument]:
+    """The parameters that have a default (or only those that are None by it), as unknown values."""
     spec = definition.args
     positional = [*spec.posonlyargs, *spec.args]
-    given = positional[len(positional) - len(spec.defaults) :] + [
-        a for a, default in zip(spec.kwonlyargs, spec.kw_defaults) if default is not None
+    defaults = [
+        *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults),
+        *((a, default) for a, default in zip(spec.kwonlyargs, spec.kw_defaults) if default is not None),
     ]
-    return {a.arg: (Opaque(a.arg), ast.Name(a.arg, ast.Load())) for a in given}
+    return {
+        a.arg: (Opaque(a.arg), ast.Name(a.arg, ast.Load()))
+        for a, default in defaults
+        if not absent or (isinstance(default, ast.Constant) and default.value is None)
+    }
+
+
+def _given(cls: Class) -> dict[str, calls.Argument]:
+    """Parameters of the constructor that are None by default, but that whoever trains has to give.
+
+    What ``self.optimizer = optimizer`` alone binds, and what a method steps, clears or calls without asking
+    whether it is there, is not None.
+    """
+    initialiser = cls.lookup("__init__")
+    if not isinstance(initialiser, Function) or not isinstance(initialiser.node, ast.FunctionDef):
+        return {}
+    settings = _settings(initialiser.node, absent=True)
+    bound: dict[str, list[ast.expr]] = {}
+    for part in ast.walk(initialiser.node) if settings else ():
+        if isinstance(part, ast.Assign):
+            for target in part.targets:
+                bound.setdefault(ast.unparse(target), []).append(part.value)
+    holders: dict[str, str] = {}
+    for holder, values in bound.items():
+        match values:
+            case [ast.Name(name)] if holder.startswith("self.") and name in settings and name not in bound:
+                holders[holder.removeprefix("self.")] = name
+    methods = [f for c in cls.order() for f in c.attributes.values() if isinstance(f, Function)]
+    used = {name for f in methods if holders for name in _reads(f.node, True)}
+    asked = {
+        name
+        for f in methods
+        for part in ast.walk(f.node)
+        if isinstance(part, (ast.If, ast.IfExp)) and not used.isdisjoint(holders)
+        for name in _reads(ast.Expr(part.test), False)
+        if any(name in _reads(s, True) for s in ast.iter_child_nodes(part) if s is not part.test)
+    }
+    return {holders[name]: settings[holders[name]] for name in (used - asked) & holders.keys()}
 
 
 def _forget_modes(run: Run, variables: dict[str, Value]) -> None:
@@ -841,7 +889,12 @@ def _forget_modes(run: Run, variables: dict[str, Value]) -> None:
 
 
 def _returned(run: Run, value: Value) -> None:
-    """A caller outside the file holds the result: it may traverse its graph."""
+    """A caller outside the file holds the result: it may traverse its graph.
+
+    What a generator yields is his in the same way.
+    """
+    if isinstance(value, Suspended):
+        exhaust(run, value, lambda item: _returned(run, item))
     run.returned += [t.node for t in tensors_in(value) if t.node is not None]
 
 

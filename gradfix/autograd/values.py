@@ -374,7 +374,10 @@ class Function(Value):
 
 
 class Suspended(Value):
-    """A call of a ``contextmanager`` of the project that waits to be entered."""
+    """A call of a generator of the project that waits to be entered or gone through.
+
+    It is of a ``contextmanager``, or of a generator that differentiates.
+    """
 
     __slots__ = ("frame", "node")
 
