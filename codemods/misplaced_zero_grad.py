@@ -34,7 +34,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from gradfix.autograd.graph import Backward, Event, Leaf, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.graph import Backward, Event, Leaf, OptimizerState, Path, Step, ZeroGrad
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     adding_up,
@@ -176,15 +176,16 @@ def dirtied(run: Run) -> dict[Hashable, Misplaced]:
     """Steps that consume what a loss for another optimizer left on its way."""
     found: dict[Hashable, Misplaced] = {}
     refuted: set[Hashable] = set()
-    met: set[tuple[ast.AST, OptimizerState]] = set()
+    met: set[tuple[ast.AST, OptimizerState, Path]] = set()
     for step in steps(run):
         one = _dirt(run, step)
         if one is not None:
             found.setdefault(step.site, one)
-        elif step.doubtful or (step.site, step.optimizer) in met:
-            # Before the first step of a loop there was neither a clearing behind it nor what another leaves.
+        elif step.doubtful or (step.site, step.optimizer, step.path[:-1]) in met:
+            # Before the first step of a loop there was neither a clearing behind it nor what another leaves,
+            # or what stands before the loop has cleared that.
             refuted.add(step.site)
-        met.add((step.site, step.optimizer))
+        met.add((step.site, step.optimizer, step.path[:-1]))
     return {key: one for key, one in found.items() if key not in refuted}
 
 

@@ -16,8 +16,9 @@ Preconditions, each because removing the flag is right only with a proof:
   if in some pass a backward without the flag ran an earlier call of it: this one would raise; nor does one
   of a library such as torchvision;
 * `create_graph=True` is not given: it keeps the graph anyway, and the pair is the idiom of penalties;
-* no function that the model cannot see is handed a tensor of this graph afterwards, and the function that
-  holds the call does not return one: somebody else could traverse it.
+* no function that the model cannot see is handed a tensor of this graph afterwards, and nobody outside has
+  one in hand when the function that holds the call is over: as its result, in an object, a list or a
+  variable of the file. He could traverse it, unless steps moved all that it was computed with.
 
 Effect: preserves. The gradients are the same, bit for bit.
 """
@@ -56,7 +57,7 @@ def needless(run: Run) -> dict[Hashable, Backward]:
     found: dict[Hashable, Backward] = {}
     refuted: set[Hashable] = set()
     every = list(backwards(run))
-    returned = [(node, True) for node in run.returned]
+    returned = {node: set(reach([(node, True)])) for node in run.returned}
     stateless = {
         _call(node) for number, event in enumerate(every) for node in _stateless(event, every[:number])
     }
@@ -80,7 +81,7 @@ def needless(run: Run) -> dict[Hashable, Backward]:
             # Where it leads from there is not always seen; what it begins with is.
             or any(root in event.visited for later in every[number + 1 :] for root in later.roots)
             or bool(kept & run.escaped_after(event.serial))
-            or (not useless and not kept.isdisjoint(reach(returned)))
+            or (not useless and any(_survives(run, event, held) for held in returned.values() if held & kept))
         )
         if needed:
             refuted.add(event.site)
@@ -117,6 +118,22 @@ def _moved(run: Run, event: Backward) -> set[Leaf]:
         if step.path == event.path and known:
             moved.update(step.consumed)
     return moved
+
+
+def _survives(run: Run, event: Backward, held: set[Node]) -> bool:
+    """Whether somebody outside who holds a graph could traverse it after the steps that follow a backward.
+
+    If they move every parameter that is in it, or one whose weights it saved, that raises "modified by an
+    inplace operation", with the flag as without it.
+    """
+    moved = {
+        leaf
+        for step in between(steps(run), event.serial, math.inf)
+        if not step.doubtful and step.optimizer.fused is False and not step.optimizer.stranger
+        for leaf in step.consumed
+    }
+    leaves = {leaf for node in held for leaf, _, _ in node.leaves if leaf.requires is not False}
+    return not (leaves and leaves <= moved)
 
 
 def _call(node: Node) -> tuple[ast.AST, frozenset[Leaf]]:

@@ -61,6 +61,7 @@ from gradfix.autograd.values import (
     Tensor,
     Value,
     fold,
+    graphs_in,
     is_plain,
     known_items,
     spelled,
@@ -1033,6 +1034,8 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         return
     if isinstance(holder, Opaque):
         perhaps_changed(holder)
+        if run.inside:
+            run.returned += graphs_in([value])
         if holder.label == "_parameters" and not _is_leaf(value):
             run.substituted = True  # Whatever it was computed of: it is no parameter any more.
     if isinstance(target.slice, ast.Slice):
@@ -1244,6 +1247,8 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
             return Tensor.of_leaf(value.leaf)
         if name == "training":
             return Opaque("training") if value.training is None else Const(value.training)
+    if isinstance(value, Instance) and value.inherited is not None:
+        return attribute(run, value.inherited, name, node)
     if run.scenario.other and (unbound.missing_attribute(value, name) or _made_at_first(run, value, name)):
         raise Impossible
     fresh = Opaque(name)
@@ -1292,6 +1297,9 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
         if isinstance(value, Module) and value.label == value.kind.rsplit(".", 1)[-1]:
             value.label = name
         holder.attributes[name] = value
+        if isinstance(holder, Opaque) and run.inside:
+            # Who handed the object in has what is put there.
+            run.returned += graphs_in([value])
         if isinstance(holder, Module) and holder.kind != "user":
             bind_weight(run, value)
     elif isinstance(holder, Record):
@@ -1803,6 +1811,7 @@ def instantiate(run: Run, cls: Class, args: list[Argument], keywords: Keywords, 
         call_function(run, initialiser.bind(value), args, keywords, node)
         run.current_call = outer
     elif isinstance(value, Instance):
+        _inherit(run, value, args, keywords, node)
         # A dataclass or a namedtuple: fields by position and keyword.
         fields = [
             s.target.id
@@ -2023,6 +2032,8 @@ def call_method(
             if isinstance(body, Function):
                 library.start(run, body.bind(base), node)
             return NONE
+        if base.inherited is not None:
+            return call_method(run, base.inherited, name, args, keywords, node, discarded)
         if _told(name, args, keywords, discarded):
             return Opaque(name)  # a logger that hands on what it is asked for, by ``__getattr__``
         if discarded and name not in LOGGING and base.cls.unknown_bases():
@@ -2101,6 +2112,12 @@ def _text_method(text: str, name: str, args: list[Argument], keywords: Keywords)
     if isinstance(found, Const) and isinstance(found.value, list):
         return Sequence("list", [Const(part) for part in found.value])
     return found
+
+
+def _inherit(run: Run, of: Instance, args: list[Argument], keywords: Keywords, node: ast.AST) -> None:
+    """Set up what an object inherits from a class of torch's that the model knows: a distribution."""
+    if any(name.startswith("torch.distributions.") for name in of.cls.outside()):
+        of.inherited = library.distribution(run, args, keywords, node)
 
 
 def _inherited(instance: Instance, name: str) -> Opaque:
@@ -2720,6 +2737,11 @@ def _super_method(
             found = cls.lookup("forward")
         if isinstance(found, Function):
             return call_function(run, found.bind(of), args, keywords, node)
+    if isinstance(of, Instance):
+        if name == "__init__":
+            _inherit(run, of, args, keywords, node)
+        elif of.inherited is not None:
+            return call_method(run, of.inherited, name, args, keywords, node, False)
     if name == "__init__":
         if isinstance(of, Module) and args and cls is not None:
             # nn.Sequential.__init__(*layers) by a subclass.

@@ -250,7 +250,7 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
         elif isinstance(value, Mapping) and depth:
             poison(run, list(value.items.values()), node, depth - 1)
         elif isinstance(value, Instance) and depth:
-            poison(run, list(value.attributes.values()), node, depth - 1)
+            poison(run, [*value.attributes.values(), *filter(None, [value.inherited])], node, depth - 1)
         elif isinstance(value, Function) and depth and isinstance(value.bound, (Instance, Module)):
             poison(run, [value.bound], node, depth - 1)
         elif isinstance(value, (Class, External)):

@@ -236,6 +236,10 @@ class Run:
         self.hinged: set[Any] = set()
         """Questions on whose answer it hung whether something is differentiated."""
         self.equals: dict[Any, Any] = {}
+        self.equated: dict[Any, ast.AST | None] = {}
+        """The conditions whose answers say which value something has."""
+        self.ruled_out: dict[ast.AST | None, set[ast.AST]] = {}
+        """... and the later ones that it fails for that reason: to ask them takes another answer there."""
         self.kept: list[Value] = []
         """Values whose identity is part of a key: they must not be collected."""
         self.nodes: list[Node] = []
@@ -467,6 +471,8 @@ class Run:
             guessed = self.outset.get((*key[:2], self.equals[key[1]]))
             if guessed is not None and self.equals[key[1]] != key[2]:
                 self.precluding.append(guessed)
+            if site is not None:
+                self.ruled_out.setdefault(self.equated.get(key[1]), set()).add(site)
             return (self.equals[key[1]] == key[2]) is not negated
         made = _made(self, site, frame) if isinstance(site, ast.If) else None
         answer = default if (self.scenario.main if made is None else made) else not default
@@ -490,6 +496,8 @@ class Run:
             self.reversed.add(key)
         if key is not None:
             self._decided(key, answer is not negated)
+            if key[1] in self.equals:
+                self.equated[key[1]] = site
             if not trains:
                 self.outset[key] = site
         return answer

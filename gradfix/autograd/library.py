@@ -877,7 +877,8 @@ def _checkpoint(run: Run, args: list[Argument], keywords: Keywords, node: ast.AS
     return unknown(run, args[1:], keywords, node, "checkpoint", certain=False)
 
 
-def _distribution(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def distribution(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """A distribution of ``torch.distributions``: what is computed with it reaches what it was made of."""
     operands = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e)]
     from gradfix.autograd.calls import record
 
@@ -1032,13 +1033,13 @@ HANDLERS: dict[str, Handler] = {
     "learn2learn.algorithms.MetaSGD": frameworks.make_learner,
     "learn2learn.algorithms.maml.MAML": frameworks.make_learner,
     "learn2learn.algorithms.meta_sgd.MetaSGD": frameworks.make_learner,
-    "torch.distributions.Normal": _distribution,
-    "torch.distributions.Categorical": _distribution,
-    "torch.distributions.Bernoulli": _distribution,
-    "torch.distributions.MultivariateNormal": _distribution,
-    "torch.distributions.Independent": _distribution,
-    "torch.distributions.TransformedDistribution": _distribution,
-    "torch.distributions.Beta": _distribution,
-    "torch.distributions.normal.Normal": _distribution,
-    "torch.distributions.categorical.Categorical": _distribution,
+    "torch.distributions.Normal": distribution,
+    "torch.distributions.Categorical": distribution,
+    "torch.distributions.Bernoulli": distribution,
+    "torch.distributions.MultivariateNormal": distribution,
+    "torch.distributions.Independent": distribution,
+    "torch.distributions.TransformedDistribution": distribution,
+    "torch.distributions.Beta": distribution,
+    "torch.distributions.normal.Normal": distribution,
+    "torch.distributions.categorical.Categorical": distribution,
 }

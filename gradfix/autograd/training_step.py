@@ -47,7 +47,7 @@ from gradfix.autograd.values import (
     Suspended,
     Tensor,
     Value,
-    tensors_in,
+    graphs_in,
 )
 from gradfix.codemod import Span
 from gradfix.segments import Lines
@@ -583,14 +583,16 @@ def _hidden(runs: list[Run]) -> tuple[Run, ast.AST] | None:
     """A run, and a condition which it may answer differently to come to a backward that no run has met.
 
     Of three alternatives the third is behind two conditions: the second is asked only by a run that
-    answers the first one differently. And what has been asked before has its answer already.
+    answers the first one differently. And what has been asked before has its answer already, also about what
+    rules it out: ``elif kind == "b"`` after ``if kind == "a"``.
     """
     met = _met(runs)
     tried = {run.scenario.flipped for run in runs if run.scenario.main}
     for run in runs:
         for site in run.undecided if run.scenario.main else ():
             if isinstance(site, ast.If) and run.scenario.flipped | {site} not in tried:
-                if any(call not in met for call in _decides(site, run.relevance)):
+                decided = [site, *(s for s in run.ruled_out.get(site, ()) if isinstance(s, ast.If))]
+                if any(call not in met for s in decided for call in _decides(s, run.relevance)):
                     return run, site
     return None
 
@@ -747,7 +749,7 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
         run.inside = True
         value = run.variable(definition.name)
         if isinstance(value, Function):
-            _returned(run, calls.call_function(run, value, [], keywords, definition))
+            _hand_back(run, calls.call_function(run, value, [], keywords, definition))
         return
     cls = run.variable(owner.name)
     if not isinstance(cls, Class):
@@ -757,7 +759,7 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
     run.inside = True
     method = cls.attributes.get(definition.name)
     if isinstance(method, calls.Static):
-        calls.call_function(run, method.function, [], keywords, definition)
+        _hand_back(run, calls.call_function(run, method.function, [], keywords, definition))
     if not isinstance(method, Function) or not isinstance(instance, (Module, Instance)):
         return
     _set_up(run, cls, instance, definition)
@@ -775,7 +777,8 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
             run.carried[definition, run.path] = names
         else:
             run.before[definition, ()] = {f"self.{k}": v for k, v in named(instance.attributes).items()}
-        _returned(run, calls.call_function(run, method.bind(instance), [], keywords, definition))
+        result = calls.call_function(run, method.bind(instance), [], keywords, definition)
+        _hand_back(run, result, instance)
     run.path = ()
 
 
@@ -888,14 +891,15 @@ def _forget_modes(run: Run, variables: dict[str, Value]) -> None:
             calls.set_mode(run, value, None)
 
 
-def _returned(run: Run, value: Value) -> None:
-    """A caller outside the file holds the result: it may traverse its graph.
+def _hand_back(run: Run, result: Value, instance: Module | Instance | None = None) -> None:
+    """A caller outside the file has the result in hand, the object and the variables of the file.
 
-    What a generator yields is his in the same way.
+    He may traverse their graphs; what a generator yields is his in the same way.
     """
-    if isinstance(value, Suspended):
-        exhaust(run, value, lambda item: _returned(run, item))
-    run.returned += [t.node for t in tensors_in(value) if t.node is not None]
+    within = [instance] if instance is not None else []
+    if isinstance(result, Suspended):
+        exhaust(run, result, lambda item: run.returned.extend(graphs_in([item, *within])))
+    run.returned += graphs_in([result, *within, *run.globals.variables.values()])
 
 
 def carried_attributes(instance: Module | Instance) -> dict[str, Value]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradfix.autograd.counting import ARITHMETIC, NUMBER, Pass, Term
@@ -444,11 +444,13 @@ KNOWN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "b
 class Instance(Value):
     """An instance of a class of the project that is not a network."""
 
-    __slots__ = ("attributes", "cls")
+    __slots__ = ("attributes", "cls", "inherited")
 
     def __init__(self, cls: Class) -> None:
         self.cls = cls
         self.attributes: dict[str, Value] = {}
+        self.inherited: Value | None = None
+        """What it is besides, of a class of torch's: it has the attributes and methods of that."""
 
 
 class Learner(Value):
@@ -563,7 +565,43 @@ def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Opaque]:
         return [t for item in value.items for t in tensors_in(item, depth - 1)]
     if isinstance(value, Mapping):
         return [t for item in value.items.values() for t in tensors_in(item, depth - 1)]
+    if isinstance(value, Instance) and value.inherited is not None:
+        return tensors_in(value.inherited, depth - 1)
     return []
+
+
+def graphs_in(values: Iterable[Value]) -> list[Node]:
+    """The graphs that who has some values in hand can differentiate.
+
+    He gets at what containers and objects hold, at what functions close over, and at what they are bound to.
+    """
+    found: list[Node] = []
+    seen: set[int] = set()
+    work = list(values)
+    while work:
+        value = work.pop()
+        if value.__class__ is Const or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, (Tensor, Opaque)):
+            if value.node is not None:
+                found.append(value.node)
+        if isinstance(value, Sequence):
+            work += value.items
+        elif isinstance(value, Mapping):
+            work += value.items.values()
+        elif isinstance(value, (Opaque, Module, Instance)):
+            work += value.attributes.values()
+            if isinstance(value, Instance) and value.inherited is not None:
+                work.append(value.inherited)
+        elif isinstance(value, Function):
+            if value.frame.function is not None:
+                work += value.frame.variables.values()
+            if value.bound is not None:
+                work.append(value.bound)
+        elif isinstance(value, Partial):
+            work += [value.function, *(part for part, _ in value.args), *value.keywords.values()]
+    return found
 
 
 _WIDE = re.compile(r"[%:][^a-zA-Z%}]*(\d{3}|\*)")

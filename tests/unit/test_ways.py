@@ -1022,3 +1022,80 @@ def test_what_a_condition_leads_to_that_nobody_knows(text: str, options: Options
     found = [(f.code, f.span.line) for f in pipeline.findings(parsed, options)]
     line = next(n for n, row in enumerate(text.split("\n"), 1) if "optimizer.step()" in row)
     assert found == [("step-before-backward", line)]
+
+
+ALTERNATIVES = """
+import torch
+from torch import nn
+
+
+class Trainer:
+    def __init__(self, judge, optimizer, kind):
+        self.judge = judge
+        self.optimizer = optimizer
+        self.kind = kind
+
+    def update(self, real):
+        self.optimizer.zero_grad()
+        loss = self.judge(real).mean()
+        if self.kind == "a" or self.kind == "ab":
+            loss.backward(retain_graph=True)
+            loss.square().backward()
+        else:
+            loss.backward()
+        if self.kind == "b" or self.kind == "ab":
+            self.judge(real).square().mean().backward()
+        else:
+            self.judge(-real).mean().backward()
+        if self.kind == "c":
+            penalty = self.judge(real).square().mean()
+            penalty.backward()
+        elif self.kind == "d":
+            penalty = self.judge(real).abs().mean()
+            penalty.backward(retain_graph=True)
+        self.optimizer.step()
+
+
+judge = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+trainer = Trainer(judge, torch.optim.SGD(judge.parameters(), lr=0.1), input())
+for _ in range(5):
+    trainer.update(torch.randn(4, 3))
+"""
+
+
+def test_an_alternative_that_earlier_answers_rule_out(tmp_path: Path, options: Options) -> None:
+    """To come to `kind == "d"` takes another answer to three conditions that ask about something else."""
+    assert findings(tmp_path / "script.py", ALTERNATIVES, options) == [
+        "needless-retain-graph: penalty.backward(retain_graph=True)"
+    ]
+
+
+EPOCHS = """
+import torch
+from torch import nn
+
+maker, judge = nn.Linear(3, 3), nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+makers = torch.optim.SGD(maker.parameters(), lr=0.1)
+judges = torch.optim.SGD(judge.parameters(), lr=0.1)
+for epoch in range(3):
+    judge.zero_grad()
+    for real in torch.randn(5, 4, 3):
+        loss = judge(real).mean() - judge(maker(torch.randn(4, 3)).detach()).mean()
+        loss.backward()
+        judges.step()
+        judge.zero_grad()
+        maker.zero_grad()
+        wanted = judge(maker(torch.randn(4, 3))).mean()
+        wanted.backward()
+        makers.step()
+"""
+
+
+def test_a_clearing_before_the_inner_loop_cleans_its_first_pass_alone(
+    tmp_path: Path, options: Options
+) -> None:
+    assert [f.split(":")[0] for f in findings(tmp_path / "script.py", EPOCHS, options)] == [
+        "misplaced-zero-grad"
+    ]
+    inside = EPOCHS.replace("        loss.backward()", "        judge.zero_grad()\n        loss.backward()")
+    assert findings(tmp_path / "script.py", inside, options) == []
