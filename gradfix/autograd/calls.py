@@ -1959,6 +1959,7 @@ MODULE_METHODS = frozenset(
     register_buffer register_parameter add_module register_module buffers named_buffers append extend insert
     items values keys get_submodule get_parameter register_forward_hook register_full_backward_hook
     register_backward_hook register_forward_pre_hook set_extra_state compile to_empty pop update
+    get_extra_state register_full_backward_pre_hook register_comm_hook _set_static_graph
     _get_name extra_repr manual_backward optimizers flatten_parameters""".split()
 )
 
