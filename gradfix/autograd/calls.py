@@ -1693,11 +1693,15 @@ def call_function(
             raise Impossible
         return unknown(run, args, keywords, node, function.name)
     bind(run, definition.args, frame, args, keywords, function.frame)
-    run.entered.add(definition)
     if isinstance(definition, ast.Lambda):
+        run.entered.add(definition)
         return run.evaluate(definition.body, frame)
-    if run.relevance.generator(definition):
-        if function.context or run.relevance.differentiates(definition):
+    generator = run.relevance.generator(definition)
+    if generator and not function.context and run.relevance.differentiates(definition):
+        return Suspended(definition, frame)  # entered as soon as somebody goes through it
+    run.entered.add(definition)
+    if generator:
+        if function.context:
             return Suspended(definition, frame)
         return _yielded_parameters(run, definition, frame) or Opaque("generator")
     enabled = run.grad_enabled

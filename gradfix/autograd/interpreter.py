@@ -1285,6 +1285,7 @@ def exhaust(run: Run, call: Suspended, item: Callable[[Value], None] = lambda va
     """
     if run.depth >= run.max_depth:
         return
+    run.entered.add(call.node)
     outside = run.stack, run.statement, run.current_call, run.depth
 
     def body(value: Value) -> None:

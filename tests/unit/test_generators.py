@@ -189,3 +189,45 @@ for picture, places in zip(torch.randn(5, 4, 3), torch.rand(5, 4, 2)):
 def test_a_function_as_they_were_written_until_torch_1_2(options: Options) -> None:
     """Nothing that is called in it has a graph in hand."""
     assert codes(OLD, options) == ["needless-retain-graph"]
+
+
+def test_a_generator_whose_use_is_not_followed(options: Options) -> None:
+    """It is looked at as somebody outside would go through it."""
+    use = "print(len(list(training(data))))\n"
+    assert codes(program(CARRIED, use), options) == ["carried-hidden-state"]
+    assert codes(program(RIGHT, use), options) == []
+
+
+ATTACKED = """
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+data = [(torch.randn(4, 3), torch.randint(2, (4,))) for _ in range(5)]
+
+
+def attacked(batches):
+    for inputs, labels in batches:
+        inputs.requires_grad_(True)
+        nn.functional.cross_entropy(net(inputs), labels).backward()
+        yield (inputs + 0.1 * inputs.grad.sign()).detach(), labels
+
+
+for number, (inputs, labels) in enumerate(attacked(data)):
+    if number == 3:
+        break
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(net(inputs), labels)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_generator_of_data_that_differentiates(options: Options) -> None:
+    exec(compile(ATTACKED, "script.py", "exec"), {})
+    assert codes(ATTACKED, options) == []
+    late = ATTACKED.replace(
+        "    loss.backward()\n    optimizer.step()", "    optimizer.step()\n    loss.backward()"
+    )
+    assert codes(late, options) == ["step-before-backward"]
