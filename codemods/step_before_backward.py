@@ -93,7 +93,7 @@ def _before(run: Run, event: Backward) -> Early | None:
     """The step that should have waited for ``event``, if its optimizer gets nothing from it."""
     if not event.path:
         return _in_helper(run, event)
-    if not (event.certain and event.accumulates and event.failure is None):
+    if not ((event.certain or event.blind) and event.accumulates and event.failure is None):
         return None
     reached = set(event.reached)
     if not all(o.state.groups_known for o in run.optimizers):
@@ -104,6 +104,8 @@ def _before(run: Run, event: Backward) -> Early | None:
     if step is None or step.doubtful or not _may_feed(event, step):
         return None
     idle = not trains(run, step)
+    if event.blind and not idle:
+        return None
     consumed = first_step(run, event) is not None
     # What somebody has in hand who cannot be seen may be for him. Where the step trains nothing, that counts
     # only until it is cleared, see _lost.

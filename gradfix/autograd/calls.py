@@ -188,14 +188,18 @@ def record(
     if run.grad_enabled is False:
         return None, False, False
     low = high = 0
+    seen = False
     for bit, slot in enumerate(slots):
         for operand in slot:
             if operand.requires is not False:
                 high |= 1 << bit
+                seen = seen or operand.node is not None or operand.leaf is not None
                 if operand.requires is True:
                     low |= 1 << bit
     if not high:
         return None, False, False
+    if not seen:
+        return None, None, False  # What the unknown is computed of stays unknown.
     requires: Tri = True if low else None
     if run.grad_enabled is None:
         requires, low = None, 0
@@ -773,6 +777,11 @@ def generator(iterable: Value) -> Made | None:
     return None
 
 
+def is_each(item: Value) -> bool:
+    """Whether an item stands for all parameters of something, by itself or beside their names."""
+    return isinstance(item, Each) or (isinstance(item, Sequence) and any(map(is_each, item.items)))
+
+
 class Iteration(Value):
     """``zip``, ``enumerate``, ``reversed`` and the like, not yet run."""
 
@@ -794,7 +803,8 @@ class Iteration(Value):
             if items is not None and self.start is not None:
                 start = self.start
                 return [
-                    Sequence("tuple", [Const(start + k), item_]) for k, item_ in enumerate(items)
+                    Sequence("tuple", [Opaque("index") if is_each(item_) else Const(start + k), item_])
+                    for k, item_ in enumerate(items)
                 ], lambda k: NONE
             if self.start is None:
                 return None, lambda k: Sequence("tuple", [Opaque("index"), element(k)])
@@ -1327,6 +1337,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
 def set_requires(run: Run, holder: Value, leaves: list[Leaf], value: Value, site: ast.AST) -> None:
     """``requires_grad = value`` on parameters or on a tensor."""
     wanted: Tri = bool(value.value) if isinstance(value, Const) else None
+    if run.some and isinstance(holder, Each):
+        wanted = None
     if isinstance(holder, Tensor) and holder.leaf is None:
         if wanted is not False and holder.node is None:
             leaf = Leaf("tensor", wanted, site)
@@ -1403,6 +1415,10 @@ def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = Fa
         chosen = _by_name(run, node, args[0][0], args[1], frame)
         if chosen is not None:
             return chosen
+    if isinstance(value, External) and value.name == "builtins.eval" and len(args) == 1:
+        named = _dotted(options.given(args[0][0]), node)
+        if named is not None:
+            return run.evaluate(named, frame)
     if isinstance(value, External) and value.name in ("builtins.super", "builtins.locals"):
         if value.name == "builtins.locals":
             return Mapping(dict(frame.variables), frame.function is None)
@@ -1417,6 +1433,22 @@ def _by_name(run: Run, node: ast.Call, holder: Value, name: Argument, frame: Fra
     if isinstance(name[0], Const) or not isinstance(holder, imports.Namespace):
         return None
     return run.asked_for(node, holder, name[1], frame)
+
+
+def _dotted(text: Value, node: ast.AST) -> ast.expr | None:
+    """What ``eval`` looks up: a text of names and dots, as in ``eval("models." + args.model)``."""
+    if not isinstance(text, Const) or not isinstance(text.value, str):
+        return None
+    try:
+        found = ast.parse(text.value.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    parts = list(ast.walk(found))
+    if not all(isinstance(part, (ast.Name, ast.Attribute, ast.expr_context)) for part in parts):
+        return None
+    for part in parts:
+        ast.copy_location(part, node)
+    return found
 
 
 def call(
@@ -2072,7 +2104,8 @@ def call_method(
             return call_function(run, target, args, keywords, node)
         return call_opaque(run, Opaque(name), args, keywords, node, discarded)
     if isinstance(base, Const) and isinstance(base.value, str):
-        return _text_method(base.value, name, args, keywords)
+        parts = [(options.given(value), expression) for value, expression in args]
+        return options.text(_text_method(base.value, name, parts, keywords), [value for value, _ in args])
     if base is NONE:
         used_nothing(run, node)
     return call_opaque(run, Opaque(name), args, keywords, node, discarded)

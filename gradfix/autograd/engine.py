@@ -12,6 +12,7 @@ from gradfix.autograd.graph import (
     Failure,
     Leaf,
     Node,
+    OptimizerState,
     Step,
     Tri,
     ZeroGrad,
@@ -89,12 +90,15 @@ def backward(
             ):
                 event.fail(Failure("E3", None, None))
         if isinstance(value, (Opaque, Tensor)) and value.node is None and value.requires is not True:
-            event.certain = event.certain and isinstance(value, Tensor) and value.requires is False
+            known = isinstance(value, Tensor) and value.requires is False
+            event.blind = event.blind or (event.certain and not known)
+            event.certain = event.certain and known
     if any(name not in BACKWARD_KEYWORDS for name in keywords):
-        event.certain = False
+        event.certain = event.blind = False
     only: set[Node] | None = None
     inputs = keywords.get("inputs")
     if inputs is not None:
+        event.blind = False
         only = _between(run, [n for n, _ in nodes], inputs[0])
     run_backward(event, nodes, only)
     for leaf in _of_strangers(run):
@@ -191,12 +195,17 @@ def zero_grad(
     """Gradients cleared, by whatever writing."""
     event = ZeroGrad(run.home(node), run.path, run.tick(), target)
     run_zero(event, leaves, to_none, certain)
-    if run.strangers and not any(state.steps and state.leaves[0] in leaves for state in run.strangers):
+    if run.strangers and not any(_steps(run, state) and state.leaves[0] in leaves for state in run.strangers):
         # What is cleared here may be what others own, unless it is an optimizer that clears its own.
         others = [leaf for leaf in _of_strangers(run) if leaf not in leaves]
         run_zero(ZeroGrad(event.site, event.path, event.serial, target), others, certain=False)
     if certain:
         run.events.append(event)
+
+
+def _steps(run: Run, state: OptimizerState) -> bool:
+    """Whether something that somebody handed in steps, and so is an optimizer: now or later."""
+    return bool(state.steps) or run.relevance.steps_on(state.label)
 
 
 def _of_strangers(run: Run) -> list[Leaf]:

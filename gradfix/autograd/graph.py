@@ -215,6 +215,8 @@ class Backward(Event):
     """The calls that lead to it, outermost first."""
     caught: bool = False
     """An error of it is expected: a handler around it goes on, and nobody wants to be told."""
+    blind: bool = False
+    """It is uncertain only because nothing is known of the graph of what it differentiates."""
 
     def fail(self, failure: Failure) -> None:
         """It raises; where that is expected, nobody knows what it still did."""

@@ -206,6 +206,10 @@ class Run:
         self.inside = False
         """Whether this is a call of a function from outside, rather than a run from the top."""
         self.guesses: list[ast.AST] = []
+        self.each: list[set[str]] = []
+        """What each parameter is called in the loops over parameters that are being run."""
+        self.some = False
+        """What is done to each of them is done to some, by a condition that is not known."""
         """The conditions in whose branches it is, whose answer is a guess."""
         self.joined: set[int] = set()
         """The modules of the project whose functions have been run, by the numbers of their lines."""
@@ -1029,6 +1033,8 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
         taken = run.decide(node.test, frame, default, site, not anew and not isinstance(last, ast.Raise))
         if site and not taken and run.left_open > open_before:
             run.guesses.append(node)  # The rest of the function is the other way.
+        if run.left_open > open_before and _picks(run, node.test):
+            run.some = True
         if anew:
             run.answer(node.test, frame, taken)
     elif isinstance(node.body[-1], ast.Raise) and not isinstance(node.orelse[-1], ast.Raise):
@@ -1037,13 +1043,20 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
         open_before = run.left_open
         taken = run.decide(node.test, frame, node not in run.scenario.avoided, node)
         if run.left_open > open_before:
-            before = len(run.guesses)
+            before, some = len(run.guesses), run.some
             run.guesses.append(node)
+            run.some = some or _picks(run, node.test)
             try:
                 return run.block(node.body if taken else node.orelse, frame)
             finally:
                 del run.guesses[before:]
+                run.some = some
     return run.block(node.body if taken else node.orelse, frame)
+
+
+def _picks(run: Run, test: ast.expr) -> bool:
+    """Whether a condition picks parameters, as ``if "head" in name`` does in a loop over them."""
+    return any(isinstance(n, ast.Name) and any(n.id in names for names in run.each) for n in ast.walk(test))
 
 
 def _skips_by_number(run: Run, node: ast.If, frame: Frame) -> bool:
@@ -1137,6 +1150,8 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
         graphless = run.grad_enabled is False and run.current_call is not None
         limit = EXACT if graphless or run.relevance.differentiates(node) else 64
         if len(items) <= limit and run.weight * len(items) <= EXACT_TOTAL * (1 if limit == EXACT else 8):
+            if any(calls.is_each(i) for i in items):
+                return _over_parameters(run, node, frame, items)
             unrolled = all(_names_a_part(i) for i in items)
             if unrolled:
                 run.unrolled.add(node)
@@ -1145,6 +1160,16 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
             return run.loop(node, frame, iter(items[:3]), True, 3)
     count = run.passes(node)
     return run.loop(node, frame, map(element, run.numbers(node)), True, count)
+
+
+def _over_parameters(run: Run, node: ast.For | ast.AsyncFor, frame: Frame, items: list[Value]) -> Flow:
+    some = run.some
+    run.each.append({name.id for name in ast.walk(node.target) if isinstance(name, ast.Name)})
+    try:
+        return run.loop(node, frame, iter(items), False, len(items))
+    finally:
+        run.each.pop()
+        run.some = some
 
 
 def _names_a_part(item: Value) -> bool:

@@ -186,6 +186,16 @@ class Relevance:
                 found = self._lines(at for at in self._mentions(name) if not self._defined(at))
                 setattr(self, lines, sorted({*known, *found}))
 
+    def steps_on(self, name: str) -> bool:
+        """Whether the file calls ``step`` on something of that name."""
+        ending = f"{name}."
+        return any(
+            self._text.endswith(ending, 0, at)
+            and not NAME.match(self._text, at - len(ending) - 1, at - len(ending))
+            and self._called(at, "step")
+            for at in self._mentions("step")
+        )
+
     def touches(self, node: ast.AST) -> bool:
         """Whether a statement holds a call that moves gradients, directly or through the project."""
         return _within(node, self.direct)

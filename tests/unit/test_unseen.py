@@ -1099,6 +1099,98 @@ def test_what_is_joined_of_unknown_things_may_have_a_graph(options: Options) -> 
     assert found(JOINED, options) == [("step-before-backward", "trainer.optimizer.step()")]
 
 
+SEPARATE = """
+import torch
+
+class Component:
+    def train(self, trainer):
+        for real in trainer.loader:
+            trainer.critic_optimizer.zero_grad()
+            trainer.actor_optimizer.zero_grad()
+            loss = trainer.critic(real.detach()).mean()
+            {first}
+            trainer.actor_optimizer.zero_grad()
+            trainer.critic_optimizer.zero_grad()
+            value = trainer.critic(trainer.actor(real)).mean()
+            value.backward()
+            trainer.actor_optimizer.step()
+"""
+
+
+def test_a_step_that_finds_nothing_whatever_is_differentiated(options: Options) -> None:
+    """Nothing is known of networks and losses; that the optimizer was cleared and steps on nothing is."""
+    step, backward = "trainer.critic_optimizer.step()", "loss.backward()"
+    right, wrong = ("\n            ".join(order) for order in ((backward, step), (step, backward)))
+    assert found(SEPARATE.format(first=right), options) == []
+    assert found(SEPARATE.format(first=wrong), options) == [("step-before-backward", step)]
+    # Who is told by name what to fill may fill it for somebody else.
+    told = wrong.replace("backward()", "backward(inputs=trainer.given)")
+    assert found(SEPARATE.format(first=told), options) == []
+
+
+CHAINED = """
+import torch
+
+def train(trainer):
+    for real in trainer.loader:
+        trainer.optimizer.zero_grad()
+        answers = torch.cat((trainer.critic(real), trainer.critic(real.flip(0))))
+        loss = {loss}
+        loss.backward(retain_graph=True)
+        trainer.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("loss", ["answers.mean()", "-answers.mean() * 2", "trainer.critic(real)"])
+def test_what_is_computed_of_the_unknown_is_no_better_known(loss: str, options: Options) -> None:
+    """The critic may keep a state from call to call, however much is computed of what it gives."""
+    assert found(CHAINED.format(loss=loss), options) == []
+
+
+LOOKED_UP = """
+import argparse
+
+import torch
+from torch import nn
+
+class NetSmall(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.only = nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.only(x)
+
+def choose(name):
+    name = name.lower().capitalize()
+    return eval({text})
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--net", default="SMALL")
+net = choose(parser.parse_args([]).net)()
+optimizer = eval("torch.optim." + "SGD")(net.parameters(), lr=0.1)
+for x in torch.randn(3, 5, 3):
+    optimizer.zero_grad()
+    out = net(x)
+    out.mean().backward(retain_graph=True)
+    optimizer.step()
+    out.square().mean().backward()
+"""
+
+
+@pytest.mark.parametrize("text", ["'Net{}'.format(name)", "f'Net{name}'", "'Net%s' % name", "'Net' + name"])
+def test_what_eval_looks_up_by_a_name(text: str, options: Options) -> None:
+    """One layer on data saves no weights: the second backward does not mind the step."""
+    code = LOOKED_UP.format(text=text)
+    exec(compile(code, "script.py", "exec"), {})
+    assert [kind for kind, _ in found(code, options)] == ["step-before-backward"]
+    # Two layers do.
+    deeper = code.replace("nn.Linear(3, 1)", "nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))")
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        exec(compile(deeper, "script.py", "exec"), {})
+    assert [kind for kind, _ in found(deeper, options)] == ["stale-forward"]
+
+
 MADE = """
 import torch
 from torch import nn
