@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -31,6 +31,8 @@ IMPORTS = re.compile(
     re.MULTILINE,
 )
 WORD = re.compile(r"\w+")
+COPIED = ("setup.cfg", "requirements.txt", "environment.yml", "LICENSE", ".gitignore")
+"""What marks a project's root where nothing else does."""
 RUNS = re.compile(r"^(?:if +__name__|for |while |with |[A-Za-z_][\w.]*\()", re.MULTILINE)
 """What stands at the top of a module that does something when it is run: a guard for that, a loop, a call."""
 
@@ -115,7 +117,10 @@ def _places(folder: str) -> Iterator[str]:
 
 
 def _above(folder: str) -> list[str]:
-    """The folders above one, up to the project's root, or as far as there is code if nothing marks one."""
+    """The folders above one, up to the project's root, or as far as there is code if nothing marks one.
+
+    Of a project that was copied without its history, the root often has a list of what it needs.
+    """
     found: list[str] = []
     code = 0
     for _ in range(imports.LEVELS):
@@ -128,7 +133,10 @@ def _above(folder: str) -> list[str]:
         if _listed(folder) and code == len(found):
             code += 1
         found.append(folder)
-    return found if found and _is_root(folder) else found[:code]
+    if found and _is_root(folder):
+        return found
+    copied = next((number for number, above in enumerate(found, 1) if _is_root(above, COPIED)), 0)
+    return found[: max(code, copied)]
 
 
 def _below(folder: str) -> list[str]:
@@ -141,8 +149,8 @@ def _below(folder: str) -> list[str]:
     return sorted(below)[:FOLDERS]
 
 
-def _is_root(folder: str) -> bool:
-    return any(os.path.exists(os.path.join(folder, mark)) for mark in (".git", "setup.py", "pyproject.toml"))
+def _is_root(folder: str, marks: Iterable[str] = (".git", "setup.py", "pyproject.toml")) -> bool:
+    return any(os.path.exists(os.path.join(folder, mark)) for mark in marks)
 
 
 def _listed(folder: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import os
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -1197,7 +1198,10 @@ def _member(run: Run, namespace: imports.Namespace, name: str) -> Value:
     if held is not None:
         return held
     inner = imports.locate(f".{name}", namespace.frame.origin)
-    value = imports.namespace(run, inner) if inner is not None else None
+    if inner is not None:
+        value = imports.namespace(run, inner)
+    else:
+        value = imports.bare_package(os.path.join(os.path.dirname(namespace.frame.origin), name))
     return value if value is not None else External(f"{namespace.frame.origin}.{name}")
 
 

@@ -331,6 +331,24 @@ def member(run: Run, module: str, name: str, origin: str) -> Value | None:
     return namespace(run, inner) if inner is not None else None
 
 
+def outermost(module: str, origin: str) -> Namespace | None:
+    """What ``import package.module`` binds, if the package is a folder of the project and no more."""
+    inner = locate(module, origin)
+    if inner is None:
+        return None
+    levels = module.count(".") + inner.endswith("__init__.py")
+    return bare_package(str(Path(inner).parents[levels - 1]))
+
+
+def bare_package(path: str) -> Namespace | None:
+    """A package without ``__init__.py``: the modules in a folder."""
+    if not os.path.isdir(path):
+        return None
+    frame = Frame(None, None)
+    frame.origin = os.path.join(path, "__init__.py")
+    return Namespace(frame)
+
+
 def trains(path: str) -> bool:
     """Whether a module may differentiate something: then its functions matter where they are called."""
     try:

@@ -1448,6 +1448,8 @@ def _import(run: Run, node: ast.Import, frame: Frame) -> Flow:
         if path is not None:
             near = frame in (run.globals, run.top)
             value = imports.namespace(run, path) if near else imports.Lazy(module, "", origin)
+        elif module != alias.name:
+            value = imports.outermost(alias.name, origin)
         frame.variables[alias.asname or module] = External(module) if value is None else value
     return None
 
@@ -1471,7 +1473,11 @@ def _import_from(run: Run, node: ast.ImportFrom, frame: Frame) -> Flow:
         if local and not eager:
             frame.variables[alias.asname or alias.name] = imports.Lazy(module, alias.name, origin)
             continue
-        value = imports.member(run, module, alias.name, origin) if local else None
+        inner = None if local else imports.locate(f"{module}.{alias.name}", origin)
+        if inner is not None and not (frame is run.globals and imports.trains(inner)):
+            frame.variables[alias.asname or alias.name] = imports.Lazy(f"{module}.{alias.name}", "", origin)
+            continue
+        value = imports.member(run, module, alias.name, origin) if local or inner is not None else None
         if value is not None:
             frame.variables[alias.asname or alias.name] = value
             if isinstance(value, Function):

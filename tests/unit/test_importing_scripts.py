@@ -195,6 +195,74 @@ def test_scripts_are_found_where_they_stand(
     assert [module.path for module in found] == [str(tmp_path / main)]
 
 
+@pytest.mark.parametrize(
+    ("imported", "made"),
+    [
+        ("from parts import networks", "networks.Net()"),
+        ("from parts import networks as n", "n.Net()"),
+        ("import parts.networks", "parts.networks.Net()"),
+        ("import parts.networks as n", "n.Net()"),
+        ("import parts.deep.others", "parts.deep.others.networks.Net()"),
+        ("import parts.deep.others", "parts.networks.Net()"),
+        ("from parts.deep import others", "others.networks.Net()"),
+        ("from parts.deep.others import networks", "networks.Net()"),
+    ],
+)
+@pytest.mark.parametrize("root", [True, False])
+def test_folders_of_modules_are_packages(
+    root: bool, imported: str, made: str, tmp_path: Path, options: Options
+) -> None:
+    """Also without ``__init__.py``. A layer on data saves no weights: no second backward minds the step."""
+    network = """
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.only = torch.nn.Linear(2, 1)
+
+        def forward(self, x):
+            return self.only(x)
+    """
+    training = f"""
+    import torch
+    {imported}
+
+    def train(batches):
+        net = {made}
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for batch in batches:
+            optimizer.zero_grad()
+            out = net(torch.as_tensor(batch).detach())
+            out.mean().backward(retain_graph=True)
+            optimizer.step()
+            out.sum().backward()
+    """
+    files = {
+        "parts/networks.py": dedent(network),
+        "parts/deep/others.py": "from parts import networks\n",
+        "train.py": dedent(training),
+    }
+    write(tmp_path, files if not root else {**files, "parts/__init__.py": "", "parts/deep/__init__.py": ""})
+    assert codes(tmp_path / "train.py", options) == ["step-before-backward"]
+
+
+@pytest.mark.parametrize(("mark", "seen"), [("requirements.txt", True), ("LICENSE", True), ("notes", False)])
+def test_a_project_that_was_copied_without_its_history(mark: str, seen: bool, tmp_path: Path) -> None:
+    """Between the file and the script lies a folder without code: whose is what is above?"""
+    write(
+        tmp_path,
+        {
+            mark: "",
+            "src/inner/trainer.py": FAULTY,
+            "main.py": script("from src.inner.trainer import Trainer"),
+        },
+    )
+    assert [module.path for module in callers.scripts(str(tmp_path / "src/inner/trainer.py"))] == [
+        str(tmp_path / "main.py")
+    ] * seen
+
+
 def test_who_only_names_the_module_is_no_caller(tmp_path: Path) -> None:
     write(
         tmp_path,
