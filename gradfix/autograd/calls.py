@@ -1662,6 +1662,8 @@ def _call_opaque_module(
         recorded.opaque = not value.stateless()
         if leaf.requires is True or any(o.requires is True for o in operands):
             recorded.saved += [(part_.storage, part_.storage.version, part_) for part_ in leaf.family()]
+        # Which of its parts take part in it is not known.
+        recorded.leaves += [(part_, False, None) for part_ in leaf.family()[1:]]
         result.node, result.requires = recorded, requires
     if entered is not None:
         run.current_call = None

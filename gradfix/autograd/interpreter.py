@@ -147,7 +147,7 @@ class Scenario:
         """The main run, in the others."""
         self.unset = unset
         """Whether the options of the command line have their defaults; else they are not known."""
-        self.avoided: frozenset[ast.AST] = avoided if first is None else first.scenario.avoided
+        self.avoided = avoided if first is None else avoided | first.scenario.avoided
         """Conditions whose first way only leads to an exception, which is not how anybody trains."""
         answered = first.answered if first is not None else {}
         self.earlier = frozenset(answered[site] for site in self.flipped if site in answered)
@@ -206,15 +206,19 @@ class Run:
         self.inside = False
         """Whether this is a call of a function from outside, rather than a run from the top."""
         self.guesses: list[ast.AST] = []
+        """The conditions in whose branches it is, whose answer is a guess."""
         self.each: list[set[str]] = []
         """What each parameter is called in the loops over parameters that are being run."""
         self.some = False
         """What is done to each of them is done to some, by a condition that is not known."""
-        """The conditions in whose branches it is, whose answer is a guess."""
         self.joined: set[int] = set()
         """The modules of the project whose functions have been run, by the numbers of their lines."""
+        self.several: set[tuple[Any, ...]] = set()
+        """Unknown numbers by which a loop has made several passes."""
+        self.refused: list[ast.AST] = []
+        """Those of them when an exception was raised, or the program ended, outermost first."""
         self.wrong_turn: ast.AST | None = None
-        """The last of those when an exception was raised, or the program ended."""
+        """The last of these."""
         self.weight = 1
         self.stack: Stack = ()
         self.depth = 0
@@ -415,6 +419,9 @@ class Run:
         self, test: ast.expr, value: Value, frame: Frame, default: bool, site: ast.AST | None
     ) -> bool:
         """Whether a condition holds that its value leaves open."""
+        held = self._counted(test, frame)
+        if held is not None:
+            return held
         key, negated = self.key(test, frame)
         learns = site is not None and self.relevance.differentiates(site)
         given = None
@@ -432,8 +439,45 @@ class Run:
             self.hinged.add(key or given)
         return answer
 
+    def _counted(self, test: ast.expr, frame: Frame) -> bool | None:
+        """Whether a condition holds about a number by which a loop makes two passes or more in this run."""
+        if not self.several or not isinstance(test, ast.Compare) or len(test.ops) != 1:
+            return None
+        op, bound = test.ops[0], test.comparators[0]
+        if not isinstance(bound, ast.Constant) or not isinstance(bound.value, int):
+            return None
+        if self.atom(test.left, frame) not in self.several:
+            return None
+        match op:
+            case ast.Gt() | ast.NotEq() if bound.value <= 1:
+                return True
+            case ast.GtE() if bound.value <= 2:
+                return True
+            case ast.LtE() | ast.Eq() if bound.value <= 1:
+                return False
+            case ast.Lt() if bound.value <= 2:
+                return False
+        return None
+
+    def repeats(self, iterable: ast.expr, frame: Frame) -> bool:
+        """Whether a loop over ``range(n)`` may make a second pass, by what was answered about ``n``."""
+        for node in ast.walk(iterable):
+            if (
+                isinstance(node, ast.Call)
+                and getattr(node.func, "id", None) == "range"
+                and len(node.args) == 1
+            ):
+                number = self.atom(node.args[0], frame)
+                if number is None or number[0] == "const":
+                    return True
+                if self.decisions.get(("Gt", number, 1)) is False or self.decisions.get(("Eq", number, 1)):
+                    return False
+                self.several.add(number)
+        return True
+
     def turned_back(self) -> None:
         """The program raises or ends here: the last guess may be why."""
+        self.refused = self.guesses.copy()
         self.wrong_turn = self.guesses[-1] if self.guesses else None
 
     def settled(self, test: ast.expr, frame: Frame) -> bool | None:
@@ -459,7 +503,11 @@ class Run:
     ) -> bool:
         """Whether a condition holds by the scenario, or by an earlier answer to the same question."""
         trains = site is not None and (
-            self.path or self.inside or self.relevance.touches(site) or any(self.relevance.switched(site))
+            self.path
+            or self.inside
+            or self.relevance.touches(site)
+            or any(self.relevance.switched(site))
+            or any(self.relevance.started(site))
         )
         if key is not None and key in self.decisions:
             if site is not None and trains and site not in self.undecided:
@@ -1158,6 +1206,8 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
             return run.loop(node, frame, iter(items), False, len(items), unrolled)
         if not isinstance(items[0], Const):
             return run.loop(node, frame, iter(items[:3]), True, 3)
+    if not run.repeats(node.iter, frame):
+        return run.loop(node, frame, iter([element(0)]), True, 1)
     count = run.passes(node)
     return run.loop(node, frame, map(element, run.numbers(node)), True, count)
 

@@ -233,13 +233,17 @@ class Relevance:
                         yield from self._asked.get(ast.unparse(target), ())
 
     def started(self, site: ast.AST) -> Iterator[ast.Call]:
-        """The backward calls of the classes that a condition picks: ``elif new: agent = AgentB()``."""
+        """The backward calls of the classes that a condition picks: ``elif new: agent = AgentB()``.
+
+        Also where a method of the class makes the object: ``agents.AgentB.from_config(config)``.
+        """
         if isinstance(site, ast.If) and self._trainers:
             for statement in (*site.body, *site.orelse):
                 for node in ast.walk(statement):
                     if isinstance(node, ast.Call):
-                        name = getattr(node.func, "id", "") or getattr(node.func, "attr", "")
-                        yield from self._trainers.get(name, ())
+                        for made in (node.func, getattr(node.func, "value", None)):
+                            name = getattr(made, "id", "") or getattr(made, "attr", "")
+                            yield from self._trainers.get(name, ())
 
     @cached_property
     def _trainers(self) -> Mapping[str, list[ast.Call]]:

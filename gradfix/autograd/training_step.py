@@ -524,7 +524,14 @@ def explore(
     def opposite() -> Run:
         # Of a single condition it is known what the other answer is about.
         single = worth if len(worth) == 1 else []
-        return make(Scenario(bool(single), single, main, unset))
+        run = make(Scenario(bool(single), single, main, unset))
+        if not run.refused or any(isinstance(event, Backward) for event in run.events):
+            return run
+        # ``else: raise``: all of several kinds were refused. The last one is what no other run has asked for.
+        *others, last = run.refused
+        avoided = run.scenario.avoided | {last}
+        entry.pending.append(lambda: make(Scenario(bool(single), single, main, unset, avoided)))
+        return make(Scenario(True, others, main, unset))
 
     optional = [] if unset or main.inside else [site for site in worth if site in main.optional]
     departs = not main.departed.isdisjoint(optional)

@@ -1128,6 +1128,31 @@ def test_a_step_that_finds_nothing_whatever_is_differentiated(options: Options) 
     assert found(SEPARATE.format(first=told), options) == []
 
 
+PARTS = """
+import torch
+from library import Pair
+
+both = Pair()
+both.train()
+makers = torch.optim.Adam(both.maker.parameters())
+judges = torch.optim.Adam(both.judge.parameters())
+for real in torch.randn(5, 4, 3):
+    {clear}
+    made, scores = both(real)
+    scores.mean().backward()
+    judges.step()
+    makers.zero_grad()
+    made, scores = both(real)
+    (-scores.mean()).backward()
+    makers.step()
+"""
+
+
+def test_a_call_of_the_whole_may_go_through_its_parts(options: Options) -> None:
+    assert found(PARTS.format(clear="judges.zero_grad()"), options) == []
+    assert found(PARTS.format(clear="pass"), options) == [("missing-zero-grad", "judges.step()")]
+
+
 CHAINED = """
 import torch
 

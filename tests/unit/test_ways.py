@@ -1099,3 +1099,100 @@ def test_a_clearing_before_the_inner_loop_cleans_its_first_pass_alone(
     ]
     inside = EPOCHS.replace("        loss.backward()", "        judge.zero_grad()\n        loss.backward()")
     assert findings(tmp_path / "script.py", inside, options) == []
+
+
+COUNTED = """
+import torch
+from torch import nn
+from settings import steps
+
+maker, judge = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+makers = torch.optim.SGD(maker.parameters(), lr=0.1)
+for batch in range(3):
+    {before}
+    made = maker(torch.randn(4, 2)).tanh()
+    for number in range(steps):
+        makers.zero_grad()
+        judge(made).mean().backward()
+        makers.step()
+        if {several}:
+            made = maker(torch.randn(4, 2)).tanh()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "several", "raises"),
+    [
+        ("pass", "steps > 1", False),
+        ("pass", "steps >= 2", False),
+        ("pass", "steps != 1", False),
+        ("pass", "not steps <= 1", False),
+        ("pass", "not steps < 2", False),
+        ("if steps > 1: print('several')", "steps > 1", False),
+        ("if steps == 1: print('once')", "not steps == 1", False),
+        ("pass", "steps > 5", True),
+        ("pass", "batch > 1", True),
+    ],
+)
+def test_a_loop_makes_as_many_passes_as_is_asked_about(before: str, several: str, raises: bool) -> None:
+    """Of a second pass that goes through what the first has freed there has to be a second one."""
+    code = COUNTED.format(before=before, several=several)
+    program = analyze(ast.parse(code), code, Path("script.py"))
+    runs = [run for entry in program.entries for run in entry.every()]
+    assert raises == any(
+        isinstance(e, Backward) and e.failure is not None for run in runs for e in run.events
+    )
+
+
+REFUSED = """
+import argparse
+import torch
+from torch import nn
+
+class Trainer:
+    def __init__(self, net, optimizer):
+        self.net, self.optimizer = net, optimizer
+
+    @classmethod
+    def made(cls, width):
+        net = nn.Sequential(nn.Linear(3, width), nn.Tanh(), nn.Linear(width, 1))
+        return cls(net, torch.optim.SGD(net.parameters(), lr=0.1))
+
+    def train(self, batches):
+        for batch in batches:
+            self.epoch(batch)
+
+class First(Trainer):
+    def epoch(self, batch):
+        self.optimizer.zero_grad()
+        self.net(batch).mean().backward()
+        self.optimizer.step()
+
+class Last(Trainer):
+    def epoch(self, batch):
+        {clear}
+        self.net(batch).mean().backward()
+        self.optimizer.step()
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kind", default="first", choices=["first", "other", "last"])
+    kind = parser.parse_args().kind
+    if kind == "first":
+        trainer = First.made(4)
+    elif kind == "other":
+        from elsewhere import trainer
+    elif kind == "last":
+        trainer = Last.made(4)
+    else:
+        raise ValueError(kind)
+    trainer.train(torch.randn(5, 4, 3))
+
+main()
+"""
+
+
+def test_the_last_kind_before_all_others_are_refused(tmp_path: Path, options: Options) -> None:
+    uncleared = findings(tmp_path / "script.py", REFUSED.format(clear="pass"), options)
+    assert uncleared == [f"{UNCLEARED}: self.optimizer.step()"]
+    assert findings(tmp_path / "script.py", REFUSED.format(clear="self.optimizer.zero_grad()"), options) == []
