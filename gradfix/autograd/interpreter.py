@@ -147,7 +147,7 @@ class Scenario:
         """The main run, in the others."""
         self.unset = unset
         """Whether the options of the command line have their defaults; else they are not known."""
-        self.avoided = avoided if first is None else avoided | first.scenario.avoided
+        self.avoided: frozenset[ast.AST] = avoided if first is None else avoided | first.scenario.avoided
         """Conditions whose first way only leads to an exception, which is not how anybody trains."""
         answered = first.answered if first is not None else {}
         self.earlier = frozenset(answered[site] for site in self.flipped if site in answered)
