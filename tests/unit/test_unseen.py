@@ -1133,7 +1133,7 @@ import torch
 from library import Pair
 
 both = Pair()
-print(len(list(both.parameters())))
+weights = list(both.parameters())
 makers = torch.optim.Adam(both.maker.parameters())
 judges = torch.optim.Adam(both.judge.parameters())
 for real in torch.randn(5, 4, 3):
