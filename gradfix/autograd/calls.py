@@ -375,7 +375,8 @@ def apply(
         requires = False if first.requires is False else None
     if table.result == "detached" and isinstance(first, Tensor) and first.node is not None:
         run.detached.append((run.tick(), first.node, site))
-    storage = first.storage if table.result in ("view", "detached") and isinstance(first, Tensor) else None
+    shared = table.result in ("view", "detached") and isinstance(first, (Tensor, Opaque))
+    storage = first.storage if shared else None  # type: ignore[union-attr]
 
     def make(differentiable: bool) -> Value:
         tensor = Tensor(node if differentiable else None, requires if differentiable else False, storage)
@@ -411,7 +412,12 @@ def _changed_in_place(
     return tensor
 
 
-SHARING = frozenset({"detach", "view", "reshape", "flatten", "squeeze", "unsqueeze", "to", "float", "cuda"})
+SHARING = frozenset(
+    (
+        *("detach", "view", "view_as", "reshape", "flatten", "squeeze", "unsqueeze", "expand", "expand_as"),
+        *("t", "permute", "transpose", "to", "float", "cuda"),
+    )
+)
 """Methods of something unknown whose result may be its memory, if it is a tensor."""
 
 

@@ -1128,6 +1128,27 @@ def test_a_step_that_finds_nothing_whatever_is_differentiated(options: Options) 
     assert found(SEPARATE.format(first=told), options) == []
 
 
+VIEWED = """
+import torch
+from torch import nn
+from library import batches
+
+net = nn.Linear(3, 3)
+for batch in batches():
+    loss = (batch.{view} / net(torch.randn(2, 3))).sum()
+    batch.exp_()
+    loss.backward()
+"""
+
+
+@pytest.mark.parametrize(("view", "doubtful"), [("t().t()", True), ("detach()", True), ("clone()", False)])
+def test_a_view_of_the_unknown_is_the_same_memory(view: str, doubtful: bool) -> None:
+    program = analyze(ast.parse(VIEWED.format(view=view)), VIEWED, Path("script.py"))
+    backwards = [e for e in program.entries[0].runs[0].events if isinstance(e, Backward)]
+    saved = [storage for e in backwards for node in e.visited for storage, _, _ in node.saved]
+    assert backwards and doubtful == any(storage.maybe or storage.version for storage in saved)
+
+
 PARTS = """
 import torch
 from library import Pair
