@@ -217,8 +217,6 @@ class Run:
         """Unknown numbers by which a loop has made several passes."""
         self.refused: list[ast.AST] = []
         """Those of them when an exception was raised, or the program ended, outermost first."""
-        self.wrong_turn: ast.AST | None = None
-        """The last of these."""
         self.weight = 1
         self.stack: Stack = ()
         self.depth = 0
@@ -478,7 +476,6 @@ class Run:
     def turned_back(self) -> None:
         """The program raises or ends here: the last guess may be why."""
         self.refused = self.guesses.copy()
-        self.wrong_turn = self.guesses[-1] if self.guesses else None
 
     def settled(self, test: ast.expr, frame: Frame) -> bool | None:
         """What a condition comes to by the answer that has led to training, or kept it from being run."""

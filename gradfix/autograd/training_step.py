@@ -419,7 +419,7 @@ def _wrong_turn(run: Run) -> ast.AST | None:
     avoided = run.scenario.avoided
     if len(avoided) == WRONG_TURNS or any(isinstance(event, Backward) for event in run.events):
         return None
-    return next((site for site in (run.wrong_turn, *run.precluding) if site and site not in avoided), None)
+    return next((site for site in (*run.refused[-1:], *run.precluding) if site not in avoided), None)
 
 
 def _trains_here(entry: Entry) -> bool:
