@@ -27,9 +27,10 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, Leaf, Node, reach
+from gradfix.autograd.graph import Backward, Leaf, Node, Step, reach
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, between, steps
 from gradfix.autograd.training_step import Program
@@ -39,8 +40,9 @@ from gradfix.edits import drop_retain, note, receiver, retain_argument
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each `retain_graph=True` that is proved to be needless."""
+    lasting = not _renews(program.tree)
     for entry in program.entries:
-        for event in entry.certain(needless, lambda e: e.site, raises=False):
+        for event in entry.certain(lambda run: needless(run, lasting), lambda e: e.site, raises=False):
             assert isinstance(event.site, ast.Call)
             yield Finding(
                 "needless-retain-graph",
@@ -52,8 +54,11 @@ def find(program: Program) -> Iterator[Finding]:
             )
 
 
-def needless(run: Run) -> dict[Hashable, Backward]:
-    """The backwards with the flag that no event of the run needs it for; every pass must agree."""
+def needless(run: Run, lasting: bool = False) -> dict[Hashable, Backward]:
+    """The backwards with the flag that no event of the run needs it for; every pass must agree.
+
+    ``lasting``: what a network that cannot be seen keeps from call to call, it keeps until the end.
+    """
     found: dict[Hashable, Backward] = {}
     refuted: set[Hashable] = set()
     every = list(backwards(run))
@@ -61,6 +66,8 @@ def needless(run: Run) -> dict[Hashable, Backward]:
     stateless = {
         _call(node) for number, event in enumerate(every) for node in _stateless(event, every[:number])
     }
+    if lasting:
+        stateless |= _outdated(run, every)
     for number, event in enumerate(every):
         if event.retain is not True or event.creates or retain_argument(event.site) is None:
             continue
@@ -161,6 +168,70 @@ def _stateless(event: Backward, earlier: list[Backward]) -> set[Node]:
         if node.opaque and node.leaves
         if all(before.get(leaf, node.serial) < node.serial for leaf, _, _ in node.leaves)
     }
+
+
+RENEWS = re.compile(
+    r"reset(?!_?param)|renew|init_?(hidden|state)|(clear|zero|detach|repackage)_?(hidden|state|mem)"
+)
+"""Names of what lets the states of networks begin anew."""
+STATES = re.compile(
+    r"_?[hc]x?|_?((rnn|lstm|gru|cell|last|prev)_)?(hidden(_states?)?|carry|states?|mem|memory)"
+)
+"""Names of states."""
+
+
+def _renews(tree: ast.Module) -> bool:
+    """Whether a network that the file does not show may lose its state there, as far as names tell.
+
+    Something is called that lets states begin anew, or what is named for one is got from it; an environment
+    has no such state, nor has what a method has at hand as ``self``, which is seen.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            of = ast.unparse(node.value).lower()
+            if of != "self" and "env" not in of:
+                if STATES.fullmatch(node.attr) or RENEWS.search(node.attr.lower()):
+                    return True
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if RENEWS.search(node.func.id.lower()):
+                return True
+    return False
+
+
+def _outdated(run: Run, every: list[Backward]) -> set[tuple[ast.AST, frozenset[Leaf]]]:
+    """The calls of unseen networks whose states, if there are any, no later call can make use of.
+
+    A state goes from one call of a network to the next one. Where steps have moved the parameters of all
+    that it may hold in between, the backward of the later call would raise "modified by an inplace
+    operation" when it comes there, and with every flag: a program that goes on has no such state. An
+    optimizer that somebody handed in together with one network is taken to be for that.
+    """
+    found: set[tuple[ast.AST, frozenset[Leaf]]] = set()
+    for number, event in enumerate(every):
+        calls = {_call(node): node for node in event.visited if node.opaque}
+        for later in every[number + 1 :] if calls.keys() - found else ():
+            for node in later.visited:
+                first = calls.get(_call(node)) if node.opaque else None
+                if first is None or first.serial >= node.serial or _call(node) in found:
+                    continue
+                held = {
+                    leaf
+                    for at in reach([(first, True)])
+                    for leaf, _, _ in at.leaves
+                    if leaf.requires is not False
+                }
+                inside = between(steps(run), event.serial, node.serial)
+                if any(_moves(step, held, alone=len(calls) == 1) for step in inside):
+                    found.add(_call(node))
+    return found
+
+
+def _moves(step: Step, parameters: set[Leaf], alone: bool) -> bool:
+    """Whether a step moves all parameters; ``alone``: there is one network that nobody sees."""
+    if step.optimizer.stranger:
+        return alone and not parameters
+    known = not step.doubtful and step.optimizer.fused is False
+    return known and bool(parameters) and parameters <= step.consumed.keys()
 
 
 def _spent(event: Backward, unseen: set[Node], moved: set[Leaf]) -> bool:

@@ -1,4 +1,4 @@
-"""What code that cannot be seen leaves certain, and what it does not. Nothing is run."""
+"""What code that cannot be seen leaves certain, and what it does not. Little is run."""
 
 from __future__ import annotations
 
@@ -166,6 +166,66 @@ def test_what_somebody_may_hold_on_to_is_useless_once_its_weights_have_moved(opt
 
 def test_what_went_into_a_network_that_is_not_seen_may_be_kept(options: Options) -> None:
     assert not found(KEPT.format(owned="net.parameters()", loss="net(head(batch)).mean()"), options)
+
+
+ACCUMULATED = """
+import torch
+from torch import nn
+from elsewhere import load
+
+{net}
+{made}
+for _ in range(3):
+    for batch in torch.randn(2, 4, 3):
+        loss = net(batch).mean()
+        loss.backward(retain_graph=True)
+    optimizer.step()
+    optimizer.zero_grad()
+    {then}
+"""
+STATEFUL = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(3, 3), nn.Linear(3, 1)
+        self.state = torch.zeros(3)
+
+    def forward(self, x):
+        self.state = torch.tanh(self.first(x + self.state))
+        return self.last(self.state)
+"""
+OWN_OPTIMIZER = "optimizer = torch.optim.SGD(net.parameters(), lr=0.1)"
+
+
+@pytest.mark.parametrize(
+    ("made", "then", "useless"),
+    [
+        (OWN_OPTIMIZER, "pass", True),
+        ("optimizer = net.optimizer", "pass", True),
+        ("optimizer = torch.optim.SGD(net.last.parameters(), lr=0.1)", "pass", False),
+        # Every step ends what was kept.
+        (OWN_OPTIMIZER, "net.reset_state()", False),
+        (OWN_OPTIMIZER, "net.hidden = None", False),
+        (OWN_OPTIMIZER, "load.init_hidden(net)", False),
+    ],
+)
+def test_a_state_that_outlives_the_steps_cannot_be_gone_through(
+    made: str, then: str, useless: bool, options: Options
+) -> None:
+    code = ACCUMULATED.format(net="net = load()", made=made, then=then)
+    flags = [("needless-retain-graph", "loss.backward(retain_graph=True)")]
+    assert found(code, options) == (flags if useless else [])
+
+
+@pytest.mark.parametrize(("then", "goes_on"), [("pass", False), ("net.state = torch.zeros(3)", True)])
+def test_networks_with_such_a_state_raise_with_the_flag(then: str, goes_on: bool) -> None:
+    code = ACCUMULATED.format(net=STATEFUL + "net = Net()", made=OWN_OPTIMIZER, then=then)
+    code = code.replace("from elsewhere import load", "")
+    if goes_on:
+        exec(code, {})
+    else:
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            exec(code, {})
 
 
 # ---------------------------------------------------------------------- optimizers that are handed in
