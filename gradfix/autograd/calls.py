@@ -1317,6 +1317,14 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
         if isinstance(value, Module) and value.label == value.kind.rsplit(".", 1)[-1]:
             value.label = name
         holder.attributes[name] = value
+        if name == "weight" and isinstance(holder, Module) and holder.leaf is not None:
+            # A layer that is given another one's weights shares them; a bias of its own is left out.
+            if (
+                isinstance(value, Tensor)
+                and value.leaf is not None
+                and not value.leaf.label.startswith("parameter")
+            ):
+                holder.leaf = value.leaf
         if isinstance(holder, Opaque) and run.inside:
             # Who handed the object in has what is put there.
             run.returned += graphs_in([value])

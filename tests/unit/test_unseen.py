@@ -1504,3 +1504,39 @@ def test_what_prepares_pictures_has_no_weights(options: Options) -> None:
     ]
     # Something unknown may be a network, whose graph every pass goes through.
     assert not found(PICTURES.format(made="prepare = torch.load('prepare.pt')"), options)
+
+
+SHARED_WEIGHTS = """
+import torch
+from torch import nn
+
+def tie(source, target):
+    target.weight = source.weight
+    target.bias = source.bias
+
+first, second = nn.Linear(3, 3), nn.Linear(3, 3)
+{shared}
+optimizer = torch.optim.SGD(second.parameters(), lr=0.1)
+for batch in torch.randn(5, 4, 3):
+    optimizer.zero_grad()
+    early = first(batch.requires_grad_())
+    second(batch).mean().backward()
+    optimizer.step()
+    early.mean().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("shared", "raises"),
+    [("tie(second, first)", True), ("first.weight = second.weight", True), ("tie(first, first)", False)],
+)
+def test_a_layer_with_another_ones_weights_is_stepped_with_it(
+    shared: str, raises: bool, options: Options
+) -> None:
+    code = SHARED_WEIGHTS.format(shared=shared)
+    assert [name for name, _ in found(code, options)] == (["stale-forward"] if raises else [])
+    if raises:
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            exec(code, {})
+    else:
+        exec(code, {})
