@@ -12,8 +12,8 @@ import ast
 import contextlib
 import os
 import sys
-from collections import Counter
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
+from collections import Counter, abc
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -40,6 +40,7 @@ from gradfix.autograd.values import (
     Frame,
     Function,
     Instance,
+    Mapping,
     Module,
     Opaque,
     Optimizer,
@@ -113,7 +114,7 @@ class Entry:
 
     def certain(
         self,
-        observe: Callable[[Run], Mapping[Hashable, Found]],
+        observe: Callable[[Run], abc.Mapping[Hashable, Found]],
         anchor: Callable[[Found], ast.AST],
         *,
         raises: bool,
@@ -144,7 +145,7 @@ class Entry:
 
     def _certain(
         self,
-        observe: Callable[[Run], Mapping[Hashable, Found]],
+        observe: Callable[[Run], abc.Mapping[Hashable, Found]],
         anchor: Callable[[Found], ast.AST],
         raises: bool,
         merge: Callable[[Found, Found], None] | None,
@@ -792,11 +793,11 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
 def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
     """Call what somebody outside has to call first: the method that makes the optimizer of another one.
 
-    Of lists that are empty at first nobody knows what they hold by then.
+    Of lists and dicts that are empty at first nobody knows what they hold by then.
     """
     for held in instance.attributes.values():
-        if isinstance(held, Sequence) and held.kind == "list" and not held.items:
-            held.open = True
+        if (isinstance(held, Sequence) and held.kind == "list") or isinstance(held, Mapping):
+            held.open = held.open or not held.items
     methods = {
         f.name: f for c in reversed(cls.order()) for f in c.attributes.values() if isinstance(f, Function)
     }

@@ -1540,3 +1540,31 @@ def test_a_layer_with_another_ones_weights_is_stepped_with_it(
             exec(code, {})
     else:
         exec(code, {})
+
+
+DEFAULTED = """
+import torch
+
+class Runner:
+    def __init__(self, model, optimizer, criteria={{}}):
+        self.model, self.optimizer, self.criteria = model, optimizer, criteria
+        {filled}
+
+    def step(self, x, wanted):
+        losses = [criterion(self.model(x), wanted) for criterion in self.criteria.values()]
+        total = torch.zeros(1)
+        for loss in losses:
+            total = total + loss
+        self.optimizer.zero_grad()
+        total.backward()
+        self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("filled", ["pass", "self.criteria = dict(criteria)"])
+def test_a_dict_that_is_empty_by_default_is_filled_by_somebody(filled: str, options: Options) -> None:
+    text = dedent(DEFAULTED.format(filled=filled))
+    program = analyze(ast.parse(text), text, Path("script.py"))
+    events = [e for entry in program.entries for run in entry.each() for e in run.events]
+    backwards = [e for e in events if isinstance(e, Backward)]
+    assert backwards and all(e.failure is None for e in backwards)
