@@ -168,6 +168,43 @@ def test_a_mutant_that_has_consumed_other_gradients_is_faulty_wherever_it_stops(
     assert [tool.judge.compare(original, other).kind for other in others] == ["undecided", "differs"]
 
 
+def test_an_optimizer_that_stays_idle_leaves_open_what_the_others_show(
+    tool: ModuleType, tmp_path: Path
+) -> None:
+    """It may be idle on the stage alone; that it makes no difference to the others is told all the same."""
+    idle = GAN.replace(
+        "bce =", "spare = torch.nn.Linear(1, 1)\nidle = torch.optim.Adam(spare.parameters())\nbce ="
+    ).replace("        opt_D.step()\n", "        opt_D.step()\n        idle.step()\n")
+    codes = [
+        idle,
+        idle.replace("nn.ReLU()", "nn.ReLU(inplace=False)"),
+        idle.replace("opt_D.zero_grad()", "pass"),
+    ]
+    jobs = [tool.judge.job(tmp_path / "gan.py", tmp_path, code, "", []) for code in codes]
+    original, *others = tool.judge.run(jobs, None)
+    verdicts = [tool.judge.compare(original, other) for other in others]
+    assert [(v.kind, v.shows_no_difference) for v in verdicts] == [("undecided", True), ("differs", False)]
+
+
+@pytest.mark.parametrize(
+    ("line", "hands_over"),
+    [("h = h.detach()", True), ("h = repackage(h)", True), ("h = h - gain * out.detach()", False)],
+)
+def test_what_is_added_to_is_no_state_that_is_handed_over(
+    tool: ModuleType, line: str, hands_over: bool
+) -> None:
+    code = f"""
+def train(net, h, gain, optimizer, batches):
+    for batch in batches:
+        {line}
+        out, h = net(batch, h)
+        out.mean().backward()
+        optimizer.step()
+"""
+    operators = {m.operator for m in tool.faults.plant(code, 99, "seed")}
+    assert ("state-detach-dropped" in operators) is hands_over
+
+
 HELPERS = """\
 from old import Storage
 

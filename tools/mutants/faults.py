@@ -282,6 +282,8 @@ def _hands_over_state(code: Code, statement: ast.stmt) -> bool:
     """Whether a statement is ``h = detached(h)``, in any writing."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False
+    if isinstance(statement.value, ast.BinOp):
+        return False  # ``loss = loss - value * gain.detach()`` adds something to what it was.
     target = ast.unparse(statement.targets[0]).strip("()")
     names = {ast.unparse(n) for n in ast.walk(statement.value) if isinstance(n, (ast.Name, ast.Attribute))}
     return all(part.strip() in names for part in target.split(","))

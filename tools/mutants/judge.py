@@ -51,6 +51,8 @@ class Verdict:
     kind: str
     """``raises``, ``differs``, ``same``, or ``undecided``."""
     why: str
+    shows_no_difference: bool = False
+    """Undecided, as some optimizer stays idle; the others consume the same."""
 
 
 def usable(recording: Recording) -> str | None:
@@ -88,7 +90,8 @@ def compare(original: Recording, mutant: Recording) -> Verdict:
     if {"seconds", "killed"} & {original.ending, mutant.ending}:
         return Verdict("undecided", "no difference up to where the time was over")
     if idle:
-        return Verdict("undecided", f"on the stage {idle[0]} consumes nothing in the original either")
+        why = f"on the stage {idle[0]} consumes nothing in the original either"
+        return Verdict("undecided", why, claims.same_course(original, mutant))
     return Verdict("same", "the same gradients are consumed")
 
 

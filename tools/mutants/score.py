@@ -371,7 +371,9 @@ def decide(
         verdict = judge.compare(chosen[number][1], recording)
         if verdict.kind != "same" and judge.usable(goal) is None:
             verdict = judge.compare(goal, recording)
-        if rows[number].restored == "?" and verdict.kind == "same":
+        # That an optimizer stays idle on the stage says nothing against a repair of what others showed there.
+        shown = rows[number].verdict == "fault" and verdict.shows_no_difference
+        if rows[number].restored == "?" and (verdict.kind == "same" or shown):
             rows[number].restored = "gradients"
         elif rows[number].restored in ("tree", "order") and verdict.kind not in ("same", "undecided"):
             rows[number].why += f" (the repaired program: {verdict.why})"
