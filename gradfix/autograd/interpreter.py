@@ -1849,7 +1849,11 @@ def _dict(run: Run, node: ast.Dict, frame: Frame) -> Value:
 def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, frame: Frame) -> Value:
     inner = Frame(frame, frame.function)
     out: list[Value] = []
-    complete = _generate(run, node.generators, 0, inner, lambda: out.append(run.evaluate(node.elt, inner)))
+    # What differentiates for each of unknown things does so for more than one.
+    often = 2 if run.relevance.differentiates(node) else 1
+    complete = _generate(
+        run, node.generators, 0, inner, lambda: out.append(run.evaluate(node.elt, inner)), often
+    )
     kind = "tuple" if isinstance(node, ast.GeneratorExp) else "list"
     if len(out) == 1 and isinstance(out[0], Each) and out[0].view == "":
         picked = Params(out[0].leaves, complete)
@@ -1904,16 +1908,21 @@ def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> Value:
             if isinstance(value, Each) and value.view == "":
                 named.extend(value.leaves)
 
-    complete = _generate(run, node.generators, 0, inner, add)
+    complete = _generate(run, node.generators, 0, inner, add, 2 if run.relevance.differentiates(node) else 1)
     if named and not out:
         return Params(named, complete, named=True)
     return Mapping(out, unknown or not complete)
 
 
 def _generate(
-    run: Run, generators: list[ast.comprehension], level: int, frame: Frame, emit: Callable[[], None]
+    run: Run,
+    generators: list[ast.comprehension],
+    level: int,
+    frame: Frame,
+    emit: Callable[[], None],
+    often: int = 1,
 ) -> bool:
-    """Run a comprehension's loops; returns whether every item was known."""
+    """Run a comprehension's loops, those over unknown things so ``often``; returns whether all were known."""
     if level == len(generators):
         emit()
         return True
@@ -1922,7 +1931,9 @@ def _generate(
     complete = items is not None and len(items) <= 64
     if isinstance(items, list) and len(items) > 64:
         items = items[:2]
-    for item in items if items is not None else [element(0)]:
+    if items is None:
+        items = [element(number) for number in range(often)]
+    for item in items:
         run.fuel -= 1
         if run.fuel <= 0:
             raise run.spent()
@@ -1947,7 +1958,7 @@ def _generate(
                 complete = False
             keep = keep and known is not False
         if keep:
-            complete = _generate(run, generators, level + 1, frame, emit) and complete
+            complete = _generate(run, generators, level + 1, frame, emit, often) and complete
     return complete
 
 

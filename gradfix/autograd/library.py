@@ -31,7 +31,7 @@ from gradfix.autograd.calls import (
     unknown,
 )
 from gradfix.autograd.engine import backward, differentiate, flag, option, poison
-from gradfix.autograd.graph import Leaf, OptimizerState, Tri
+from gradfix.autograd.graph import Leaf, OptimizerState, Storage, Tri
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -412,13 +412,20 @@ def _set_grad_enabled(run: Run, args: list[Argument], keywords: Keywords, node: 
 
 
 def _variable(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``Variable(x)``: the memory of ``x`` without its graph, whatever it requires (tried: torch 2.13)."""
     value = args[0][0] if args else NONE
     wanted = flag(option(args, keywords, "requires_grad", 1), False)
     if wanted is not False:
         return _created(
             run, {"requires_grad": (Const(wanted) if wanted else Opaque(), ast.Constant(None))}, node
         )
-    return value if isinstance(value, (Tensor, Opaque)) else Tensor()
+    if not isinstance(value, (Tensor, Opaque)):
+        return Tensor()
+    if value.node is not None:
+        run.detached.append((run.tick(), value.node, node))
+    if value.storage is None:
+        value.storage = Storage()
+    return Tensor(None, False, value.storage)
 
 
 def _parameter(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:

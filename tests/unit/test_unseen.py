@@ -1568,3 +1568,78 @@ def test_a_dict_that_is_empty_by_default_is_filled_by_somebody(filled: str, opti
     events = [e for entry in program.entries for run in entry.each() for e in run.events]
     backwards = [e for e in events if isinstance(e, Backward)]
     assert backwards and all(e.failure is None for e in backwards)
+
+
+WRAPPED = """
+import torch
+from torch import nn
+from torch.autograd import Variable
+
+net, base = nn.Linear(3, 1), nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+value = base(torch.randn(4, 3)).exp()
+gain = {gain}
+for _ in range(3):
+    loss = (net(torch.randn(4, 3)) * gain).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("gain", "raises"),
+    [
+        ("Variable(value)", False),
+        ("Variable(value - 1)", False),
+        ("torch.autograd.Variable(value, requires_grad=False)", False),
+        ("value", True),
+        ("value - 1", True),
+    ],
+)
+def test_a_variable_of_a_tensor_has_no_graph(gain: str, raises: bool, options: Options) -> None:
+    code = WRAPPED.format(gain=gain)
+    assert [name for name, _ in found(code, options)] == (["graph-used-twice"] if raises else [])
+    if raises:
+        with pytest.raises(RuntimeError, match="second time"):
+            exec(code, {})
+    else:
+        exec(code, {})
+
+
+EACH_ONE = """
+import torch
+from torch import nn
+{counted}
+
+net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 2))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for batch in torch.randn(3, 4, 3):
+    out = net(batch)
+    each = out.pow(2).sum(1)
+    given = {given}
+    optimizer.zero_grad()
+    net(batch).mean().backward()
+    optimizer.step()
+"""
+GRADIENT = "torch.autograd.grad(each[i], out, retain_graph=True)[0]"
+
+
+@pytest.mark.parametrize("given", [f"[{GRADIENT} for i in rows]", f"{{i: {GRADIENT} for i in rows}}"])
+@pytest.mark.parametrize(
+    ("counted", "useless"),
+    [("from elsewhere import rows", False), ("rows = range(4)", False), ("rows = [0]", True)],
+)
+def test_what_differentiates_for_each_of_unknown_things_does_so_more_than_once(
+    given: str, counted: str, useless: bool, options: Options
+) -> None:
+    code = EACH_ONE.format(given=given, counted=counted)
+    assert [name for name, _ in found(code, options)] == (["needless-retain-graph"] if useless else [])
+    if "elsewhere" not in counted:
+        exec(code, {})
+        without = code.replace(", retain_graph=True", "")
+        if useless:
+            exec(without, {})
+        else:
+            with pytest.raises(RuntimeError, match="second time"):
+                exec(without, {})
