@@ -27,4 +27,41 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("nowhere_at_all",),
     ),
+    "tensors for numbers": (
+        program("""
+            import gym
+            def shown(loss):
+                return loss.data[0]
+            kept = torch.nn.Linear(2, 1)
+            values = torch.Tensor(tuple(kept(torch.ones(1, 2)) for _ in range(3)))
+            assert values.shape == (3,)
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        (),
+    ),
+    "networks that a hub lists": (
+        program("""
+            names = ["own"] + torch.hub.list("somebody/networks:main")
+            assert names == ["own"]
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("networks of somebody/networks:main",),
+    ),
+    "devices by their numbers": (
+        program("""
+            import copy
+            import pickle
+            def placed(rank):
+                device = torch.device(rank)
+                assert isinstance(device, torch.device) and isinstance(torch.device("cpu"), torch.device)
+                assert device == torch.device("cuda", rank) and device.index == rank
+                assert copy.deepcopy(device) == device == pickle.loads(pickle.dumps(device))
+                return torch.ones(2, 3, device=device).to(device)
+            def batch():
+                return placed(0)
+        """),
+        ("a device by its number",),
+    ),
 }
