@@ -64,4 +64,82 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("a device by its number",),
     ),
+    "an option that only another one needs": (
+        program("""
+            import argparse
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--title", default="")
+            parser.add_argument("--resume", default="")
+            given = parser.parse_args()
+            assert not given.title or given.resume
+            assert given.resume == ""
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        (),
+    ),
+    "networks that timm makes of usual ones": (
+        program("""
+            import timm
+            from timm.data.auto_augment import rand_augment_transform
+            assert "resnet18" in timm.list_models() and timm.is_model("resnet18")
+            assert timm.list_models("resnet*") and not timm.list_models("nothing*")
+            pictures = torch.rand(2, 3, 64, 64)
+            network = timm.create_model("resnet18", pretrained=True, num_classes=7)
+            assert network(pictures).shape == (2, 7) and network.num_features == 512
+            assert network.forward_features(pictures).shape == (2, 512, 2, 2)
+            assert network.get_classifier().in_features == 512
+            network.reset_classifier(0, "")
+            assert network(pictures).shape == (2, 512, 2, 2)
+            assert timm.create_model("resnet18", num_classes=0)(pictures).shape == (2, 512)
+            assert timm.create_model("resnet18", in_chans=1)(pictures[:, :1]).shape == (2, 1000)
+            assert timm.create_model("densenet121", num_classes=3)(pictures).shape == (2, 3)
+            assert timm.create_model("mobilenetv2_100", num_classes=3)(pictures).shape == (2, 3)
+            turned = rand_augment_transform("rand-m9-mstd0.5", {})
+            def batch():
+                return network(turned(pictures)).flatten(1).detach()
+        """),
+        ("timm",),
+    ),
+    "how far texts are apart": (
+        program("""
+            import editdistance
+            import jiwer
+            import Levenshtein
+            import nltk
+            from nltk.metrics.distance import edit_distance
+            assert edit_distance("abcd", "axd") == nltk.edit_distance("abcd", "axd") == 2
+            assert editdistance.eval("abcd", "axd") == Levenshtein.distance("abcd", "axd") == 2
+            assert Levenshtein.ratio("ab", "ab") == 1 and jiwer.wer("a b c d", "a x c d") == 0.25
+            assert jiwer.cer(["ab", "cd"], ["ab", "cx"]) == 0.25
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("Levenshtein", "editdistance", "jiwer", "nltk"),
+    ),
+    "sounds that are looked for": (
+        program("""
+            import librosa
+            import numpy as np
+            files = librosa.util.find_files("speech/train", ext="npy")
+            assert files and all(name.endswith(".npy") for name in files)
+            values = [np.load(name) for name in files]
+            def batch():
+                return torch.stack([torch.FloatTensor(one).reshape(-1)[:4] for one in values[:2]])
+        """),
+        ("librosa",),
+    ),
+    "the size of a picture": (
+        program("""
+            import torchvision.transforms.functional as F
+            from PIL import Image
+            picture = Image.new("RGB", (6, 4))
+            assert tuple(F.get_image_size(picture)) == (6, 4)
+            for one in (torch.ones(3, 4, 6), picture):
+                assert tuple(F.get_dimensions(one)) == (3, 4, 6)
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("torchvision",),
+    ),
 }

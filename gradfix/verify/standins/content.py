@@ -591,6 +591,9 @@ class Content:
     def __float__(self) -> float:
         return float(self._scalar())
 
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(float(self._scalar()), digits)
+
     def __str__(self) -> str:
         return self._name()
 
