@@ -142,4 +142,29 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("torchvision",),
     ),
+    "records that refer to others": (
+        program("""
+            import json
+            held = json.load(open("notes.json"))
+            kinds = {one["id"]: [] for one in held["categories"]}
+            pictures = {one["id"]: one for one in held["images"]}
+            for note in held["notes"]:
+                kinds[note["category_id"]] += [pictures[note["image_id"]]]
+            assert len(pictures) > 1 and all(kinds.values())
+            def batch():
+                return torch.ones(2, len(next(iter(kinds.values()))))
+        """),
+        ("content of notes.json",),
+    ),
+    "letters of both parts": (
+        program("""
+            from torchvision.datasets import Omniglot
+            both = [Omniglot("data", background=one, download=True) for one in (True, False)]
+            assert [len(one._characters) for one in both] == [964, 659]
+            assert all(both[1][index][1] < 659 for index in range(50))
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("torchvision.datasets.Omniglot",),
+    ),
 }

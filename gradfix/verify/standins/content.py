@@ -603,19 +603,27 @@ class Content:
         return format(self._name(), spec) if not spec or spec[-1] == "s" else format(self._scalar(), spec)
 
     def __hash__(self) -> int:
-        return hash((self._place, self._number))
+        name = last(self._place)
+        return hash(("id" if name == "id" or name.endswith("_id") else self._place, self._number))
 
     def __eq__(self, other: object) -> Any:
         if other is None or isinstance(other, (str, bytes, bool)):
             return False
         if isinstance(other, Content):
-            return self._place == other._place and self._number == other._number
+            same = self._place == other._place or refers(self._place, other._place)
+            return (same or refers(other._place, self._place)) and self._number == other._number
         return self._settled() == other
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         array = self._settled()
         array = numpy().asarray(array)
         return array if dtype is None else array.astype(dtype)
+
+
+def refers(place: str, other: str) -> bool:
+    """Whether what is at a place says which of others is meant: ``category_id`` an ``id`` of categories."""
+    name = last(place)
+    return name.endswith("_id") and last(other) == "id" and name[:-4] in other[:-2]
 
 
 class Tensors(Content):
