@@ -167,4 +167,17 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("torchvision.datasets.Omniglot",),
     ),
+    "cameras": (
+        program("""
+            import json
+            import math
+            import numpy as np
+            held = json.load(open("transforms_train.json"))
+            poses = np.array([np.array(one["transform_matrix"]) for one in held["frames"]])
+            focal = 0.5 * 64 / math.tan(0.5 * float(held["camera_angle_x"]))
+            def batch():
+                return torch.from_numpy(poses[:2, :3, :4]).float().reshape(2, 12) / focal
+        """),
+        ("content of transforms_train.json",),
+    ),
 }

@@ -65,6 +65,12 @@ TIME = re.compile(r"^(start|end|begin|stop|duration|timestamp|fps)(_time|_?sec)?
 """Names of numbers of a sample."""
 BOXES = 3
 """Boxes in a picture."""
+POSE = re.compile(
+    r"^(transform_matrix|c2ws?|w2cs?|(ex|in)trinsics?(_matrix)?|(camera|cam)_?to_?world)$", re.I
+)
+"""Names of where a camera is, how it is turned, and what it shows on a picture."""
+LENS = re.compile(r"^(camera_angle_[xy]|fl_[xy]|focal(_length)?)$", re.I)
+"""Names of single numbers of a camera."""
 SQUARE = re.compile(r"adj|laplacian|\bcov", re.I)
 AUDIO = re.compile(r"\['(?:\w+_)?(?:wave?|wavs|waveform|audio|speech)s?'\]$", re.I)
 """What is said to be a sound: one row of numbers, many for each of other kinds."""
@@ -169,6 +175,10 @@ class Book:
             known = [BATCH] if in_batch(place) else [] if one_sample(place) else [samples()]
             if SQUARE.search(last(place)):
                 known = [self.prime(place)] * 2
+            elif POSE.search(last(place)):
+                known += [3, 3] if last(place).lower().startswith("intrinsic") else [4, 4]
+            elif LENS.search(last(place)):
+                known = []
             elif BOX.search(last(place)):
                 self.boxed.add(owner(place))
                 known = [BOXES if one_sample(place) else samples(), 4]
