@@ -174,6 +174,8 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
             import numpy as np
             held = json.load(open("transforms_train.json"))
             poses = np.array([np.array(one["transform_matrix"]) for one in held["frames"]])
+            first = held["frames"][0]["intrinsic_matrix"]
+            assert isinstance(float(first[0][0]) + float(first[1][2]), float)
             focal = 0.5 * 64 / math.tan(0.5 * float(held["camera_angle_x"]))
             def batch():
                 return torch.from_numpy(poses[:2, :3, :4]).float().reshape(2, 12) / focal

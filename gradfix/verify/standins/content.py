@@ -177,6 +177,8 @@ class Book:
                 known = [self.prime(place)] * 2
             elif POSE.search(last(place)):
                 known += [3, 3] if last(place).lower().startswith("intrinsic") else [4, 4]
+                # Rows, and numbers in these, may be asked for one by one.
+                known = known[len(re.findall(r"\[\d+\]", place.rpartition("']")[2])) :]
             elif LENS.search(last(place)):
                 known = []
             elif BOX.search(last(place)):
