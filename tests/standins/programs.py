@@ -294,6 +294,32 @@ STOPPED: dict[str, tuple[str, str]] = {
         """),
         "instrument_of_nobody is missing and its values are needed at line",
     ),
+    "decorated": (
+        program("""
+            import instrument_of_nobody
+            numbers = open("numbers.txt").read()
+            models = [torch.nn.Linear(2, 2)]
+            @instrument_of_nobody.often
+            def scaled():
+                models[0](torch.ones(1, 2)).sum().backward()
+            scaled()
+            def batch():
+                return torch.ones(2, 2)
+        """),
+        "instrument_of_nobody is missing and its values are needed at line",
+    ),
+    "a decorated attribute": (
+        program("""
+            import instrument_of_nobody
+            class Settings:
+                @instrument_of_nobody.attribute
+                def wide(self):
+                    return True
+            def batch():
+                return torch.ones(2, 2 if Settings().wide else 3)
+        """),
+        "instrument_of_nobody is missing and its values are needed at line",
+    ),
     "environment": (
         program("""
             import gym

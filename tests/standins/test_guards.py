@@ -384,6 +384,24 @@ def test_what_is_of_the_training_is_not_made_up(name: str, running: Runner, tmp_
     assert not any("failed without its data" in one for one in found.standins)
 
 
+def test_a_network_of_transformers_is_no_transformation(running: Runner, tmp_path: Path) -> None:
+    """Modules named after transformers hold networks; nothing of what these compute is made up."""
+    (tmp_path / "small_transformer.py").write_text(
+        "import torch\nclass Mixer(torch.nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.one = torch.nn.Linear(4, 2)\n"
+        "    def forward(self, x):\n        found = [x][3]\n        return self.one(found)\n"
+    )
+    source = program(
+        LACKS + "from small_transformer import Mixer\nmodels = [Mixer()]\n"
+        "for one in models[0].parameters():\n    one.requires_grad_(False)\n"
+        "models.append(torch.nn.Linear(2, 1))\n"
+        "def loss():\n    return models[1](models[0](torch.ones(2, 4))).mean()",
+        LOOP,
+    )
+    found = run(running, tmp_path, source)
+    assert found.steps == () and "raised IndexError" in (runner.obstacle(found) or "")
+
+
 def test_before_and_after_a_rewrite_the_same_is_made_up(tmp_path: Path) -> None:
     """A place is the same where lines have moved, and what is made up is."""
     before = program(ITEMS + 'loader = DataLoader(Notes("notes.txt"), batch_size=4)' + TRAINING, LOOP)

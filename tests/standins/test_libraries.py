@@ -16,6 +16,7 @@ from gradfix.verify import runner
 from gradfix.verify.runner import Job, Limits, Runner, hopeless, planned, search
 from tests.standins.commons import COMMONS
 from tests.standins.further import FURTHER
+from tests.standins.later import LATER
 from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.newer import NEWER
 from tests.standins.programs import program
@@ -25,6 +26,7 @@ from tests.standins.tries import TRIES
 from tests.standins.wild import WILD
 
 LIMITS = Limits(steps=3, backwards=10, seconds=20.0)
+SCRIPTS = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES, **COMMONS, **TRAINERS, **LATER}
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +39,9 @@ def job(folder: Path, source: str, **options: object) -> Job:
     return Job(folder / "script.py", source, limits=LIMITS, **{"manner": "small", **options})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", [*LIBRARIES, *FURTHER, *NEWER, *WILD, *TRIES, *COMMONS, *TRAINERS])
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner, tmp_path: Path) -> None:
-    source, replaced = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES, **COMMONS, **TRAINERS}[name]
+    source, replaced = SCRIPTS[name]
     (found,) = running.run([planned(running, job(tmp_path, source))])
     assert len([step for step in found.steps if step.consumes]) >= 2, (found.uncaught, found.output)
     told = [one.split(": ")[0] for one in found.standins]

@@ -446,7 +446,12 @@ def insisted_on(tree: ast.AST) -> frozenset[str]:
             found.update(one_of(node.test))
         elif isinstance(node, ast.Assert):
             parts = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
-            found.update(name for one in parts if (name := there_if(one)) is not None)
+            names = [there_if(one) for one in parts]
+            # ``assert not given.name or given.resume`` insists on neither.
+            if None not in names or not (
+                isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or)
+            ):
+                found.update(name for name in names if name is not None)
     return frozenset(found)
 
 

@@ -65,6 +65,12 @@ TIME = re.compile(r"^(start|end|begin|stop|duration|timestamp|fps)(_time|_?sec)?
 """Names of numbers of a sample."""
 BOXES = 3
 """Boxes in a picture."""
+POSE = re.compile(
+    r"^(transform_matrix|c2ws?|w2cs?|(ex|in)trinsics?(_matrix)?|(camera|cam)_?to_?world)$", re.I
+)
+"""Names of where a camera is, how it is turned, and what it shows on a picture."""
+LENS = re.compile(r"^(camera_angle_[xy]|fl_[xy]|focal(_length)?)$", re.I)
+"""Names of single numbers of a camera."""
 SQUARE = re.compile(r"adj|laplacian|\bcov", re.I)
 AUDIO = re.compile(r"\['(?:\w+_)?(?:wave?|wavs|waveform|audio|speech)s?'\]$", re.I)
 """What is said to be a sound: one row of numbers, many for each of other kinds."""
@@ -169,6 +175,12 @@ class Book:
             known = [BATCH] if in_batch(place) else [] if one_sample(place) else [samples()]
             if SQUARE.search(last(place)):
                 known = [self.prime(place)] * 2
+            elif POSE.search(last(place)):
+                known += [3, 3] if last(place).lower().startswith("intrinsic") else [4, 4]
+                # Rows, and numbers in these, may be asked for one by one.
+                known = known[len(re.findall(r"\[\d+\]", place.rpartition("']")[2])) :]
+            elif LENS.search(last(place)):
+                known = []
             elif BOX.search(last(place)):
                 self.boxed.add(owner(place))
                 known = [BOXES if one_sample(place) else samples(), 4]
@@ -591,6 +603,9 @@ class Content:
     def __float__(self) -> float:
         return float(self._scalar())
 
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(float(self._scalar()), digits)
+
     def __str__(self) -> str:
         return self._name()
 
@@ -600,19 +615,27 @@ class Content:
         return format(self._name(), spec) if not spec or spec[-1] == "s" else format(self._scalar(), spec)
 
     def __hash__(self) -> int:
-        return hash((self._place, self._number))
+        name = last(self._place)
+        return hash(("id" if name == "id" or name.endswith("_id") else self._place, self._number))
 
     def __eq__(self, other: object) -> Any:
         if other is None or isinstance(other, (str, bytes, bool)):
             return False
         if isinstance(other, Content):
-            return self._place == other._place and self._number == other._number
+            same = self._place == other._place or refers(self._place, other._place)
+            return (same or refers(other._place, self._place)) and self._number == other._number
         return self._settled() == other
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         array = self._settled()
         array = numpy().asarray(array)
         return array if dtype is None else array.astype(dtype)
+
+
+def refers(place: str, other: str) -> bool:
+    """Whether what is at a place says which of others is meant: ``category_id`` an ``id`` of categories."""
+    name = last(place)
+    return name.endswith("_id") and last(other) == "id" and name[:-4] in other[:-2]
 
 
 class Tensors(Content):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copyreg
 import weakref
 from typing import Any
 
@@ -40,6 +41,7 @@ def install(run: context.Run) -> None:
     factories(run)
     queries(run)
     modules(run)
+    numbered(run)
     synchronized(run)
 
 
@@ -49,6 +51,33 @@ def cpu(run: context.Run, device: Any) -> Any:
         run.used(str(device).split(":")[0], "the CPU")
         return torch.device("cpu")
     return device
+
+
+class Device(type):
+    """Stands for the type of devices, and makes them of numbers as well."""
+
+    real: Any = torch.device
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and type(args[0]) is int:
+            context.run().used("a device by its number", "that of an accelerator")
+            return cls.real("cuda", args[0])
+        return cls.real(*args, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.real)
+
+
+def made(kind: str, index: int | None) -> Any:
+    """A device that was pickled."""
+    return Device.real(kind, index)
+
+
+def numbered(run: context.Run) -> None:
+    """``torch.device(0)``, which asks for an accelerator; only in a run whose original failed for it."""
+    if content.book.planned("torch", "devices by number"):
+        copyreg.pickle(torch.device, lambda one: (made, (one.type, one.index)))
+        torch.device = Device("device", (), {})  # type: ignore[assignment,misc]
 
 
 def synchronized(run: context.Run) -> None:

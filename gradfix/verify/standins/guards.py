@@ -204,9 +204,9 @@ def trains(value: Any, depth: int) -> bool:
     if isinstance(value, torch.Tensor):
         return value.requires_grad
     if isinstance(value, type):
-        return issubclass(value, (*KINDS, torch.autograd.Function)) and not changes_pictures(value)
+        return issubclass(value, (*KINDS, torch.autograd.Function)) and not of_transformations(value)
     if isinstance(value, KINDS):
-        return not changes_pictures(type(value))
+        return not changes_pictures(value)
     if depth and isinstance(value, (list, tuple)):
         return any(trains(one, depth - 1) for one in value[:8])
     if depth and isinstance(value, dict):
@@ -214,9 +214,18 @@ def trains(value: Any, depth: int) -> bool:
     return False
 
 
-def changes_pictures(kind: type) -> bool:
-    """Whether a module is one of the transformations of data that libraries make of modules."""
-    return re.search(r"transform|augment", str(kind.__module__)) is not None
+def of_transformations(kind: type) -> bool:
+    """Whether a class stands where libraries and projects have the transformations of data; a module of
+    transformers is none of these."""
+    return re.search(r"(^|[._])(transforms?|augment\w*)([._]|$)", str(kind.__module__)) is not None
+
+
+def changes_pictures(value: Any) -> bool:
+    """Whether an object is one of the transformations of data that are written as modules: no weights."""
+    if not isinstance(value, torch.nn.Module) or not of_transformations(type(value)):
+        return False
+    # One that is still being made may not be able to say.
+    return "_modules" not in vars(value) or next(value.parameters(), None) is None
 
 
 def involves(node: ast.AST, spaces: list[Any], depth: int, seen: set[int]) -> bool:
@@ -423,7 +432,7 @@ def widened(whole: str) -> str | None:
 def in_a_network(spot: Spot) -> bool:
     """Whether code is a part of what a network computes."""
     owner = spot.frame.f_locals.get("self")
-    return isinstance(owner, KINDS) and not changes_pictures(type(owner))
+    return isinstance(owner, KINDS) and not changes_pictures(owner)
 
 
 def longer(spot: Spot) -> str | None:

@@ -72,12 +72,12 @@ class Inert:
         self.__dict__[name] = value
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs and isinstance(args[0], (types.FunctionType, type)):
-            after = context.following(sys._getframe(1))
-            if after is not None and after.opname.startswith("STORE_") and after.argval == args[0].__name__:
-                if not self._lenient:
-                    self._needed()
+        if len(args) == 1 and not kwargs and decorates(args[0], sys._getframe(1)):
+            if self._lenient:
                 return args[0]
+            if isinstance(args[0], type):
+                self._needed()
+            return Decorated(self._path + "()", args[0])
         if not self._lenient and any(trains(value) for value in [*args, *kwargs.values()]):
             self._needed()
         return self._child("()")
@@ -163,6 +163,43 @@ class Inert:
         if not self._lenient:
             self._needed()
         return value
+
+
+def under(value: Any) -> Any:
+    """The function or class that decorators have wrapped, None if it is neither."""
+    while isinstance(value, (staticmethod, classmethod, Decorated)):
+        value = value.__wrapped__ if isinstance(value, Decorated) else value.__func__
+    return value if isinstance(value, (types.FunctionType, type)) else None
+
+
+def decorates(value: Any, frame: types.FrameType) -> bool:
+    """Whether what ``frame`` calls with ``value`` is a decorator of it: the result gets its name."""
+    own, offset = under(value), 1
+    after = context.following(frame)
+    # There may be others above it.
+    while own is not None and after is not None and after.opname in ("PRECALL", "CALL", "CALL_FUNCTION"):
+        offset += 1
+        after = context.following(frame, offset)
+    if own is None or after is None or not after.opname.startswith("STORE_"):
+        return False
+    # A private name of a class is stored with that of the class.
+    return bool(after.argval == own.__name__ or (own.__name__[:2] == "__" and own.__name__ in after.argval))
+
+
+class Decorated(Inert):
+    """A function with the decorator of a missing module. What that makes of it nobody knows, so it ends the
+    run when it is called; a project whose modules only define it runs."""
+
+    def __init__(self, path: str, function: Any) -> None:
+        super().__init__(path)
+        inner = under(function)
+        for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+            self.__dict__[name] = getattr(inner, name)
+        # Guards look at what it would call.
+        self.__dict__["__wrapped__"] = inner
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self._needed()
 
 
 def _arithmetic(name: str) -> Any:

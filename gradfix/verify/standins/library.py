@@ -319,9 +319,11 @@ def indexing(run: context.Run) -> None:
     """``loss.data[0]`` of a tensor without dimensions: its only value.
 
     Only where the project writes that: with a method of Python's own, torch takes such a tensor for a
-    sequence, and a list of them for one of sequences.
+    sequence, and a list of them for one of sequences: a script that failed for that is run without.
     """
     if not any(re.search(r"\.data\s*\[0\]", text) for text in texts(run)):
+        return
+    if content.book.planned("torch", "unindexed"):
         return
     real = torch.Tensor.__getitem__
 
@@ -704,11 +706,15 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("python", "lists", True)
     if isinstance(error, (TypeError, IndexError)) and OLD_QUOTIENT.search(str(error)):
         return content.planned_with("python", "quotients", True)
+    if str(error).startswith("Cannot access accelerator device"):
+        return content.planned_with("torch", "devices by number", True)
     if isinstance(error, ZeroDivisionError) or NO_DEVICES.search(str(error)):
         if any("device_count(" in text for text in texts(context.run())):
             return content.planned_with("torch", "devices", 1)
     if str(error) == "too many indices for array: array is 0-dimensional, but 1 were indexed":
         return content.planned_with("torch", "numbers", True)
+    if str(error) == "len() of a 0-d tensor" and "__getitem__" in vars(torch.Tensor):
+        return content.planned_with("torch", "unindexed", True)
     if isinstance(error, TypeError) and TENSOR_FOR_LIST.match(str(error)):
         return content.planned_with("torch", "sequences", True)
     if isinstance(error, RuntimeError) and str(error).startswith(NO_DIFFERENCE):

@@ -188,9 +188,13 @@ class Pictures(torch.utils.data.Dataset[Any]):
         self.count = length_of(run, self.whole, kind.classes)
         self.classes = [str(i) for i in range(kind.classes)]
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
-        self._labels = labels(run, name, self.count, kind.classes)
+        letters = 659 if name == "Omniglot" and not self.train else kind.classes
+        self._labels = labels(run, name, self.count, letters)
         self._pictures: torch.Tensor | None = None
         self.target_type = arguments.get("target_type", "attr")
+        if name == "Omniglot":
+            # Code that puts both of its parts together asks for these; the second one has other letters.
+            self._characters = [f"alphabet/character{number:04d}" for number in range(letters)]
         self._few: dict[int, torch.Tensor] = {}
         shorter = "" if self.count == self.whole else f" in place of {self.whole}"
         run.used(

@@ -99,5 +99,11 @@ def install(run: context.Run) -> None:
         return inert.Inert(str(repository))
 
     context.replace(torch.hub, "load_state_dict_from_url", from_url)
+
+    def listed(repository: str, *args: Any, **kwargs: Any) -> list[str]:
+        run.used("networks of " + str(repository), "none are listed")
+        return []
+
     context.replace(torch.hub, "load", from_hub)
+    context.replace(torch.hub, "list", listed)
     context.replace(torch.utils.model_zoo, "load_url", from_url)

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import Any
 
 from ...inert import others
-from . import corpus, stem, tokenize, translate, util
+from . import corpus, metrics, stem, tokenize, translate, util
+from .metrics import edit_distance
 from .stem import PorterStemmer, SnowballStemmer, WordNetLemmatizer
 from .tokenize import sent_tokenize, word_tokenize
 from .util import bigrams, ngrams
@@ -19,6 +20,8 @@ __all__ = [
     "bigrams",
     "corpus",
     "download",
+    "edit_distance",
+    "metrics",
     "ngrams",
     "sent_tokenize",
     "stem",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 from typing import Any
 
@@ -9,12 +10,15 @@ from ....inert import library, others
 from .. import layers
 from . import vision_transformer
 from .registry import known, register_model
+from .usual import usual
 from .vision_transformer import VisionTransformer
 
-__all__ = ["create_model", "layers", "register_model", "vision_transformer"]
+__all__ = ["create_model", "is_model", "layers", "list_models", "register_model", "vision_transformer"]
 __getattr__ = others(__name__)
 OURS = "checkpoint_path scriptable exportable no_jit".split()
-OTHERS = "drop_rate drop_path_rate drop_block_rate global_pool".split()
+OTHERS = "drop_rate drop_path_rate drop_block_rate".split()
+USUAL = "densenet121 mobilenetv2_100 resnet18 resnet34 resnet50 resnet101 resnet152 vgg16".split()
+RENAMED = {"mobilenetv2_100": "mobilenet_v2"}
 WIDTHS = {"tiny": (192, 3), "small": (384, 6), "base": (768, 12), "large": (1024, 16)}
 
 
@@ -27,15 +31,29 @@ def create_model(model_name: str, pretrained: bool = False, **kwargs: Any) -> An
         kwargs.pop(name, None)
     parts = model_name.split("_")
     if parts[0] in ("vit", "deit") and parts[1] in WIDTHS:
+        kwargs.pop("global_pool", None)
         width, heads = WIDTHS[parts[1]]
         kwargs.setdefault("img_size", int(parts[-1]) if parts[-1].isdigit() else 224)
         patch = int(parts[2].replace("patch", "")) if parts[2].startswith("patch") else 16
         return VisionTransformer(patch_size=patch, embed_dim=width, num_heads=heads, **kwargs)
-    made = getattr(library("torchvision.models"), model_name.split(".")[0], None)
+    name = RENAMED.get(model_name.split(".")[0], model_name.split(".")[0])
+    made = getattr(library("torchvision.models"), name, None)
     if made is None:
         raise RuntimeError(f"Unknown model ({model_name})")
-    classes = {"num_classes": kwargs["num_classes"]} if "num_classes" in kwargs else {}
-    return made(**classes)
+    return usual(made(), kwargs)
+
+
+def list_models(filter: Any = "", *args: Any, **kwargs: Any) -> list[str]:
+    """The names of the networks that are known."""
+    sizes = [f"{kind}_{width}_patch16_224" for kind in ("deit", "vit") for width in WIDTHS]
+    every = sorted({*known, *USUAL, *sizes})
+    wanted = [filter] if isinstance(filter, str) else filter
+    return [name for name in every if any(not one or fnmatch.fnmatch(name, one) for one in wanted)]
+
+
+def is_model(model_name: str) -> bool:
+    """Whether a network is known."""
+    return model_name.split(".")[0] in list_models()
 
 
 convert_splitbn_model = functools.partial(lambda model, *args: model)

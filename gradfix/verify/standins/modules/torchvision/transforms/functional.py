@@ -37,6 +37,26 @@ def extent(picture: Any) -> tuple[int, int]:
     return picture.size[1], picture.size[0]
 
 
+def get_dimensions(picture: Any) -> list[int]:
+    """Channels, height and width."""
+    tensor = isinstance(picture, torch.Tensor)
+    channels = (picture.shape[-3] if picture.dim() > 2 else 1) if tensor else len(picture.getbands())
+    return [channels, *extent(picture)]
+
+
+def get_image_size(picture: Any) -> list[int]:
+    """Width and height."""
+    return [*extent(picture)][::-1]
+
+
+def get_image_num_channels(picture: Any) -> int:
+    """Channels."""
+    return get_dimensions(picture)[0]
+
+
+_get_image_size, _get_image_num_channels = get_image_size, get_image_num_channels
+
+
 def pil_to_tensor(picture: Any) -> torch.Tensor:
     """Bytes, channels first."""
     if isinstance(picture, torch.Tensor):

@@ -1,0 +1,185 @@
+"""Small training scripts whose modules ask for more than the rest of them, and what must be told of them."""
+
+from __future__ import annotations
+
+from tests.standins.programs import program
+
+LATER: dict[str, tuple[str, tuple[str, ...]]] = {
+    "functions with decorators of a missing module": (
+        program("""
+            import inspect
+            import nowhere_at_all
+            @torch.no_grad()
+            @nowhere_at_all.retry(times=3)
+            def shown(model, other=2):
+                return model.weight.mean()
+            class Report:
+                @nowhere_at_all.checked
+                @staticmethod
+                def title(text):
+                    return text
+                @nowhere_at_all.checked("no plot")
+                def __plot(self):
+                    assert self
+            assert callable(Report.title) and "other" in inspect.signature(shown).parameters
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("nowhere_at_all",),
+    ),
+    "tensors for numbers": (
+        program("""
+            import gym
+            def shown(loss):
+                return loss.data[0]
+            kept = torch.nn.Linear(2, 1)
+            values = torch.Tensor(tuple(kept(torch.ones(1, 2)) for _ in range(3)))
+            assert values.shape == (3,)
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        (),
+    ),
+    "networks that a hub lists": (
+        program("""
+            names = ["own"] + torch.hub.list("somebody/networks:main")
+            assert names == ["own"]
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("networks of somebody/networks:main",),
+    ),
+    "devices by their numbers": (
+        program("""
+            import copy
+            import pickle
+            def placed(rank):
+                device = torch.device(rank)
+                assert isinstance(device, torch.device) and isinstance(torch.device("cpu"), torch.device)
+                assert device == torch.device("cuda", rank) and device.index == rank
+                assert copy.deepcopy(device) == device == pickle.loads(pickle.dumps(device))
+                return torch.ones(2, 3, device=device).to(device)
+            def batch():
+                return placed(0)
+        """),
+        ("a device by its number",),
+    ),
+    "an option that only another one needs": (
+        program("""
+            import argparse
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--title", default="")
+            parser.add_argument("--resume", default="")
+            given = parser.parse_args()
+            assert not given.title or given.resume
+            assert given.resume == ""
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        (),
+    ),
+    "networks that timm makes of usual ones": (
+        program("""
+            import timm
+            from timm.data.auto_augment import rand_augment_transform
+            assert "resnet18" in timm.list_models() and timm.is_model("resnet18")
+            assert timm.list_models("resnet*") and not timm.list_models("nothing*")
+            pictures = torch.rand(2, 3, 64, 64)
+            network = timm.create_model("resnet18", pretrained=True, num_classes=7)
+            assert network(pictures).shape == (2, 7) and network.num_features == 512
+            assert network.forward_features(pictures).shape == (2, 512, 2, 2)
+            assert network.get_classifier().in_features == 512
+            network.reset_classifier(0, "")
+            assert network(pictures).shape == (2, 512, 2, 2)
+            assert timm.create_model("resnet18", num_classes=0)(pictures).shape == (2, 512)
+            assert timm.create_model("resnet18", in_chans=1)(pictures[:, :1]).shape == (2, 1000)
+            assert timm.create_model("densenet121", num_classes=3)(pictures).shape == (2, 3)
+            assert timm.create_model("mobilenetv2_100", num_classes=3)(pictures).shape == (2, 3)
+            turned = rand_augment_transform("rand-m9-mstd0.5", {})
+            def batch():
+                return network(turned(pictures)).flatten(1).detach()
+        """),
+        ("timm",),
+    ),
+    "how far texts are apart": (
+        program("""
+            import editdistance
+            import jiwer
+            import Levenshtein
+            import nltk
+            from nltk.metrics.distance import edit_distance
+            assert edit_distance("abcd", "axd") == nltk.edit_distance("abcd", "axd") == 2
+            assert editdistance.eval("abcd", "axd") == Levenshtein.distance("abcd", "axd") == 2
+            assert Levenshtein.ratio("ab", "ab") == 1 and jiwer.wer("a b c d", "a x c d") == 0.25
+            assert jiwer.cer(["ab", "cd"], ["ab", "cx"]) == 0.25
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("Levenshtein", "editdistance", "jiwer", "nltk"),
+    ),
+    "sounds that are looked for": (
+        program("""
+            import librosa
+            import numpy as np
+            files = librosa.util.find_files("speech/train", ext="npy")
+            assert files and all(name.endswith(".npy") for name in files)
+            values = [np.load(name) for name in files]
+            def batch():
+                return torch.stack([torch.FloatTensor(one).reshape(-1)[:4] for one in values[:2]])
+        """),
+        ("librosa",),
+    ),
+    "the size of a picture": (
+        program("""
+            import torchvision.transforms.functional as F
+            from PIL import Image
+            picture = Image.new("RGB", (6, 4))
+            assert tuple(F.get_image_size(picture)) == (6, 4)
+            for one in (torch.ones(3, 4, 6), picture):
+                assert tuple(F.get_dimensions(one)) == (3, 4, 6)
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("torchvision",),
+    ),
+    "records that refer to others": (
+        program("""
+            import json
+            held = json.load(open("notes.json"))
+            kinds = {one["id"]: [] for one in held["categories"]}
+            pictures = {one["id"]: one for one in held["images"]}
+            for note in held["notes"]:
+                kinds[note["category_id"]] += [pictures[note["image_id"]]]
+            assert len(pictures) > 1 and all(kinds.values())
+            def batch():
+                return torch.ones(2, len(next(iter(kinds.values()))))
+        """),
+        ("content of notes.json",),
+    ),
+    "letters of both parts": (
+        program("""
+            from torchvision.datasets import Omniglot
+            both = [Omniglot("data", background=one, download=True) for one in (True, False)]
+            assert [len(one._characters) for one in both] == [964, 659]
+            assert all(both[1][index][1] < 659 for index in range(50))
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("torchvision.datasets.Omniglot",),
+    ),
+    "cameras": (
+        program("""
+            import json
+            import math
+            import numpy as np
+            held = json.load(open("transforms_train.json"))
+            poses = np.array([np.array(one["transform_matrix"]) for one in held["frames"]])
+            first = held["frames"][0]["intrinsic_matrix"]
+            assert isinstance(float(first[0][0]) + float(first[1][2]), float)
+            focal = 0.5 * 64 / math.tan(0.5 * float(held["camera_angle_x"]))
+            def batch():
+                return torch.from_numpy(poses[:2, :3, :4]).float().reshape(2, 12) / focal
+        """),
+        ("content of transforms_train.json",),
+    ),
+}
