@@ -134,6 +134,9 @@ def stale(run: Run) -> dict[Hashable, Stale]:
             if event.failure is not None and event.failure.node is not None:
                 if not calls and earlier_pass(event.failure.node, event) is None:
                     calls = [c for c in calls_in(old) if c.leaves & moved]  # It was made before the loop.
+            # A network may hold others that its call does not use: ``self(x)`` with a critic beside.
+            using = {n.call for n in old if any(leaf in moved for _, _, leaf in n.saved)}
+            calls = [c for c in calls if c in using] or calls
             found.setdefault(event.site, Stale(run, event, step, calls))
     return found
 

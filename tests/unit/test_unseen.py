@@ -1643,3 +1643,40 @@ def test_what_differentiates_for_each_of_unknown_things_does_so_more_than_once(
         else:
             with pytest.raises(RuntimeError, match="second time"):
                 exec(without, {})
+
+
+BESIDE = """
+import torch
+from torch import nn
+
+class Both(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.painter = nn.Linear(3, 3)
+        self.critic = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+        self.painter_optimizer = torch.optim.SGD(self.painter.parameters(), lr=0.1)
+        self.critic_optimizer = torch.optim.SGD(self.critic.parameters(), lr=0.1)
+
+    def forward(self, x):
+        return self.painter(x)
+
+both = Both()
+for batch in torch.randn(5, 4, 3):
+    picture = both(batch)
+    critic_loss = both.critic(picture.detach()).mean() - both.critic(batch).mean()
+    painter_loss = -both.critic(picture).mean()
+    both.critic_optimizer.zero_grad()
+    critic_loss.backward()
+    both.critic_optimizer.step()
+    both.painter_optimizer.zero_grad()
+    painter_loss.backward()
+    both.painter_optimizer.step()
+"""
+
+
+def test_what_is_stale_is_the_network_that_was_used(options: Options) -> None:
+    parsed = source.parse("script.py", BESIDE.encode(), 1 << 20)
+    assert isinstance(parsed, Source)
+    (stale,) = [f for f in pipeline.findings(parsed, options) if f.code == "stale-forward"]
+    # The whole has the critic's weights, too, but its call uses the painter's alone.
+    assert "`both.critic(picture)`" in stale.message
