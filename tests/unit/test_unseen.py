@@ -1645,7 +1645,7 @@ def test_what_differentiates_for_each_of_unknown_things_does_so_more_than_once(
                 exec(without, {})
 
 
-BESIDE = """
+HELD_BESIDE = """
 import torch
 from torch import nn
 
@@ -1675,7 +1675,7 @@ for batch in torch.randn(5, 4, 3):
 
 
 def test_what_is_stale_is_the_network_that_was_used(options: Options) -> None:
-    parsed = source.parse("script.py", BESIDE.encode(), 1 << 20)
+    parsed = source.parse("script.py", HELD_BESIDE.encode(), 1 << 20)
     assert isinstance(parsed, Source)
     (stale,) = [f for f in pipeline.findings(parsed, options) if f.code == "stale-forward"]
     # The whole has the critic's weights, too, but its call uses the painter's alone.
