@@ -15,6 +15,7 @@ from gradfix.verify import runner
 
 def pytest_configure(config: pytest.Config) -> None:
     """Find out, once for all processes."""
+    config.pluginmanager.register(Failures(config))
     if runner.ALLOW in os.environ:
         return
     try:
@@ -24,7 +25,29 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["GRADFIX_TESTS_WITHOUT"] = str(error)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is marked long takes its time."""
+    for item in items:
+        if item.get_closest_marker("long") is not None:
+            item.add_marker(pytest.mark.timeout(0))
+
+
 def pytest_report_header() -> str | None:
     """What the tests run in."""
     missing = os.environ.get("GRADFIX_TESTS_WITHOUT")
     return None if missing is None else f"programs are run without a sandbox: {missing}"
+
+
+class Failures:
+    """Tells of each failure when it happens: a run that is ended from outside has told of them too."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Say what failed and why."""
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and reporter is not None:
+            reporter.ensure_newline()
+            reporter.write_line(f"{report.when} of {report.nodeid} failed:", red=True)
+            reporter.write_line(report.longreprtext)
