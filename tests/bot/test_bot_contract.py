@@ -8,6 +8,7 @@ cannot be installed (without the wheel, or without npm's registry) its tests are
 
 from __future__ import annotations
 
+import select
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ from gradfix.bot.http import Http, Patience
 from gradfix.bot.secret import Token
 
 EMULATE = "emulate@0.12.2"
+STARTING = 60.0
+"""Seconds within which it tells its address; it takes one."""
 OWNER, NAME = REPOSITORY.split("/")
 
 START = """\
@@ -97,6 +100,8 @@ def emulator(node_modules: Path) -> Iterator[Server]:
     )
     try:
         assert process.stdout is not None
+        if not select.select([process.stdout], [], [], STARTING)[0]:
+            pytest.skip(f"{EMULATE} has not started within {STARTING:.0f} s")
         url = process.stdout.readline().strip().replace("localhost", "127.0.0.1")
         assert url.startswith("http://"), url + process.stdout.read()
         yield Server("emulate", url, lambda branch: _commit(url, branch))

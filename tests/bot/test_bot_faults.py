@@ -43,7 +43,9 @@ LIMITED = {
     "403-spent": Fault(403, (("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "99999999999"))),
 }
 IN_THE_WAY = {"422": Fault(422, message="A pull request already exists"), "409": Fault(409)}
-HUNG = {"hang": Fault(hang=3.0), "hang-after": Fault(hang=3.0, after=True)}
+PATIENCE = 5.0
+"""Seconds for an answer where one does not come; the others come in well less."""
+HUNG = {"hang": Fault(hang=PATIENCE + 2), "hang-after": Fault(hang=PATIENCE + 2, after=True)}
 FAULTS = {**DROPPED, **BROKEN, **REFUSED, **LIMITED, **IN_THE_WAY}
 TELLING = {"first": "drop-after", "fixed": "502-after"}
 """The fault that the default run has at every request: what was asked for is done, and nobody says so."""
@@ -240,11 +242,11 @@ def test_all_faults_at_every_request(
 
 def test_a_request_that_creates_and_hangs(scenarios: Callable[..., Scenario]) -> None:
     made = scenarios("first")
-    made.lab.seconds = 2.0
+    usual, made.lab.seconds = made.lab.seconds, PATIENCE
     try:
         inject(made, opening(made), "hang-after", HUNG["hang-after"])
     finally:
-        made.lab.seconds = 10.0
+        made.lab.seconds = usual
 
 
 @pytest.mark.long
@@ -252,12 +254,12 @@ def test_a_request_that_creates_and_hangs(scenarios: Callable[..., Scenario]) ->
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_every_request_hangs(scenarios: Callable[..., Scenario], scenario: str, name: str) -> None:
     made = scenarios(scenario)
-    made.lab.seconds = 2.0
+    usual, made.lab.seconds = made.lab.seconds, PATIENCE
     try:
         for number in range(len(made.requests)):
             inject(made, number, name, HUNG[name])
     finally:
-        made.lab.seconds = 10.0
+        made.lab.seconds = usual
 
 
 # ---------------------------------------------------------------------------- killed

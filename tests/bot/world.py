@@ -184,8 +184,8 @@ class World:
     slept: list[float] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     """Everything that runs have said."""
-    seconds: float = 10.0
-    """For one answer."""
+    seconds: float = 60.0
+    """For one answer; far more than one takes, so that a busy machine is no fault."""
     budget: float = 180.0
     token: str | None = TOKEN
 
