@@ -382,9 +382,10 @@ def apply(
         tensor = Tensor(node if differentiable else None, requires if differentiable else False, storage)
         if isinstance(first, Tensor):
             if table.result == "view":
-                tensor.base = first.base or first
+                tensor.base, tensor.perhaps = first.base or first, first.perhaps
             elif table.result == "either":
                 tensor.storage.may_be(first.storage)
+                tensor.perhaps = first.perhaps or _leaf_of(first)
         if saves_result and differentiable and node is not None and not node.saved_result:
             node.saved_result = True
             node.saved.append((tensor.storage, tensor.storage.version, None))
@@ -393,14 +394,21 @@ def apply(
     return make(True) if table.outputs == "t" else build(table.outputs, make)
 
 
+def _leaf_of(tensor: Tensor) -> Leaf | None:
+    """The leaf that this tensor is, or is a view of."""
+    return tensor.leaf or (tensor.base.leaf if tensor.base is not None else None)
+
+
 def _changed_in_place(
     run: Run, tensor: Tensor, node: Node | None, requires: Tri, saves_result: bool, what: str, site: ast.AST
 ) -> Tensor:
     event = run.change(tensor, site, what)
-    leaf = tensor.leaf or (tensor.base.leaf if tensor.base is not None else None)
+    leaf = _leaf_of(tensor)
     if run.grad_enabled is not False and leaf is not None and leaf.requires is True:
         event.leaf_error = not run.catching
         return tensor
+    if run.grad_enabled is not False and tensor.perhaps is not None and tensor.perhaps.requires is not False:
+        event.leaf_error = None
     if node is not None:
         tensor.node, tensor.requires = node, requires
         if tensor.base is not None:
@@ -1058,8 +1066,12 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
     if isinstance(target.slice, ast.Slice):
         if isinstance(holder, Sequence):
             holder.open = True
+        elif isinstance(holder, Opaque):
+            _fed(run, holder, value, target)
         return
     index = run.evaluate(target.slice, frame)
+    if isinstance(holder, Opaque) and not _is_text(index):
+        _fed(run, holder, value, target)
     if isinstance(holder, Sequence):
         if isinstance(index, Const) and isinstance(index.value, int):
             if -len(holder.items) <= index.value < len(holder.items):
@@ -1088,6 +1100,19 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         holder.attributes[f"[{len(holder.attributes)}]"] = value
     elif isinstance(holder, Opaque) and isinstance(index, Const):
         holder.attributes[f"[{index.value!r}]"] = value
+
+
+def _fed(run: Run, holder: Opaque, value: Value, site: ast.Subscript) -> None:
+    """Something unknown got an item: if it is a tensor, it has the graph of what was put in from now on."""
+    if graphs_in([value]):
+        after = unknown(run, [(holder, site.value), (value, site)], {}, site, "item assignment")
+        if isinstance(after, Opaque) and after.node is not None:
+            holder.node, holder.requires = after.node, None
+
+
+def _is_text(index: Value) -> bool:
+    """Whether this is a key of a dict, and no index of a tensor."""
+    return isinstance(index, Const) and isinstance(index.value, str)
 
 
 def delete_item(run: Run, target: ast.Subscript, frame: Frame) -> None:

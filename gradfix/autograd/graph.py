@@ -258,8 +258,8 @@ class Change(Event):
     """An in-place change of a tensor other than by an optimizer."""
 
     what: str
-    leaf_error: bool = False
-    """Autograd refuses it: a leaf that requires grad, changed while graphs are recorded (E4)."""
+    leaf_error: Tri = False
+    """Autograd refuses it: a leaf that requires grad, changed while graphs are recorded (E4). None: it may."""
 
 
 class OptimizerState:

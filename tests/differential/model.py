@@ -23,7 +23,7 @@ def predict(source: str, *, exact: bool = True) -> Prediction:
     program = analyze(ast.parse(source), source, Path(FILE))
     if not program.entries or program.entries[0].node is not program.tree:
         return Prediction(
-            (), None, frozenset(), frozenset(), "; ".join(program.messages) or "nothing is differentiated"
+            (), None, frozenset(), frozenset(), frozenset(), "; ".join(program.messages) or "nothing is differentiated"
         )
     entry = program.entries[0]
     prediction = _of_run(entry.runs[0])
@@ -60,6 +60,7 @@ def _of_run(run: Run) -> Prediction:
     numbers: dict[Backward, int] = {}
     doubts: set[int] = set()
     fragile: set[int] = set()
+    changes: set[int] = set()
     error = None
     for event in run.events:
         line = getattr(event.site, "lineno", 0)
@@ -67,15 +68,17 @@ def _of_run(run: Run) -> Prediction:
             numbers[event] = len(events)
             if event.failure is None and _uncertain(event):
                 doubts.add(len(events))
-            if event.failure is None and _fragile(event):
+            if _fragile(event):
                 fragile.add(len(events))
             events.append(Called(line))
         elif isinstance(event, Step):
             events.append(_guess(event, numbers))
+        elif isinstance(event, Change) and event.leaf_error is None:
+            changes.add(len(events))
         error = _error(event)
         if error is not None:
             break
-    return Prediction(tuple(events), error, frozenset(doubts), frozenset(fragile))
+    return Prediction(tuple(events), error, frozenset(doubts), frozenset(fragile), frozenset(changes))
 
 
 def _uncertain(event: Backward) -> bool:

@@ -59,7 +59,9 @@ class Prediction:
     doubts: frozenset[int]
     """Numbers of the events of which something is uncertain."""
     fragile: frozenset[int]
-    """Numbers of the backwards that may raise."""
+    """Numbers of the backwards that may raise, or raise another error before the one that is predicted."""
+    changes: frozenset[int]
+    """How many events came before a change in place of what may be a view of a leaf."""
     open: str = ""
     """Why the whole is uncertain, if it is."""
     possible: frozenset[tuple[str, int]] | None = None
@@ -95,8 +97,11 @@ def compare(real: Outcome, model: Prediction, *, exact: bool = True) -> Verdict:
             doubtful = doubtful or said.doubtful or said.sure != said.most
     if real.error != model.error or len(real.events) != len(model.events):
         missed = model.error is None or len(model.events) > len(real.events)
-        if missed and (doubtful or len(real.events) - 1 in model.fragile):
+        refused = real.error is not None and real.error[0] == "E4" and len(real.events) in model.changes
+        if missed and (doubtful or refused or len(real.events) - 1 in model.fragile):
             return Verdict("abstains", "error")
+        if _another_first(real, model):
+            return Verdict("abstains", "which error")
         what = "missed" if missed else "invented" if real.error is None else "other"
         kind = model.error[0] if model.error else real.error[0] if real.error else "end"
         counts = f"torch: {real.error} after {len(real.events)} events"
@@ -113,6 +118,7 @@ def _errors(real: Outcome, model: Prediction) -> Verdict:
         if (
             model.doubts
             or model.fragile
+            or model.changes
             or model.open
             or (model.possible is not None and model.error is None)
         ):
@@ -121,6 +127,13 @@ def _errors(real: Outcome, model: Prediction) -> Verdict:
         return Verdict("differs", f"missed {real.error[0] if real.error else ''}", f"torch: {real.error}")
     what = "invented" if real.error is None else "other"
     return Verdict("differs", f"{what} {model.error[0]}", f"torch: {real.error}, model: {model.error}")
+
+
+def _another_first(real: Outcome, model: Prediction) -> bool:
+    """Whether the backward fails that has to, for what may be wrong with it rather than for what is."""
+    if real.error is None or model.error is None or len(real.events) != len(model.events):
+        return False
+    return real.error[1] == model.error[1] and len(real.events) - 1 in model.fragile
 
 
 def _differs(model: Prediction, what: str, detail: str) -> Verdict:

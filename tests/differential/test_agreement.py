@@ -101,6 +101,69 @@ def test_programs_are_reproducible_and_diverse() -> None:
     assert kinds == {None, "E1", "E2", "E3", "E4"}
 
 
+ABSTAINED = {
+    "what an unknown tensor was given": (
+        """\
+import torch
+weight = torch.nn.Parameter(torch.randn(3))
+def batches():
+    for _ in range(4):
+        yield torch.randn(2, 3)
+for batch in batches():
+    batch[0] = (batch + weight)[1]
+    (batch + weight).sum().backward()
+    (weight - batch).pow(2).mean().backward()
+""",
+        "error",
+    ),
+    "a part of one": (
+        """\
+import torch
+weight = torch.nn.Parameter(torch.randn(3))
+def batches():
+    for _ in range(4):
+        yield torch.randn(2, 3)
+for batch in batches():
+    batch[:1] = batch[1:] * weight
+    batch.sum().backward()
+    batch.sum().backward()
+""",
+        "error",
+    ),
+    "a view of a leaf, or a copy": (
+        """\
+import torch
+net = torch.nn.Linear(3, 3)
+net(torch.ones(2, 3)).sum().backward()
+leaf = torch.ones(2, 3).requires_grad_()
+flat = leaf.flatten()
+flat[1] = 1
+""",
+        "error",
+    ),
+    "what one kernel saves and another does not": (
+        """\
+import torch
+from torch import nn
+words, reader = nn.Embedding(4, 3), nn.LSTM(3, 3)
+text = words(torch.tensor(1)) + torch.ones(2, 3)
+told, _ = reader(text)
+torch.relu_(text)
+text.sum().backward()
+told.mean().backward()
+""",
+        "which error",
+    ),
+}
+"""Programs of which the model once said that all is well, or that something else fails."""
+
+
+@pytest.mark.parametrize("name", ABSTAINED)
+def test_the_model_abstains_where_it_cannot_know(name: str) -> None:
+    source, what = ABSTAINED[name]
+    assert judge(source) == Verdict("abstains", what)
+
+
 @pytest.mark.long
 def test_model_agrees_in_the_long_run() -> None:
     """As above, on very many programs."""
