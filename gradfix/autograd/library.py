@@ -413,27 +413,27 @@ def _set_grad_enabled(run: Run, args: list[Argument], keywords: Keywords, node: 
 
 def _variable(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     """``Variable(x)``: the memory of ``x`` without its graph, whatever it requires (tried: torch 2.13)."""
-    value = args[0][0] if args else NONE
     wanted = flag(option(args, keywords, "requires_grad", 1), False)
-    if wanted is not False:
-        return _created(
-            run, {"requires_grad": (Const(wanted) if wanted else Opaque(), ast.Constant(None))}, node
-        )
-    if not isinstance(value, (Tensor, Opaque)):
-        return Tensor()
-    if value.node is not None:
-        run.detached.append((run.tick(), value.node, node))
-    if value.storage is None:
-        value.storage = Storage()
-    return Tensor(None, False, value.storage)
+    return _without_graph(run, args[0][0] if args else NONE, wanted, "tensor", node)
 
 
 def _parameter(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     wanted = flag(option(args, keywords, "requires_grad", 1), True)
+    return _without_graph(run, args[0][0] if args else NONE, wanted, "parameter", node)
+
+
+def _without_graph(run: Run, value: Value, wanted: Tri, label: str, node: ast.AST) -> Tensor:
+    """A tensor that has the memory of ``value`` and none of its graph; a leaf, if it may require grad."""
     tensor = Tensor()
-    leaf = Leaf("parameter", wanted, node)
-    leaf.storage = tensor.storage
-    tensor.leaf, tensor.requires = leaf, wanted
+    if isinstance(value, (Tensor, Opaque)):
+        if value.node is not None:
+            run.detached.append((run.tick(), value.node, node))
+        if value.storage is None:
+            value.storage = tensor.storage
+        tensor.storage = value.storage
+    if label == "parameter" or wanted is not False:
+        tensor.leaf = Leaf(label, wanted, node)
+        tensor.leaf.storage, tensor.requires = tensor.storage, wanted
     return tensor
 
 

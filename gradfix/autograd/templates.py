@@ -126,6 +126,8 @@ def _told(
             return ("given", number)
     if isinstance(value, Const):
         return ("const", value)
+    if isinstance(value, Tensor) and value.base is not None and value.base.leaf is not None:
+        raise KeyError(value)  # Each call gives the same memory: that of a parameter.
     if isinstance(value, Tensor) and value.leaf is None:
         node = places[value.node] if value.node is not None else None
         return ("tensor", node, value.requires, place(value.storage))

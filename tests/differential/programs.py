@@ -205,7 +205,7 @@ class Generator:
         if kind == "net" and scope.nets_of(*NETS):
             return self.through(self.c.one(scope.nets_of(*NETS)), inner)
         if kind == "detach":
-            return f"{_bracket(inner)}.detach()"
+            return self.c.weighted(words.CUT).format(_bracket(inner))
         if kind == "either" and scope.counters:
             return f"({inner} if {self.condition(scope)} else {self.expression(scope, depth - 1)})"
         return inner
@@ -475,7 +475,7 @@ class Generator:
         how = self.c.weighted(words.DETACHED)
         if how == "{0}.detach()":
             var.grad = True
-        if how.endswith("requires_grad_()"):
+        if how.endswith(("requires_grad_()", "requires_grad=True)")):
             var.leaf, var.grad = True, True
         return [how.format(var.name)]
 

@@ -18,6 +18,7 @@ import torch
 from agreement import Tally, compare_many, judge, program, shrink
 from choices import Choices, Drawn
 from hypothesis import HealthCheck, Phase, assume, given, settings, strategies
+from model import predict
 from outcome import Verdict
 from programs import Features, generate
 
@@ -156,6 +157,51 @@ told.mean().backward()
     ),
 }
 """Programs of which the model once said that all is well, or that something else fails."""
+
+
+AGREED = {
+    "a network that gives a view of its parameter": """\
+import torch
+class Offset(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.value = torch.nn.Parameter(torch.randn(2, 3))
+    def forward(self, x):
+        return self.value.view_as(x)
+net = Offset()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for batch in [torch.ones(2, 3), torch.ones(2, 3)]:
+    loss = torch.nn.functional.mse_loss(batch, net(batch))
+    optimizer.step()
+    loss.backward()
+""",
+    "a leaf that shares its memory": """\
+import torch
+from torch.autograd import Variable
+weight = torch.nn.Parameter(torch.randn(3))
+batch = torch.randn(3)
+leaf = Variable(batch, requires_grad=True)
+loss = (leaf * weight).pow(2).sum()
+batch.add_(1)
+loss.backward()
+""",
+    "a parameter that shares its memory": """\
+import torch
+weight = torch.nn.Parameter(torch.randn(3))
+batch = torch.randn(3)
+leaf = torch.nn.Parameter(batch)
+loss = (leaf * weight).pow(2).sum()
+batch.add_(1)
+loss.backward()
+""",
+}
+"""Programs of which the model once said that all is well, and knows the error now."""
+
+
+@pytest.mark.parametrize("name", AGREED)
+def test_the_model_knows_what_it_once_missed(name: str) -> None:
+    assert judge(AGREED[name]) == Verdict("agrees")
+    assert predict(AGREED[name]).error is not None
 
 
 @pytest.mark.parametrize("name", ABSTAINED)

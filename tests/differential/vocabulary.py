@@ -154,6 +154,11 @@ F.relu_({0}) ; torch.relu_({0}) ; F.elu_({0}) ; torch.sigmoid_({0}) ; F.relu({0}
 F.leaky_relu_({0}) ; F.dropout({0}, 0.5, inplace=True) ; nn.ReLU(inplace=True)({0}) ; torch.exp_({0})
 """)
 
+CUT = [
+    (8.0, "{0}.detach()"),
+    (1.5, "torch.autograd.Variable({0})"),
+    (0.5, "torch.autograd.Variable({0}, volatile=True)"),
+]
 DETACHED = [
     (8.0, "{0} = {0}.detach()"),
     (1, "{0}.detach()"),
@@ -165,6 +170,8 @@ DETACHED = [
     (0.5, "{0} = torch.tensor({0}.tolist())"),
     (0.5, "{0} = detached({0})"),
     (0.3, "{0} = torch.autograd.Variable({0}.data)"),
+    (0.6, "{0} = torch.autograd.Variable({0})"),
+    (0.3, "{0} = torch.autograd.Variable({0}, requires_grad=True)"),
     (0.3, "{0} = {0}.detach() + 0"),
 ]
 DETACHED_TUPLES = _listed("""
