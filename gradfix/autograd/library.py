@@ -31,7 +31,7 @@ from gradfix.autograd.calls import (
     unknown,
 )
 from gradfix.autograd.engine import backward, differentiate, flag, option, poison
-from gradfix.autograd.graph import Leaf, OptimizerState, Storage, Tri
+from gradfix.autograd.graph import Leaf, OptimizerState, Tri
 from gradfix.autograd.values import (
     FALSE,
     NONE,

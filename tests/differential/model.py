@@ -22,9 +22,8 @@ def predict(source: str, *, exact: bool = True) -> Prediction:
     """
     program = analyze(ast.parse(source), source, Path(FILE))
     if not program.entries or program.entries[0].node is not program.tree:
-        return Prediction(
-            (), None, frozenset(), frozenset(), frozenset(), "; ".join(program.messages) or "nothing is differentiated"
-        )
+        why = "; ".join(program.messages) or "nothing is differentiated"
+        return Prediction((), None, frozenset(), frozenset(), frozenset(), why)
     entry = program.entries[0]
     prediction = _of_run(entry.runs[0])
     why = "; ".join(program.messages)
