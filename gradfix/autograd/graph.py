@@ -259,7 +259,9 @@ class Change(Event):
 
     what: str
     leaf_error: Tri = False
-    """Autograd refuses it: a leaf that requires grad, changed while graphs are recorded (E4); None: perhaps."""
+    """Autograd refuses it: a leaf that requires grad, changed while graphs are recorded (E4).
+
+    None: it may."""
 
 
 class OptimizerState:
