@@ -317,7 +317,7 @@ def interfere(made: Scenario, number: int, act: Callable[[World], None]) -> Worl
 
     lab.forge.fault = fault  # type: ignore[assignment]
     lab.exit_code(made.plan)
-    assert done
+    assert done, (lab.told, lab.forge.requests)
     lab.exit_code(made.plan)
     return lab
 
