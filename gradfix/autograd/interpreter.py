@@ -376,9 +376,10 @@ class Run:
         """
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             return not self.decide(test.operand, frame, not default, site, guess)
-        if isinstance(test, ast.BoolOp):
-            stop = isinstance(test.op, ast.Or)
-            for part in test.values:
+        parts = test.values if isinstance(test, ast.BoolOp) else _links(test)
+        if parts:
+            stop = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or)
+            for part in parts:
                 if self.decide(part, frame, default, site, guess) is stop:
                     return stop
             return not stop
@@ -398,9 +399,9 @@ class Run:
                     self.pinned += 1
                 return held
         self.left_open += 1
-        if site is None and now(value):
+        if site is None and now(value) is (not self.lean(default)):
             # The loop is left in this pass: there is no later one.
-            return True
+            return not self.lean(default)
         if not guess:
             return self.lean(default)
         answer = self._choose(test, value, frame, default, site)
@@ -900,6 +901,20 @@ def now(value: Value) -> bool | None:
     if isinstance(value, Condition):
         return value.holds
     return bool(value.number) if isinstance(value, Index) else None
+
+
+@lru_cache(maxsize=1024)
+def _links(test: ast.expr) -> list[ast.expr]:
+    """The comparisons that a chained one is the conjunction of, if none of its operands is computed anew."""
+    if not isinstance(test, ast.Compare) or len(test.ops) == 1:
+        return []
+    if any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await)) for c in test.comparators for n in ast.walk(c)):
+        return []
+    operands = [test.left, *test.comparators]
+    return [
+        ast.copy_location(ast.Compare(left, [op], [right]), test)
+        for left, op, right in zip(operands, test.ops, operands[1:])
+    ]
 
 
 def truth(value: Value) -> bool | None:
