@@ -431,8 +431,9 @@ SHARING = frozenset(
 
 def perhaps_changed(value: Opaque) -> None:
     """Something unknown was changed in place: if it is a tensor, graphs that have saved it notice."""
-    if value.storage is not None:
-        value.storage.maybe += 1
+    if value.storage is None:
+        value.storage = Storage()
+    value.storage.maybe += 1
 
 
 def simple(run: Run, name: str, args: list[Argument], site: ast.AST) -> Value:
@@ -2406,7 +2407,7 @@ def _opaque_method(
         if table is not None and table.result == "inplace":
             return base
         return unknown(run, args, keywords, node, name, base.node)
-    if base.storage is not None and name[-1:] == "_":
+    if name[-1:] == "_":
         # Torch's own name for what is done in place.
         perhaps_changed(base)
     network = base if base.leaf is not None else base.parent

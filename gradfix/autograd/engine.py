@@ -145,9 +145,12 @@ def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.
     if isinstance(inputs, (Sequence, Params)):
         count = len(inputs.items) if isinstance(inputs, Sequence) else 1
     items: list[Value] = []
+    # What needs nothing of the forward, a sum say, has a derivative that depends on nothing.
+    given = option(args, keywords, "grad_outputs", 2)
+    seeded = "**" in keywords or not (given is None or (isinstance(given, Const) and given.value is None))
     for _ in range(max(count, 1)):
         result = Tensor()
-        if create is not False and nodes:
+        if create is not False and nodes and (seeded or any(n.saves is not False for n in event.visited)):
             # The second derivative runs through the operands of what was differentiated.
             made = run.node("autograd.grad", node)
             made.saves = None

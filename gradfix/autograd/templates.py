@@ -206,11 +206,11 @@ def templated(run: Run, module: Module, operands: list[Value], forward: Callable
         return known.lay(run, operands)
     start = len(run.nodes)
     before = _effects(run)
-    versions = [v.storage.version for v in operands if isinstance(v, Tensor)]
+    changes = _changes(operands)
     run.kept += operands
     run.kept.append(module)
     result = forward()
-    if before == _effects(run) and versions == [v.storage.version for v in operands if isinstance(v, Tensor)]:
+    if before == _effects(run) and changes == _changes(operands):
         with suppress(KeyError):
             template = Template(run.nodes[start:], operands, result)
             if not _stores(run, module):
@@ -230,6 +230,12 @@ def _effects(run: Run) -> tuple[int, ...]:
         len(run.differentiated),
         len(run.optimizers),
     )
+
+
+def _changes(operands: list[Value]) -> list[tuple[int, int]]:
+    """How often each operand was changed in place: certainly, and perhaps."""
+    memory = [v.storage for v in operands if isinstance(v, (Tensor, Opaque)) and v.storage is not None]
+    return [(storage.version, storage.maybe) for storage in memory if storage.version or storage.maybe]
 
 
 def _stores(run: Run, module: Module) -> bool:
