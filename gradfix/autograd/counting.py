@@ -98,5 +98,7 @@ ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
 }
 OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {**ARITHMETIC, **ORDER}

@@ -10,6 +10,7 @@ may hold because something unknown was involved. Only certain facts become findi
 from __future__ import annotations
 
 import ast
+import itertools
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -25,12 +26,17 @@ Stack = tuple[tuple[ast.AST, list[tuple[Any, ast.expr]]], ...]
 Kind = Literal["E1", "E2", "E3", "E4"]
 
 
+_SERIALS = itertools.count()
+
+
 class Storage:
     """The memory of a tensor, shared by its views, and the version counter that autograd checks."""
 
-    __slots__ = ("history", "kin", "maybe", "version")
+    __slots__ = ("history", "kin", "maybe", "serial", "version")
 
     def __init__(self) -> None:
+        self.serial = next(_SERIALS)
+        """Which of two was there first."""
         self.version = 0
         self.maybe = 0
         self.history: list[Event] = []

@@ -405,7 +405,8 @@ class Run:
         if not guess:
             return self.lean(default)
         answer = self._choose(test, value, frame, default, site)
-        if passed is not None and site is not None and self._matters(site):
+        skips = isinstance(site, ast.If) and isinstance(site.body[-1], ast.Continue)
+        if passed is not None and site is not None and (skips or self._matters(site)):
             # Of what only prints, every hundredth time say, nothing is to be concluded.
             passed.learn(value.term, answer)  # type: ignore[attr-defined]
         return answer
@@ -1741,6 +1742,8 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
     rights = [run.evaluate(c, frame) for c in node.comparators]
     if len(rights) == 1:
         op, right = node.ops[0], rights[0]
+        if isinstance(op, AMONG) and isinstance(left, Index):
+            right = _choices(right)
         held = _held(op, left, right)
         if held is not None:
             passed, term = calls.of_pass(op.__class__, left, right)
@@ -1806,12 +1809,26 @@ def _number(value: Value, other: Value) -> Value:
     return value
 
 
+AMONG = (ast.In, ast.NotIn)
+
+
+def _choices(value: Value) -> Value:
+    """A list, tuple or set of numbers as one constant."""
+    if not isinstance(value, Sequence) or value.open or not value.items:
+        return value
+    numbers = [getattr(item, "value", None) for item in value.items]
+    return Const(tuple(numbers)) if all(isinstance(n, (int, float)) for n in numbers) else value
+
+
 def _held(op: ast.cmpop, left: Value, right: Value) -> bool | None:
     """What a comparison of numbers of passes comes to in this pass."""
     if not (isinstance(left, Index) or isinstance(right, Index)):
         return None
     numbers = [v.number if isinstance(v, Index) else getattr(v, "value", None) for v in (left, right)]
-    if not all(isinstance(n, (int, float)) for n in numbers) or op.__class__ not in ORDER:
+    wanted = (int, float, tuple) if op.__class__ in AMONG else (int, float)
+    if not (isinstance(numbers[0], (int, float)) and isinstance(numbers[1], wanted)):
+        return None
+    if op.__class__ not in ORDER or (op.__class__ in AMONG and not isinstance(numbers[1], tuple)):
         return None
     return bool(COMPARE[op.__class__](*numbers))
 

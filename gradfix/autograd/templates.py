@@ -30,8 +30,11 @@ class Template:
 
     __slots__ = ("kin", "nodes", "result", "storages")
 
-    def __init__(self, recorded: list[Node], operands: list[Value], result: Value) -> None:
-        """Raises KeyError if the graph draws on anything but the operands, or the result cannot be told."""
+    def __init__(self, recorded: list[Node], operands: list[Value], result: Value, born: int) -> None:
+        """Raises KeyError if the graph draws on anything but the operands, or the result cannot be told.
+
+        Memory that was there before (a storage with a serial number below ``born``) is kept as it is.
+        """
         places: dict[Node, int] = {}
         memory: dict[Storage, int] = {}
         for number, value in enumerate(operands):
@@ -42,8 +45,13 @@ class Template:
         self.storages: list[tuple[int, int, list[Event]]] = []
         self.nodes: list[_Record] = []
 
+        def is_old(storage: Storage) -> bool:
+            return storage.serial < born and storage not in memory
+
         def place(storage: Storage) -> int:
             if storage not in memory:
+                if is_old(storage) or any(map(is_old, storage.kin)):
+                    raise KeyError(storage)  # Each call gives the same memory.
                 memory[storage] = len(self.storages)
                 self.storages.append((storage.version, storage.maybe, list(storage.history)))
             return memory[storage]
@@ -52,7 +60,9 @@ class Template:
             places[node] = number
         for node in recorded:
             edges = [(places[e.node], e.certain, e.operand) for e in node.edges]
-            saved = [(s if leaf is not None else place(s), v, leaf) for s, v, leaf in node.saved]
+            saved = [
+                (s if leaf is not None or is_old(s) else place(s), v, leaf) for s, v, leaf in node.saved
+            ]
             nature = node.saves, node.opaque, node.foreign
             self.nodes.append((node.op, node.site, nature, node.leaves, edges, saved))
         self.result = _told(result, operands, places, place)
@@ -97,7 +107,7 @@ class Template:
                     node.saved.append((storage, storage.version, leaf))
                 else:
                     held = storage_at(storage)
-                    node.saved.append((held, version if storage >= 0 else held.version, None))
+                    node.saved.append((held, version if storage >= 0 else held.version, leaf))
         return _retold(self.result, operands, node_at, storage_at)
 
 
@@ -204,7 +214,7 @@ def templated(run: Run, module: Module, operands: list[Value], forward: Callable
     known = run.templates.get(key)
     if known is not None:
         return known.lay(run, operands)
-    start = len(run.nodes)
+    start, born = len(run.nodes), Storage().serial
     before = _effects(run)
     changes = _changes(operands)
     run.kept += operands
@@ -212,7 +222,7 @@ def templated(run: Run, module: Module, operands: list[Value], forward: Callable
     result = forward()
     if before == _effects(run) and changes == _changes(operands):
         with suppress(KeyError):
-            template = Template(run.nodes[start:], operands, result)
+            template = Template(run.nodes[start:], operands, result, born)
             if not _stores(run, module):
                 run.templates[key] = template
     return result

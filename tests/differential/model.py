@@ -34,7 +34,16 @@ def predict(source: str, *, exact: bool = True) -> Prediction:
     sure = {_error(e) for e in entry.certain(_first_error, lambda e: e.site, raises=True)}
     possible = {error for run in entry.every() for error in _first_error(run)}
     error = prediction.error if prediction.error in sure else min(sure, default=None, key=str)
-    return replace(prediction, error=error, open=why, possible=frozenset(possible))
+    ways = [prediction, *map(_of_run, entry.every())]
+    return replace(
+        prediction,
+        error=error,
+        open=why,
+        possible=frozenset(possible),
+        doubts=frozenset().union(*(way.doubts for way in ways)),
+        fragile=frozenset().union(*(way.fragile for way in ways)),
+        changes=frozenset().union(*(way.changes for way in ways)),
+    )
 
 
 def _error(event: Event) -> tuple[str, int] | None:
