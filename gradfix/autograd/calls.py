@@ -383,6 +383,7 @@ def apply(
         if isinstance(first, Tensor):
             if table.result == "view":
                 tensor.base, tensor.perhaps = first.base or first, first.perhaps
+                tensor.base.views.append(tensor)
             elif table.result == "either":
                 tensor.storage.may_be(first.storage)
                 tensor.perhaps = first.perhaps or _leaf_of(first)
@@ -415,6 +416,8 @@ def _changed_in_place(
             # A change through a view rewrites the history of what it is a view of, and keeps a buffer.
             node.saves = True
             tensor.base.node, tensor.base.requires = node, requires
+        for view in tensor.base.views if tensor.base is not None else tensor.views:
+            view.node, view.requires = node, requires
         if saves_result:
             node.saved.append((tensor.storage, tensor.storage.version, None))
     return tensor
@@ -901,15 +904,16 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
             return fresh
         return Opaque("item")
     if isinstance(value, Tensor):
-        name = "getitem.int_or_slice"
-        if isinstance(index, Tensor) or (isinstance(index, Opaque) and index.node is not None):
-            name = "getitem.tensor"
-        elif isinstance(index, (Opaque, Sequence)):
-            # A mask or an index tensor would save the index; an integer or a slice saves nothing.
+        if isinstance(index, (Tensor, Opaque, Sequence)):
+            # A mask or an index tensor would save the index; an integer, a scalar or a slice saves nothing.
             slot = operands_of(value, expression)
             node, requires, _ = record(run, "getitem", site or expression, [slot], None)
+            if isinstance(index, Tensor) and node is not None:
+                kept = Storage()
+                index.storage.may_be(kept)
+                node.saved.append((kept, kept.version, None))
             return Tensor(node, requires)
-        table = operators.method(name)
+        table = operators.method("getitem.int_or_slice")
         assert table is not None
         return apply(run, table, [(value, expression)], {}, site or expression)
     if isinstance(value, Module):
@@ -2324,6 +2328,7 @@ def _opaque_method(
     if fills and base.node is None and any(t.node is not None for v in given for t in tensors_in(v)):
         # Memory that is made somewhere else, and filled here: the graph of what it is filled with.
         filled = unknown(run, args, keywords, node, name)
+        perhaps_changed(base)
         if isinstance(filled, Opaque) and filled.node is not None:
             base.node, base.requires = filled.node, filled.requires
         return base
@@ -2665,7 +2670,11 @@ def _each_method(
             name in ("fill_", "mul_") and args and isinstance(args[0][0], Const) and args[0][0].value == 0
         ):
             zero_grad(run, base, base.leaves, node, to_none=False)
-        return Opaque(name) if name in NUMBERS else Each(base.leaves, "grad")
+        if name in NUMBERS:
+            return Opaque(name)
+        graph = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e)]
+        if name.endswith("_") or all(o.requires is False for o in graph):
+            return Each(base.leaves, "grad")
     if name in ("detach_", "detach", "clone"):
         return base if base.view else Each(base.leaves, "data")
     if name in ("zero_grad",):
@@ -2676,10 +2685,11 @@ def _each_method(
     if base.view == "" and name.endswith("_") and not name.endswith("__"):
         each_changed(run, base, node)
         return base
-    if base.view == "":
-        table = _overload(name, args, keywords)
-        if table is not None and table.differentiable:
-            return apply(run, table, [(base, _receiver(node)), *args], keywords, node)
+    table = _overload(name, args, keywords)
+    if table is not None and table.differentiable:
+        # What is computed of data has the graph of the other operands.
+        of: Value = base if base.view == "" else Tensor()
+        return apply(run, table, [(of, _receiver(node)), *args], keywords, node)
     return Opaque(name)
 
 

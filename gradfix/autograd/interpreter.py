@@ -909,7 +909,8 @@ def _links(test: ast.expr) -> list[ast.expr]:
     """The comparisons that a chained one is the conjunction of, if none of its operands is computed anew."""
     if not isinstance(test, ast.Compare) or len(test.ops) == 1:
         return []
-    if any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await)) for c in test.comparators for n in ast.walk(c)):
+    acting = (ast.Call, ast.NamedExpr, ast.Await)
+    if any(isinstance(n, acting) for c in test.comparators for n in ast.walk(c)):
         return []
     operands = [test.left, *test.comparators]
     return [

@@ -60,9 +60,7 @@ class Template:
             places[node] = number
         for node in recorded:
             edges = [(places[e.node], e.certain, e.operand) for e in node.edges]
-            saved = [
-                (s if leaf is not None or is_old(s) else place(s), v, leaf) for s, v, leaf in node.saved
-            ]
+            saved = [(s if leaf is not None or is_old(s) else place(s), v, leaf) for s, v, leaf in node.saved]
             nature = node.saves, node.opaque, node.foreign
             self.nodes.append((node.op, node.site, nature, node.leaves, edges, saved))
         self.result = _told(result, operands, places, place)

@@ -173,7 +173,7 @@ class Condition(Opaque):
 class Tensor(Value):
     """A tensor: where it hangs in the graph, whether it requires grad, which memory it has."""
 
-    __slots__ = ("base", "leaf", "node", "perhaps", "requires", "storage")
+    __slots__ = ("base", "leaf", "node", "perhaps", "requires", "storage", "views")
 
     def __init__(
         self, node: Node | None = None, requires: Tri = False, storage: Storage | None = None
@@ -184,6 +184,8 @@ class Tensor(Value):
         self.leaf: Leaf | None = None
         self.base: Tensor | None = None
         """The tensor that this is a view of."""
+        self.views: list[Tensor] = []
+        """Its views, whose graph follows it when it is changed in place."""
         self.perhaps: Leaf | None = None
         """The leaf that this may be a view of, or a copy."""
 

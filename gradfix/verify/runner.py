@@ -366,11 +366,14 @@ def _has_torch(executable: str) -> bool:
         return False
 
 
+NEEDED = "requirements.txt"
+
+
 def project_root(path: Path) -> Path:
     """The project that a script belongs to: the nearest folder above it that says so, else its own."""
     # What came without its history may have no more than a licence or a description at its root.
     for markers in (
-        (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"),
+        (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", NEEDED),
         ("LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING", ".gitignore"),
         ("README.md", "README.rst", "README.txt", "README"),
     ):
@@ -379,7 +382,10 @@ def project_root(path: Path) -> Path:
             # One part of a project may say of itself what it is, and use what lies beside it.
             return next((one for one in held[:2] if _has_imported(path.absolute(), one)), held[0])
         if held:
-            return held[0]
+            # What an example needs may be listed beside it: its project is the one that it imports.
+            begins = [one for one in held if any((one / m).exists() for m in markers if m != NEEDED)]
+            outer = begins[0] if begins and NEEDED in markers else held[0]
+            return outer if _holds_package(path.absolute(), held[0], outer) else held[0]
     return _holds_what_is_imported(path.absolute()) or path.absolute().parent
 
 
@@ -408,6 +414,19 @@ def _has_imported(path: Path, folder: Path) -> bool:
         )
         for name in names
         if name
+    )
+
+
+def _holds_package(path: Path, inner: Path, outer: Path) -> bool:
+    """Whether a script imports a package of the ``outer`` folder, which ``inner`` lacks."""
+    try:
+        names = {name.split(".")[0] for name in _imported(path.read_bytes())} - {""}
+    except (OSError, SyntaxError, ValueError):
+        return False
+    return any(
+        (outer / name / "__init__.py").is_file()
+        and not any((one / name).is_dir() or (one / f"{name}.py").is_file() for one in (path.parent, inner))
+        for name in names
     )
 
 

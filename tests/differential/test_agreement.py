@@ -155,8 +155,94 @@ told.mean().backward()
 """,
         "which error",
     ),
+    "an index that is saved, unless it is a scalar": (
+        """\
+import torch
+weight = torch.nn.Parameter(torch.randn(2, 3))
+mask = torch.tensor([[True, False, True], [False, True, False]])
+loss = weight[mask].sum()
+loss.backward()
+loss.backward()
+""",
+        "error",
+    ),
 }
 """Programs of which the model once said that all is well, or that something else fails."""
+
+OFTEN = {
+    "what a network does to a batch in place": """\
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+    def forward(self, x):
+        x.relu_()
+        return self.layer(x)
+net = Net()
+for x, y in torch.utils.data.DataLoader(torch.randn(8, 3), batch_size=2):
+    first = net(y)
+    net(y)
+    first.sum().backward()
+""",
+    "a batch that is filled with a graph": """\
+import torch
+weight = torch.randn(3, 3, requires_grad=True)
+for x in torch.utils.data.DataLoader(torch.randn(8, 3), batch_size=2):
+    loss = torch.nn.functional.mse_loss(torch.ones(2, 3) @ weight, x)
+    x.add_(x.matmul(weight))
+    loss.backward()
+""",
+}
+"""Errors in loops of unknown length that the model once did not think of."""
+
+QUIET = {
+    "a chained comparison with a pass's number": """\
+import torch
+weight = torch.randn(3, requires_grad=True)
+last = (weight * weight).sum()
+last.backward()
+for i, x in enumerate(torch.utils.data.DataLoader(torch.randn(8, 3), batch_size=2)):
+    (last if 0 < i <= 2 else (weight * x).sum()).backward()
+    last = (weight * weight).sum()
+""",
+    "the first pass is the last": """\
+import torch
+weight = torch.randn(3, requires_grad=True)
+loss = (weight * weight).sum()
+for i, x in enumerate(torch.utils.data.DataLoader(torch.randn(8, 3), batch_size=2)):
+    if not i:
+        break
+    loss.backward()
+    loss.backward()
+""",
+    "a number among some, in a pass that has none of them": """\
+import torch
+weight = torch.randn(3, requires_grad=True)
+for i, x in enumerate(torch.utils.data.DataLoader(torch.randn(8, 3), batch_size=2)):
+    loss = (weight * weight).sum()
+    if i % 2 == 0:
+        continue
+    loss.backward()
+    if i in (0, 2):
+        loss.backward()
+""",
+    "what is computed of data and of a network": """\
+import torch
+net = torch.nn.Linear(3, 3)
+leaf = torch.zeros(3).requires_grad_()
+shift = leaf.data
+loss = torch.ones(3) - shift.sub(net(torch.ones(3)))
+loss.mean().backward()
+""",
+    "the derivative of a sum": """\
+import torch
+weight = torch.randn(3).requires_grad_()
+(slope,) = torch.autograd.grad(weight.sum(), weight, create_graph=True)
+slope.sum().backward()
+""",
+}
+"""Programs of which the model once said that they fail elsewhere than they do, if at all."""
 
 
 AGREED = {
@@ -185,6 +271,33 @@ loss = (leaf * weight).pow(2).sum()
 batch.add_(1)
 loss.backward()
 """,
+    "a network that multiplies by its transposed parameter": """\
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = [torch.nn.Linear(3, 3)]
+        self.value = torch.nn.Parameter(torch.randn(2, 3))
+    def forward(self, x):
+        return self.first[0](x.detach()).mm(self.value.t()).mm(torch.ones(2, 3))
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+state = torch.zeros(2, 3)
+for step in range(3):
+    (state - torch.ones(2, 3)).pow(2).mean().backward() if step else None
+    state = net(net(state))
+    optimizer.step()
+""",
+    "a view from before another was changed": """\
+import torch
+weight = torch.randn(3, requires_grad=True)
+rows = torch.randn(2, 3)
+first, second = rows[0], rows[1]
+shift = weight.exp()
+second += shift
+shift.sum().backward()
+(first * weight).sum().backward()
+""",
     "a parameter that shares its memory": """\
 import torch
 weight = torch.nn.Parameter(torch.randn(3))
@@ -208,6 +321,16 @@ def test_the_model_knows_what_it_once_missed(name: str) -> None:
 def test_the_model_abstains_where_it_cannot_know(name: str) -> None:
     source, what = ABSTAINED[name]
     assert judge(source) == Verdict("abstains", what)
+
+
+@pytest.mark.parametrize("name", OFTEN)
+def test_the_model_thinks_of_what_may_fail(name: str) -> None:
+    assert judge(OFTEN[name], exact=False) == Verdict("abstains", "error")
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_the_model_invents_nothing(name: str) -> None:
+    assert judge(QUIET[name], exact=False) == Verdict("agrees")
 
 
 @pytest.mark.long

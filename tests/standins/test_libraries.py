@@ -160,6 +160,23 @@ def test_the_project_is_where_what_a_script_imports_is(tmp_path: Path) -> None:
     assert runner.project_root(script) == script.parent
 
 
+def test_what_an_example_needs_may_be_listed_beside_it(tmp_path: Path) -> None:
+    """A ``requirements.txt`` of an example makes no project of it where it imports the project's package."""
+    (tmp_path / "setup.py").write_text("")
+    (tmp_path / "networks").mkdir()
+    (tmp_path / "networks" / "__init__.py").write_text("")
+    script = tmp_path / "examples" / "pictures" / "train.py"
+    script.parent.mkdir(parents=True)
+    (script.parent / "requirements.txt").write_text("pillow\n")
+    script.write_text("import torch\nfrom networks import core\n")
+    assert runner.project_root(script) == tmp_path
+    script.write_text("import torch\n")
+    assert runner.project_root(script) == script.parent
+    (script.parent / "networks").mkdir()
+    script.write_text("import torch\nfrom networks import core\n")
+    assert runner.project_root(script) == script.parent
+
+
 def test_settings_are_those_that_fit_the_script(running: Runner, tmp_path: Path) -> None:
     """An absent file of settings is the project's one that has what the script asks for, never another."""
     (tmp_path / "configs").mkdir()
