@@ -271,7 +271,16 @@ REACHED: dict[str, tuple[str, tuple[str, ...]]] = {
         program("""
             import numpy as np
             import thop
+            import packaging
+            from PIL import ExifTags
             from torch._six import string_classes, int_classes, container_abcs
+            from torch._utils import _accumulate
+            from torch.utils.data.dataset import Dataset, T_co
+            assert packaging.version.parse("1.10") > packaging.version.parse("1.9")
+            assert not hasattr(packaging, "nothing_of_it") and list(_accumulate([1, 2])) == [1, 3]
+            assert [k for k, v in ExifTags.TAGS.items() if v == "Orientation"] == [274]
+            class Kept(Dataset[T_co]):
+                pass
             assert isinstance("a", string_classes) and isinstance(1, int_classes)
             count = thop.profile(torch.nn.Linear(2, 2), inputs=(torch.ones(1, 2),))
             values = np.fromstring(b"abcdef", dtype=np.uint8)

@@ -6,8 +6,10 @@ import ast
 import builtins
 import collections
 import collections.abc
+import contextlib
 import fractions
 import functools
+import importlib.machinery
 import importlib.util
 import inspect
 import itertools
@@ -17,9 +19,10 @@ import re
 import sys
 import time
 import types
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+import torch.utils.data
 
 from . import content, context, inert
 
@@ -65,6 +68,24 @@ def install(run: context.Run) -> None:
         arrays(run, sys.modules["numpy"])
 
 
+PACKAGES = ("packaging", "importlib", "concurrent", "urllib", "xml", "logging")
+"""Packages of which scripts use modules that they do not import: some library has done so, mostly."""
+
+
+def _with_parts(package: types.ModuleType) -> None:
+    """Let the modules of a package be imported when they are asked for."""
+    if hasattr(package, "__getattr__"):
+        return
+
+    def part(name: str) -> types.ModuleType:
+        full = f"{package.__name__}.{name}"
+        if not name.startswith("__") and importlib.machinery.PathFinder.find_spec(full, package.__path__):
+            return importlib.import_module(full)
+        raise AttributeError(f"module {package.__name__!r} has no attribute {name!r}")
+
+    package.__getattr__ = part  # type: ignore[method-assign]
+
+
 def names(run: context.Run) -> None:
     """Names that left Python or its ``collections``."""
     for name, value in (
@@ -102,6 +123,16 @@ def names(run: context.Run) -> None:
             container_abcs=collections.abc,
             with_metaclass=lambda meta, *bases: meta("Based", bases, {}),
         )
+    for module, name, meant in (
+        (torch.utils.data.dataset, "T_co", TypeVar("T_co", covariant=True)),
+        (torch._utils, "_accumulate", itertools.accumulate),
+    ):
+        if not hasattr(module, name):
+            setattr(module, name, meant)
+    for package in PACKAGES:
+        # Only what is installed: of what is missing the finder makes another thing.
+        with contextlib.suppress(ImportError):
+            _with_parts(importlib.import_module(package))
     if not hasattr(fractions, "gcd"):
         fractions.gcd = math.gcd  # type: ignore[attr-defined]
     if not hasattr(time, "clock"):
