@@ -13,7 +13,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 WORTH_PROCESSES = 32
@@ -97,7 +97,8 @@ def _in_processes(
 ) -> None:
     """Do the job for the numbers in child processes; those whose process died get no result.
 
-    With the next batch ``ahead``, no process waits for this one between two, but all may for the last.
+    With the next batch ``ahead``, no process waits for this one between two, but all may for the last. Where
+    the system lets no process be made, the job is done in this one.
 
     Raises what the job raises for some number. An interrupt ends the children as well.
     """
@@ -106,10 +107,17 @@ def _in_processes(
     try:
         with selectors.DefaultSelector() as selector:
             for batch in islice(waiting, processes):
-                worker = _Worker(workers)
+                try:
+                    worker = _Worker(workers)
+                except OSError:
+                    # The system allows no more processes: what is left is done by those that there are.
+                    waiting = chain([batch], waiting)
+                    break
                 workers.append(worker)
                 selector.register(worker.answers, selectors.EVENT_READ, worker)
                 worker.give(batch)
+            for batch in () if workers else waiting:
+                results.update(zip(batch, map(_job, batch)))
             for worker, batch in zip(workers, waiting if ahead else ()):
                 worker.give(batch)
             while selector.get_map():
@@ -148,11 +156,17 @@ class _Worker:
         # An interrupt waits until the child knows what to do with it: in what Python calls after a fork it
         # would be told of, and swallowed.
         held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        self._pid = os.fork()
-        if not self._pid:
-            # Interrupted children end at once and quietly; the parent has the last word.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        try:
+            self._pid = os.fork()
+            if not self._pid:
+                # Interrupted children end at once and quietly; the parent has the last word.
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+        except OSError:
+            for end in (asked, answered, self.answers, self._questions):
+                os.close(end)
+            raise
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
         if self._pid:
             os.close(asked)
             os.close(answered)

@@ -57,6 +57,26 @@ def test_results_come_in_the_order_of_the_items_and_from_other_processes(forked:
     assert all_waited_for(forked)
 
 
+@pytest.mark.parametrize("allowed", [0, 1])
+def test_where_no_more_processes_can_be_made_the_work_is_done_all_the_same(
+    allowed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fork, ends = os.fork, len(os.listdir("/dev/fd"))
+    made: list[int] = []
+
+    def refused() -> int:
+        if len(made) == allowed:
+            raise BlockingIOError("no more processes")
+        made.append(fork())
+        return made[-1]
+
+    monkeypatch.setattr(os, "fork", refused)
+    assert for_each(lambda item: item + 1, ITEMS, lambda _: 0) == [item + 1 for item in ITEMS]
+    assert len(made) == allowed
+    assert len(os.listdir("/dev/fd")) == ends
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
 def test_results_larger_than_a_pipe_holds_arrive_whole() -> None:
     results = for_each(lambda item: bytes([item]) * 300_000, ITEMS, lambda _: b"")
     assert results == [bytes([item]) * 300_000 for item in ITEMS]
