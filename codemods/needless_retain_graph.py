@@ -65,10 +65,10 @@ def needless(run: Run, lasting: bool = False) -> dict[Hashable, Backward]:
     found: dict[Hashable, Backward] = {}
     refuted: set[Hashable] = set()
     every = list(backwards(run))
+    if not any(event.retain is True for event in every):
+        return {}  # All that follows is about the flag, and goes through every graph.
     returned = {node: set(reach([(node, True)])) for node in run.returned}
-    stateless = {
-        _call(node) for number, event in enumerate(every) for node in _stateless(event, every[:number])
-    }
+    stateless = {_call(node) for node in _stateless(every)}
     if lasting:
         stateless |= _outdated(run, every)
     for number, event in enumerate(every):
@@ -151,26 +151,29 @@ def _call(node: Node) -> tuple[ast.AST, frozenset[Leaf]]:
     return node.site, frozenset(leaf for leaf, _, _ in node.leaves)
 
 
-def _stateless(event: Backward, earlier: list[Backward]) -> set[Node]:
+def _stateless(every: list[Backward]) -> set[Node]:
     """The calls of unseen networks that are shown to keep no graph from call to call.
 
-    An earlier backward without the flag ran an earlier call of the network. Had this call gone on from a
-    state which that one left, this backward would meet what is freed and raise, with its own flag or without.
+    An earlier backward without the flag ran an earlier call of the network. Had a call gone on from a
+    state which that one left, its backward would meet what is freed and raise, with its own flag or without.
     What a later pass shows holds for the first one, before which nothing was run.
     """
+    found: set[Node] = set()
     before: dict[Leaf, int] = {}
-    for other in earlier:
-        if other.retain is False and other.creates is False and other.certain and other.failure is None:
-            for node in other.visited:
-                if node.opaque:
-                    for leaf, _, _ in node.leaves:
-                        before[leaf] = min(before.get(leaf, node.serial), node.serial)
-    return {
-        node
-        for node in event.visited
-        if node.opaque and node.leaves
-        if all(before.get(leaf, node.serial) < node.serial for leaf, _, _ in node.leaves)
-    }
+    """For each parameter, the first call on it that a backward before this one ran and freed."""
+    for event in every:
+        unseen = [node for node in event.visited if node.opaque]
+        found.update(
+            node
+            for node in unseen
+            if node.leaves
+            if all(before.get(leaf, node.serial) < node.serial for leaf, _, _ in node.leaves)
+        )
+        if event.retain is False and event.creates is False and event.certain and event.failure is None:
+            for node in unseen:
+                for leaf, _, _ in node.leaves:
+                    before[leaf] = min(before.get(leaf, node.serial), node.serial)
+    return found
 
 
 RENEWS = re.compile(
