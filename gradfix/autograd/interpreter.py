@@ -39,6 +39,7 @@ from gradfix.autograd.values import (
     Class,
     Condition,
     Const,
+    Defining,
     Each,
     External,
     Frame,
@@ -92,24 +93,6 @@ class Return:
 class Stop:
     """Flow: an exception or the end of the program."""
 
-
-class Deferred(External):
-    """A function or class of the file that nobody has used yet; until then it is not defined."""
-
-    __slots__ = ("statement",)
-
-    def __init__(self, statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-        super().__init__(statement.name)
-        self.statement = statement
-
-    def resolve(self, run: Run) -> Value:
-        """The function or class."""
-        run.globals.variables[self.name] = External(self.name)  # for a class that mentions itself
-        STATEMENTS[self.statement.__class__](run, self.statement, run.globals)
-        return run.globals.variables[self.name]
-
-
-UNRESOLVED = frozenset({imports.Lazy, Deferred})
 
 Flow = Break | Continue | Return | Stop | None
 
@@ -359,6 +342,10 @@ class Run:
     def variable(self, name: str) -> Value:
         """The value of a variable of the file."""
         return _name(self, ast.Name(name, ast.Load()), self.globals)
+
+    def define(self, statement: Defining) -> None:
+        """Execute the definition of a function or class of the file."""
+        STATEMENTS[statement.__class__](self, statement, self.globals)
 
     # ------------------------------------------------------------------ conditions
 
@@ -1642,13 +1629,10 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
     at: Frame | None = frame.nonlocals.get(name, frame) if frame.nonlocals else frame
     while at is not None:
         value = at.variables.get(name)
+        if value is None and at.definitions is not None:
+            value = at.definitions.find(name, at, run.define)
         if value is not None:
-            if value.__class__ in UNRESOLVED:
-                if isinstance(value, imports.Lazy):
-                    return imports.settled(run, at, name, value)
-                assert isinstance(value, Deferred)
-                value = at.variables[name] = value.resolve(run)
-            return value
+            return imports.settled(run, at, name, value) if isinstance(value, imports.Lazy) else value
         at = at.parent
     value = calls.starred(run, name)
     if value is None:

@@ -24,7 +24,6 @@ from gradfix.autograd.graph import Backward, Change, OptimizerState, Step, ZeroG
 from gradfix.autograd.imports import LocalModule
 from gradfix.autograd.interpreter import (
     Alternative,
-    Deferred,
     OutOfFuel,
     Run,
     Scenario,
@@ -36,6 +35,8 @@ from gradfix.autograd.relevance import Definition, Relevance, backwards_in, suit
 from gradfix.autograd.values import (
     Class,
     Const,
+    Defining,
+    Definitions,
     External,
     Frame,
     Function,
@@ -678,15 +679,14 @@ class Surroundings:
 
     def __init__(self, tree: ast.Module, relevance: Relevance) -> None:
         bound = Counter(name for s in tree.body for name in _binds(s))
-        self._deferred: dict[str, Value] = {}
+        self._definitions: dict[str, Defining] = {}
         self._statements: list[ast.stmt] = []
         for statement in tree.body:
             if not isinstance(statement, DEFINITIONS):
                 if not relevance.touches(statement):
                     self._statements.append(statement)
             elif bound[statement.name] == 1:
-                # Hundreds of functions are defined for each of which one is called.
-                self._deferred[statement.name] = Deferred(statement)
+                self._definitions[statement.name] = statement
             else:
                 self._statements.append(statement)
         self._shared: Frame | None = None
@@ -701,7 +701,7 @@ class Surroundings:
         if self._shared is not None:
             run.globals = self._shared
             return
-        run.globals.variables.update(self._deferred)
+        run.globals.definitions = Definitions(self._definitions)
         with contextlib.suppress(calls.Stopped):
             run.block(self._statements, run.globals)
         if not self._stateful:

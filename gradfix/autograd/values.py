@@ -15,6 +15,8 @@ from typing import Any
 from gradfix.autograd.counting import ARITHMETIC, NUMBER, Pass, Term
 from gradfix.autograd.graph import Leaf, Node, OptimizerState, Storage, Tri
 
+Defining = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
 
 class Value:
     """Anything a Python expression can evaluate to."""
@@ -334,17 +336,51 @@ class Record(Mapping):
 class Frame:
     """The variables of one running function (or of the module)."""
 
-    __slots__ = ("function", "nonlocals", "origin", "parent", "shared", "variables")
+    __slots__ = ("definitions", "function", "nonlocals", "origin", "parent", "shared", "variables")
 
     def __init__(self, parent: Frame | None, function: Function | None) -> None:
         self.parent = parent
         self.function = function
         self.variables: dict[str, Value] = {}
+        self.definitions: Definitions | None = None
+        """For the frame of a file that is called from outside: what it defines, apart from the variables."""
         self.nonlocals: dict[str, Frame] = {}
         self.origin = ""
         """For the frame of a module: its file."""
         self.shared = False
         """Whether all runs have this one: what is found out for one run only must not be kept in it."""
+
+
+class Definitions:
+    """The functions and classes that a file defines once, each made when it is first asked for.
+
+    Hundreds may be defined for each of which one is called. Apart from the variables they cost nothing where
+    all variables are gone through.
+    """
+
+    __slots__ = ("_made", "_statements")
+
+    def __init__(self, statements: dict[str, Defining]) -> None:
+        self._statements = statements
+        self._made: dict[str, Value] = {}
+
+    def find(self, name: str, frame: Frame, define: Callable[[Defining], object]) -> Value | None:
+        """The function or class of that name in the file whose ``frame`` it is.
+
+        ``define`` executes its statement. What a decorator makes of it is a variable like others.
+        """
+        made = self._made.get(name)
+        if made is not None:
+            return made
+        statement = self._statements.get(name)
+        if statement is None:
+            return None
+        frame.variables[name] = External(name)  # for a class that mentions itself
+        define(statement)
+        value = frame.variables[name]
+        if isinstance(value, (Function, Class)) and value.node is statement:
+            self._made[name] = frame.variables.pop(name)
+        return value
 
 
 class Function(Value):
