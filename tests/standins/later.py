@@ -96,6 +96,15 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
             assert timm.create_model("densenet121", num_classes=3)(pictures).shape == (2, 3)
             assert timm.create_model("mobilenetv2_100", num_classes=3)(pictures).shape == (2, 3)
             turned = rand_augment_transform("rand-m9-mstd0.5", {})
+            from timm.utils import CheckpointSaver, dispatch_clip_grad, get_outdir, update_summary
+            assert get_outdir("results", "run") == "results/run"
+            network(pictures).mean().backward()
+            dispatch_clip_grad(network.parameters(), 1e-4, "value")
+            assert max(one.grad.abs().max() for one in network.parameters() if one.grad is not None) <= 1e-4
+            kept = CheckpointSaver(model=network, optimizer=None, max_history=2)
+            best, epoch = kept.save_checkpoint(3, metric=0.5)
+            assert (best, epoch) == (0.5, 3) and kept.save_recovery(3, 7) is None
+            assert update_summary(3, {}, {}, "summary.csv") is None
             def batch():
                 return network(turned(pictures)).flatten(1).detach()
         """),

@@ -48,6 +48,22 @@ def test_what_the_project_shows_is_typed(name: str, running: Runner, tmp_path: P
     assert "arguments: as the project types them: --kind wide --rate 0.5" in found.standins
 
 
+def test_what_does_something_else_than_train_is_left_out(running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {"README.md": "python fit.py --mode test --kind wide --rate 0.5\n"})
+    text = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--mode", default="train")
+parser.add_argument("--kind")
+parser.add_argument("--rate", type=float, default=0.1)
+given = parser.parse_args()
+assert (given.kind, given.mode, given.rate) == ("wide", "train", 0.5)
+"""
+    found = run(running, tmp_path / "fit.py", program(text + BATCH))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "arguments: as the project types them: --kind wide --rate 0.5" in found.standins
+
+
 def test_a_required_name_is_the_one_that_the_project_types(running: Runner, tmp_path: Path) -> None:
     project(tmp_path, {"README.md": "Run `python fit.py --kind wide --root /path/to/data`.\n"})
     text = """

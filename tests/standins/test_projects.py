@@ -404,3 +404,97 @@ def test_options_that_turn_out_to_be_needed(name: str, running: Runner, tmp_path
     found = run(running, tmp_path / "script.py", source)
     assert steps(found) == 3, (found.uncaught, found.output)
     assert any(one.startswith(told + ": ") for one in found.standins), found.standins
+
+
+# -- folders ---------------------------------------------------------------------------------
+
+
+def test_what_should_not_be_there_is_not(running: Runner, tmp_path: Path) -> None:
+    text = """
+    import os
+    if os.path.exists("results") and os.listdir("results"):
+        raise ValueError("there are results already")
+    if not os.path.exists("numbers"):
+        raise ValueError("there are no numbers")
+    def batch():
+        return torch.ones(2, 2)
+    open("numbers/000.txt")
+    """
+    found = run(running, tmp_path / "fit.py", program(text))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert [one for one in found.standins if one.startswith("folder")] == ["folder numbers: 32 files *.txt"]
+
+
+def test_a_file_that_begins_as_it_should_is_seen_where_it_is_missed(running: Runner, tmp_path: Path) -> None:
+    other = """
+    import os
+    import torch
+
+    def load(folder, model):
+        kept = [one for one in os.listdir(folder) if one.startswith("step_")]
+        assert sorted(os.listdir(folder))[0] == "config.txt"
+        numbers = [int(one.split("_")[-1].split(".")[0]) for one in kept if os.path.isfile(f"{folder}/{one}")]
+        model.load_state_dict(torch.load(f"{folder}/step_{sorted(numbers)[-1]}.t7")["net"])
+    """
+    project(tmp_path, {"kept/config.txt": "2", "tools/loading.py": other})
+    text = """
+    from tools.loading import load
+    load("kept", torch.nn.Linear(2, 2))
+    def batch():
+        return torch.ones(2, 2)
+    """
+    found = run(running, tmp_path / "fit.py", program(text))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "file kept/step_*.pt: one, of unknown content" in found.standins
+    assert "weights step_0.t7: networks keep their own" in found.standins
+    assert sorted(one.name for one in (tmp_path / "kept").iterdir()) == ["config.txt"]
+
+
+def test_nothing_is_seen_that_is_only_looked_for(running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {"kept/config.txt": "2"})
+    text = """
+    import os
+    kept = [one for one in os.listdir("kept") if one.startswith("step_")]
+    assert not kept
+    def batch():
+        return torch.ones(2, 2)
+    """
+    found = run(running, tmp_path / "fit.py", program(text))
+    assert steps(found) == 3, (found.uncaught, found.output)
+
+
+def test_pictures_of_people_are_called_as_those_of_market_1501(running: Runner, tmp_path: Path) -> None:
+    text = """
+    import glob, os, re
+    root = "data/Market-1501-v15.09.15"
+    for one in (root, root + "/bounding_box_train"):
+        if not os.path.exists(one):
+            raise RuntimeError(one + " is not found")
+    pattern = re.compile(r"([-\\d]+)_c(\\d)")
+    found = [
+        tuple(map(int, pattern.search(one).groups()))
+        for one in glob.glob(os.path.join(root, "bounding_box_train", "*.jpg"))
+    ]
+    assert len(set(person for person, _ in found)) > 1 and len(set(camera for _, camera in found)) > 1
+    def batch():
+        return torch.ones(2, 2)
+    """
+    found = run(running, tmp_path / "fit.py", program(text))
+    assert steps(found) == 3, (found.uncaught, found.output)
+
+
+def test_a_folder_without_the_name_is_not_the_package(running: Runner, tmp_path: Path) -> None:
+    project(
+        tmp_path, {"parts/layers/trainer/one.py": "VALUE = 1\n", "parts/deep/helper/one.py": "VALUE = 1\n"}
+    )
+    text = """
+    from trainer import Trainer
+    from helper import one
+    assert one.VALUE == 1
+    def batch():
+        return torch.ones(2, 2)
+    """
+    found = run(running, tmp_path / "fit.py", program(text))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "trainer: objects without values" in found.standins
+    assert "import of helper: the project's own, from folder parts/deep" in found.standins

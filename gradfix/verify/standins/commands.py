@@ -106,7 +106,10 @@ def tried(run: context.Run, parser: argparse.ArgumentParser) -> list[str]:
 
 
 def understood(words: tuple[str, ...], known: dict[str, argparse.Action]) -> tuple[str, ...]:
-    """The options of a line that a parser knows, each with its values, if these are filled in."""
+    """The options of a line that a parser knows, each with its values, if these are filled in.
+
+    What makes the script do something else than train (``--mode test``) is left as the script has it.
+    """
     found: list[str] = []
     groups: list[list[str]] = []
     for word in words:
@@ -122,7 +125,7 @@ def understood(words: tuple[str, ...], known: dict[str, argparse.Action]) -> tup
         count = 0 if action.nargs == 0 else action.nargs
         if count == 0 or "=" in option:
             found.append(option)
-        elif values:
+        elif values and not (ELSE.fullmatch(values[0]) and values[0] != action.default is not None):
             found += [
                 option,
                 *(values if count in ("+", "*") else values[: count if type(count) is int else 1]),

@@ -123,6 +123,8 @@ class Book:
         """Whether a folder has been made up."""
         self.asked = False
         """Whether the script asked for a folder that is not there, and did something else."""
+        self.begun = False
+        """Whether names were looked for in a folder that begin as none in it does."""
         self.missed: list[str] = []
         """Endings of files that were looked for in one, and not found."""
         self.gone_through = ""

@@ -41,6 +41,8 @@ class Overlay:
         self.mkdir = os.makedirs
         self.made: set[str] = set()
         """The files of the folders that were made up."""
+        self.beside: dict[str, str] = {}
+        """Files that are seen in a folder of the project, by their paths there, and where they lie."""
         self.busy = False
         """While a path is being mapped, what that needs of the functions here is the real thing."""
 
@@ -103,10 +105,14 @@ class Overlay:
                     candidate = os.path.join(folder, path)
                     if self.exists(candidate):
                         return candidate
+                    if self.beside and os.path.normpath(candidate) in self.beside:
+                        return self.beside[os.path.normpath(candidate)]
             elif self.exists(path):
                 return path
         if self.held(path):
             return path
+        if self.beside and os.path.normpath(path) in self.beside:
+            return self.beside[os.path.normpath(path)]
         layer = self.under(path)
         return layer if self.exists(layer) or not self.exists(path) else path
 
@@ -253,7 +259,7 @@ def looking(run: context.Run, overlay: Overlay) -> None:
     for name in ("listdir", "scandir"):
         real = getattr(os, name)
 
-        def listed(path: Any = ".", _real: Any = real) -> Any:
+        def listed(path: Any = ".", _real: Any = real, _names: bool = name == "listdir") -> Any:
             text = plain(path)
             if text is None:
                 return _real(path)
@@ -268,7 +274,8 @@ def looking(run: context.Run, overlay: Overlay) -> None:
             elif overlay.lacks(place) and asked_by_user(run, through):
                 made = make_folder(run, overlay, text)
                 place = text if made is None else made
-            return _real(place)
+            found = _real(place)
+            return found + begun(run, overlay, os.path.abspath(place), found) if _names else found
 
         context.replace(os, name, listed)
 
@@ -397,6 +404,7 @@ def insists(run: context.Run) -> bool:
         return False
     if asking.f_code.co_name == "getsize":
         return frame is not None and run.owns(frame) and not absent.prepared(run)
+    start = frame
     while frame is not None and run.owns(frame):
         line = frame.f_lineno
         answers = False
@@ -404,13 +412,19 @@ def insists(run: context.Run) -> bool:
             if isinstance(node, ast.Assert) and node.lineno <= line <= (node.end_lineno or line):
                 return True
             if isinstance(node, ast.If) and node.lineno <= line <= (node.test.end_lineno or line):
-                return any(isinstance(inner, ast.Raise) for inner in node.body)
+                # ``if exists(output): raise`` wants it not to be there.
+                lacking = frame is not start or ABSENCE.search(ast.unparse(node.test)) is not None
+                return lacking and any(isinstance(inner, ast.Raise) for inner in node.body)
             answers |= isinstance(node, ast.Return) and node.lineno <= line <= (node.end_lineno or line)
         if not answers:
             return False
         # Whoever called the function that only answers whether the file is there decides.
         frame = frame.f_back
     return False
+
+
+ABSENCE = re.compile(r"\bnot\b|\bFalse\b|== 0\b|< ")
+"""In conditions that hold where something is not there."""
 
 
 def asks_for_folder(run: context.Run) -> bool:
@@ -422,7 +436,7 @@ def asks_for_folder(run: context.Run) -> bool:
 
 def make_anything(run: context.Run, overlay: Overlay, path: str) -> str | None:
     """Make the file or folder that is insisted on; if its content is unknown, a mark that says so."""
-    if not os.path.splitext(path)[1]:
+    if os.path.splitext(path)[1].strip(".0123456789") == "":
         return make_folder(run, overlay, path)
     made = make_file(run, overlay, path)
     if made is None and not absent.SETTINGS.search(os.path.basename(path)):
@@ -528,20 +542,27 @@ def make_folder(
     return place
 
 
+OF_PEOPLE = r"_c(\d"
+"""In the pattern for the names of pictures of people by which cameras took them, ``0002_c1s1_000451_03.jpg``,
+as those of Market-1501 and the sets after it have them (https://zheng-lab.cecs.anu.edu.au/Project/project_reid.html)."""
+
+
 def fill(run: context.Run, overlay: Overlay, folders: list[str], ending: str, count: int, name: str) -> None:
     """Make ``count`` files with an ending in each of several folders of a data set called ``name``."""
     kind = "." + ending.rpartition(".")[2].lower()
     known = kind in (*media.PICTURES, *TEXT, ".wav")
+    people = OF_PEOPLE in "".join(context.read(one) for one in asking(context.run()))
+    named = [f"{i // 4:04d}_c{i % 4 + 1}s1_{i:06d}_00" if people else format(i, "03d") for i in range(count)]
     contents = [media.file_of(run, kind, str(index), name) if known else absent.MARK for index in range(4)]
     for folder in folders:
         overlay._make(folder)
         for index in range(count):
-            place = os.path.join(folder, format(index, "03d") + ending)
+            place = os.path.join(folder, named[index] + ending)
             if index < 4:
                 with real_open(place, "wb") as file:
                     file.write(contents[index])
             else:
-                real_link(os.path.join(folder, format(index % 4, "03d") + ending), place)
+                real_link(os.path.join(folder, named[index % 4] + ending), place)
             overlay.made.add(place)
 
 
@@ -591,6 +612,48 @@ def listed_for(run: context.Run) -> str | None:
     return None
 
 
+BEGINNING = re.compile(r"\w*[A-Za-z][_-]")
+"""What the names of numbered files begin with."""
+
+
+def begun(run: context.Run, overlay: Overlay, folder: str, names: list[str]) -> list[str]:
+    """Files beside the ``names`` in a folder that begin as the code asks that lists it: ``step_000``.
+
+    There are such only where the run has failed without them: most code is content if there is none.
+    """
+    frame = run.caller()
+    if frame is None or context.caller_of_standins(run) is None:
+        return []
+    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
+    function = next((one for one in reversed(around) if isinstance(one, ast.FunctionDef)), None)
+    asked = [
+        node.args[0].value
+        for node in ast.walk(function or ast.Module(around[-1:], []))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "startswith"
+        and len(node.args) == 1
+        and isinstance(node.args[0], ast.Constant)
+        and isinstance(node.args[0].value, str)
+        and BEGINNING.fullmatch(node.args[0].value)
+    ]
+    missed = [one for one in asked if not any(name.startswith(one) for name in names)]
+    content.book.begun |= bool(missed)
+    if not content.book.planned("folders", "begun"):
+        return []
+    made = []
+    for one in missed:
+        name = one + "000" + (ending_given(run) or listed_for(run) or ".pt")
+        place = os.path.join(folder, name)
+        where = overlay.beside[place] = os.path.join(overlay.layer, "beside", str(len(overlay.beside)))
+        overlay._make(os.path.dirname(where))
+        with real_open(where, "wb") as file:
+            file.write(absent.MARK)
+        run.used("file " + alike(shown(run, place)), "one, of unknown content")
+        made.append(name)
+    return made
+
+
 def filtering(run: context.Run) -> None:
     """Remember what patterns none of the files of a folder that was made up fits."""
     real = fnmatch.filter
@@ -623,6 +686,8 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("folders", "endings", [*known, *missed])
     if book.asked and not book.planned("folders", "asked"):
         return content.planned_with("folders", "asked", True)
+    if book.begun and not book.planned("folders", "begun"):
+        return content.planned_with("folders", "begun", True)
     return None
 
 
@@ -644,15 +709,20 @@ def reads_text(run: context.Run) -> bool:
     return "open(" in text and (".split(" in text or "readlines" in text)
 
 
+def asking(run: context.Run) -> list[str]:
+    """The files of the project whose code is running now, the innermost first."""
+    frame = run.caller()
+    names: dict[str, None] = {}
+    while frame is not None:
+        if run.owns(frame):
+            names[frame.f_code.co_filename] = None
+        frame = frame.f_back
+    return list(names)
+
+
 def spoken_of(run: context.Run) -> str | None:
     """The kind of file that the code speaks of that is running now, and then the script."""
-    frame = run.caller()
-    names = []
-    while frame is not None:
-        if run.owns(frame) and frame.f_code.co_filename not in names:
-            names.append(frame.f_code.co_filename)
-        frame = frame.f_back
-    for name in [*names, run.script]:
+    for name in [*asking(run), run.script]:
         text = run.text(name).lower()
         for kind in (".png", ".jpg", ".jpeg", ".wav", ".txt"):
             if kind in text:

@@ -125,7 +125,9 @@ class Finder(importlib.abc.MetaPathFinder):
             if known and folder != folders[0] and os.path.isfile(os.path.join(folder, "__init__.py")):
                 continue
             found = importlib.machinery.PathFinder.find_spec(fullname, [folder])
-            if found is not None and (found.origin or (not known and holds_code(found))):
+            if found is not None and (
+                found.origin or (not known and holds_code(found) and self.could_be(fullname, folder))
+            ):
                 shown = os.path.relpath(folder, root)
                 self.run.used("import of " + fullname, "the project's own, from folder " + shown)
                 sys.path.append(folder)
@@ -166,12 +168,32 @@ class Finder(importlib.abc.MetaPathFinder):
         places = []
         for count, (folder, inner, files) in enumerate(os.walk(root)):
             inner[:] = sorted(one for one in inner if one[0] != "." and one != "site-packages")
-            if name + ".py" in files or (name in inner and has_code(os.path.join(folder, name))):
+            package = name in inner and has_code(os.path.join(folder, name)) and self.could_be(name, folder)
+            if name + ".py" in files or package:
                 shared = os.path.commonpath([folder, os.path.dirname(self.run.script)])
                 places.append((-len(shared), len(folder), os.path.join(folder, name)))
             if count > 2000:
                 break
         return min(places)[2] if places else None
+
+    def could_be(self, name: str, above: str) -> bool:
+        """Whether a folder can be the package that is asked for: one without ``__init__.py`` has nothing but
+        its modules to give, so ``from trainer import Trainer`` does not mean a folder of three scripts."""
+        folder = os.path.join(above, *name.split("."))
+        if os.path.isfile(os.path.join(folder, "__init__.py")):
+            return True
+        frame = self.run.caller()
+        nodes = (
+            context.statements_at(self.run.tree(frame.f_code.co_filename), frame.f_lineno) if frame else []
+        )
+        asking = nodes[-1] if nodes else None
+        if not isinstance(asking, ast.ImportFrom) or not asking.module or asking.level:
+            return True
+        if asking.module != name and not asking.module.startswith(name + "."):
+            return True
+        within = asking.module.split(".")[len(name.split(".")) :][:1]
+        inside = {one.removesuffix(".py") for one in real_names(folder)}
+        return bool(inside & ({*within} or {"*", *(one.name for one in asking.names)}))
 
     def guarded(self, frame: types.FrameType) -> bool:
         """Whether the import stands in a ``try`` that has another way ready."""

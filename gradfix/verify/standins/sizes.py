@@ -91,7 +91,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "batch",
         "batchsize trainbatchsize testbatchsize valbatchsize evalbatchsize bsz batchsz minibatchsize "
         "batchsizetrain batchsizetest batchsizeval batch bs batchnum trainbatch testbatch minibatch nbatch "
-        "batchsizeperreplica batchesize batchsizes perdevicetrainbatchsize microbatchsize",
+        "batchsizeperreplica batchesize batchsizes perdevicetrainbatchsize microbatchsize "
+        "nrand nrays numrays raysperbatch",
     ),
     (
         "workers",
@@ -156,7 +157,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "nembed nemb rnnsize lstmsize dff dimfeedforward ffndim ffdim intermediatesize innerdim dinner "
         "channel channels nchannels numchannels reschannel nreschannel nfilters numfilters nfeat nfeats "
         "numfeatures units numunits fcdim mlpdim "
-        "rnndim lstmdim attentiondim prenetdim filterchannels interchannels "
+        "netwidth netwidthfine rnndim lstmdim attentiondim prenetdim filterchannels interchannels "
         "upsampleinitialchannel ginchannels skipchannels residualchannels",
     ),
     (

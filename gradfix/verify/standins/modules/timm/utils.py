@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from typing import Any
 
 import torch
@@ -112,3 +113,47 @@ def natural_key(text: str) -> Any:
 def random_seed(seed: int = 42, rank: int = 0) -> None:
     """Seed torch."""
     torch.manual_seed(seed + rank)
+
+
+class CheckpointSaver:
+    """Keeps the best weights of a training; of a run nothing is kept."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def save_checkpoint(self, epoch: int, metric: Any = None) -> tuple[Any, int]:
+        """Say which was best: this one."""
+        return metric, epoch
+
+    def save_recovery(self, epoch: int, batch_idx: int = 0) -> None:
+        """Nothing is kept."""
+
+
+def update_summary(*args: Any, **kwargs: Any) -> None:
+    """Nothing is written."""
+
+
+def get_outdir(path: str, *paths: str, inc: bool = False) -> str:
+    """A folder to write to."""
+    found = os.path.join(path, *paths)
+    os.makedirs(found, exist_ok=True)
+    return found
+
+
+def reduce_tensor(tensor: torch.Tensor, n: int) -> torch.Tensor:
+    """The mean over all processes, of which there is one."""
+    return tensor.clone() / n
+
+
+def distribute_bn(model: Any, world_size: int, reduce: bool = False) -> None:
+    """Nothing is shared among one process."""
+
+
+def dispatch_clip_grad(parameters: Any, value: float, mode: str = "norm", norm_type: float = 2.0) -> None:
+    """Limit gradients."""
+    if mode == "norm":
+        torch.nn.utils.clip_grad_norm_(parameters, value, norm_type=norm_type)
+    elif mode == "value":
+        torch.nn.utils.clip_grad_value_(parameters, value)
+    else:
+        raise NotImplementedError(mode)
