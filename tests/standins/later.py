@@ -96,6 +96,13 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
             assert timm.create_model("densenet121", num_classes=3)(pictures).shape == (2, 3)
             assert timm.create_model("mobilenetv2_100", num_classes=3)(pictures).shape == (2, 3)
             turned = rand_augment_transform("rand-m9-mstd0.5", {})
+            from timm.data import create_dataset, create_loader, resolve_data_config
+            config = resolve_data_config({"img_size": 32}, model=network)
+            loader = create_loader(
+                create_dataset("", root="pictures", split="train", is_training=True, batch_size=4),
+                input_size=config["input_size"], batch_size=4, is_training=True, mean=config["mean"])
+            shown, classes = next(iter(loader))
+            assert shown.shape == (4, 3, 32, 32) and classes.shape == (4,) and len(loader) > 10
             from timm.utils import CheckpointSaver, dispatch_clip_grad, get_outdir, update_summary
             assert get_outdir("results", "run") == "results/run"
             network(pictures).mean().backward()

@@ -10,7 +10,15 @@ from ....inert import library, others
 from .constants import IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD
 from .mixup import Mixup
 
-__all__ = ["IMAGENET_DEFAULT_MEAN", "IMAGENET_DEFAULT_STD", "Mixup", "create_transform"]
+__all__ = [
+    "IMAGENET_DEFAULT_MEAN",
+    "IMAGENET_DEFAULT_STD",
+    "Mixup",
+    "create_dataset",
+    "create_loader",
+    "create_transform",
+    "resolve_data_config",
+]
 __getattr__ = others(__name__)
 
 
@@ -29,7 +37,48 @@ def create_transform(input_size: Any, is_training: bool = False, *args: Any, **k
     )
 
 
-def resolve_data_config(*args: Any, **kwargs: Any) -> dict[str, Any]:
-    """Settings of pictures."""
-    found = {"input_size": (3, 224, 224), "interpolation": "bicubic", "crop_pct": 0.875}
-    return {**found, "mean": IMAGENET_DEFAULT_MEAN, "std": IMAGENET_DEFAULT_STD}
+def resolve_data_config(args: Any = None, *others: Any, **kwargs: Any) -> dict[str, Any]:
+    """Settings of pictures: of the size that is asked for, else of the usual one."""
+    given = args if isinstance(args, dict) else vars(args) if args is not None else {}
+    size = given.get("input_size")
+    if size is None:
+        side = given.get("img_size") or 224
+        size = (given.get("in_chans") or given.get("chans") or 3, side, side)
+    found = {"input_size": tuple(size), "interpolation": "bicubic", "crop_pct": 0.875}
+    means = {
+        "mean": given.get("mean") or IMAGENET_DEFAULT_MEAN,
+        "std": given.get("std") or IMAGENET_DEFAULT_STD,
+    }
+    return {**found, **means}
+
+
+def create_dataset(name: str, root: Any, split: str = "validation", **kwargs: Any) -> Any:
+    """The data set of torchvision that a name speaks of, ImageNet for folders of pictures."""
+    datasets = library("torchvision.datasets")
+    wanted = name.rpartition("/")[2].lower()
+    known = {"cifar10": "CIFAR10", "cifar100": "CIFAR100", "mnist": "MNIST", "fashion_mnist": "FashionMNIST"}
+    if wanted in known:
+        return getattr(datasets, known[wanted])(root, train="train" in split)
+    return datasets.ImageNet(root, split="train" if "train" in split else "val")
+
+
+def create_loader(
+    dataset: Any,
+    input_size: Any,
+    batch_size: int,
+    is_training: bool = False,
+    use_prefetcher: bool = True,
+    collate_fn: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """A loader of pictures of a size with their classes."""
+    shown = {key: kwargs[key] for key in ("mean", "std") if kwargs.get(key) is not None}
+    dataset.transform = create_transform(input_size, is_training, **shown)
+    return torch.utils.data.DataLoader(
+        dataset,
+        batch_size=batch_size,
+        shuffle=is_training,
+        # What mixes two samples while it puts them together works on bytes, which there are none of here.
+        collate_fn=None if use_prefetcher else collate_fn,
+        drop_last=is_training,
+    )
