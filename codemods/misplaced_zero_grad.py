@@ -82,14 +82,17 @@ class Misplaced:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each clearing of gradients that comes too late, too early or too rarely."""
-    seen: set[ast.AST] = set()
+    found: dict[ast.AST, Misplaced] = {}
     for entry in program.entries:
         for observe in (between, dirtied, too_rarely):
             repeated = observe is too_rarely
             for one in entry.certain(observe, _anchor, raises=False, repeated=repeated, besides=_adding_up):
-                if one.place not in seen:
-                    seen.add(one.place)
-                    yield _finding(program, one)
+                found.setdefault(one.place, one)
+    # What a step consumes again may also be what another optimizer's loss has left: it is said once.
+    again = {one.step.site for one in found.values() if one.earlier is not None}
+    for one in found.values():
+        if one.dirt is None or one.step.site not in again:
+            yield _finding(program, one)
 
 
 def _anchor(one: Misplaced) -> ast.AST:

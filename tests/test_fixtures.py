@@ -114,6 +114,17 @@ def test_right_code_stays_as_it_is(case: Case, options: Options) -> None:
 
 
 @pytest.mark.parametrize("case", FAULTY, ids=by_name)
+def test_a_mistake_is_said_once(case: Case, options: Options) -> None:
+    read = parsed(case.path)
+    program = analyze(read.tree, read.text, case.path)
+    for codemod in options.catalog.codemods:
+        if codemod.name == "graph-used-twice":
+            continue  # Every backward that raises is named, though one edit may mend several.
+        first = [finding.fixes[0].edits for finding in codemod.find(program) if finding.fixes]
+        assert [edits for index, edits in enumerate(first) if edits in first[:index]] == []
+
+
+@pytest.mark.parametrize("case", FAULTY, ids=by_name)
 def test_a_preview_is_what_is_written(case: Case, options: Options) -> None:
     read = parsed(case.path)
     program = analyze(read.tree, read.text, case.path)
