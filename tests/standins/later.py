@@ -117,6 +117,22 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("timm",),
     ),
+    "the way through a text": (
+        program("""
+            from monotonic_align import mask_from_lens, maximum_path
+            from monotonic_align.core import maximum_path_c
+            fits = torch.tensor([[[5., 4, 0, 0, 9], [0, 1, 6, 5, 9], [9, 9, 9, 2, 3]]]).repeat(2, 1, 1)
+            given = mask_from_lens(fits.requires_grad_(), torch.tensor([3, 2]), torch.tensor([5, 3]))
+            assert given.sum((1, 2)).tolist() == [15, 6] and given.shape == fits.shape
+            way = maximum_path(fits, given)
+            assert not way.requires_grad and way.dtype == fits.dtype
+            assert way[0].tolist() == [[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]]
+            assert way[1].tolist() == [[1, 1, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 0, 0]]
+            def batch():
+                return way[0]
+        """),
+        ("monotonic_align",),
+    ),
     "how far texts are apart": (
         program("""
             import editdistance
