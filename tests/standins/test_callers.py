@@ -286,3 +286,57 @@ def test_a_class_whose_file_only_makes_an_object_of_it_is_trained_by_who_imports
     found = run(running, tmp_path / "trainer.py", made)
     assert steps(found) == 4, (found.uncaught, found.output)
     assert "a caller of trainer.py: main.py" in found.standins
+
+
+CHOICES = {
+    "branches": """
+        if args.policy == "other":
+            Kind = Other
+        elif args.policy in ("trainer", "coach"):
+            Kind = Trainer
+        """,
+    "a dictionary": """
+        Kind = {"other": Other, "trainer": Trainer}[args.policy.lower()]
+        """,
+    "a part of a condition": """
+        Kind = Other
+        if args.policy == "test":
+            Trainer.test()
+        if args.policy == "trainer" and args.width > 1:
+            Kind = Trainer
+        """,
+    "what is taken anyhow": """
+        if args.policy == "nothing":
+            raise SystemExit(Trainer)
+        Kind = Trainer
+        if args.policy == "other":
+            print(Trainer)
+        """,
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_an_option_takes_what_is_asked_about(name: str, running: Runner, tmp_path: Path) -> None:
+    main = """
+        import argparse
+        import torch
+        from trainer import Trainer
+        class Other:
+            def __init__(self, net, rate):
+                pass
+            def fit(self, batches):
+                loss = torch.nn.Linear(2, 1)(torch.ones(1, 2)).sum().backward()
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--policy", default="other")
+        parser.add_argument("--width", type=int, default=3)
+        args = parser.parse_args()
+        """
+    end = """
+        Kind(torch.nn.Linear(args.width, 2), 0.1).fit([torch.ones(3, args.width)] * 4)
+        """
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "main.py").write_text("".join(map(textwrap.dedent, (main, CHOICES[name], end))))
+    found = run(running, tmp_path / "trainer.py", TRAINER)
+    assert steps(found) == 4, (found.uncaught, found.output)
+    chosen = [one for one in found.standins if one.startswith("argument policy")]
+    assert chosen == ([] if "anyhow" in name else ["argument policy: 'trainer'"])

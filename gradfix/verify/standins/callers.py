@@ -14,7 +14,7 @@ import sys
 import types
 from collections.abc import Iterator
 
-from . import context, derive, sizes
+from . import commands, content, context, derive, sizes
 
 FILES = 400
 """Files of a project that are looked at."""
@@ -65,6 +65,8 @@ def run_through(run: context.Run, entry: str) -> None:
     sys.path.insert(0, os.path.dirname(entry))
     run.entry = entry
     text = run.text(entry)
+    for option, value in chosen(run.tree(entry), module_name(run.script)):
+        content.book.plan.setdefault("argument " + option, {}).setdefault("value", value)
     within_package(run, main, entry, text)
     exec(sizes.code_of(run, text, entry), main.__dict__)
 
@@ -92,6 +94,80 @@ def entries(run: context.Run) -> list[str]:
                 other = bool(OTHER.search(os.path.relpath(path, run.root)))
                 found.append((other, not USUAL.search(name), distance, len(path), path))
     return [one[-1] for one in sorted(found)]
+
+
+def chosen(tree: ast.Module, module: str) -> list[tuple[str, str]]:
+    """The options by whose values a script takes what it imports from a module, with these values.
+
+    ``if args.policy == "TD3": policy = TD3.TD3()``; where the other branch takes it as well, or where it is
+    taken as the script stands, there is nothing to choose.
+    """
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found = [one for one in node.names if one.name.rpartition(".")[2] == module]
+            names |= {one.asname or one.name.partition(".")[0] for one in found}
+        elif isinstance(node, ast.ImportFrom):
+            within = (node.module or "").rpartition(".")[2] == module
+            names |= {one.asname or one.name for one in node.names if within or one.name == module}
+    wanted: dict[str, list[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and mentions(node.body, names) and not mentions(node.orelse, names):
+            tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+            for test in tests[:1]:
+                if (one := compared(test)) is not None:
+                    wanted.setdefault(one[0], []).append(one[1])
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict):
+            for key, value in zip(node.value.keys, node.value.values):
+                option = option_of(node.slice)
+                if option and isinstance(key, ast.Constant) and mentions([value], names):
+                    if isinstance(key.value, str):
+                        wanted.setdefault(option, []).append(key.value)
+    usual = defaults(tree)
+    trains = {
+        option: [one for one in values if not commands.ELSE.search(one)]
+        for option, values in wanted.items()
+        if usual.get(option) not in values
+    }
+    return [(option, values[0]) for option, values in trains.items() if values]
+
+
+def defaults(tree: ast.Module) -> dict[str, str]:
+    """The texts that the options of a script are if nobody says otherwise, by the names of the options."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
+            names = [one.value for one in node.args if isinstance(one, ast.Constant)]
+            given = next((one.value for one in node.keywords if one.arg == "default"), None)
+            if isinstance(given, ast.Constant) and type(given.value) is str:
+                found.update({str(one).lstrip("-").replace("-", "_"): given.value for one in names})
+    return found
+
+
+def compared(test: ast.expr) -> tuple[str, str] | None:
+    """The option that a condition compares with a text, or asks for among texts, and the (first) text."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not (option := option_of(test.left)):
+        return None
+    (other,) = test.comparators
+    if isinstance(test.ops[0], ast.In) and isinstance(other, (ast.List, ast.Tuple, ast.Set)) and other.elts:
+        other = other.elts[0]
+    elif not isinstance(test.ops[0], ast.Eq):
+        return None
+    return (option, other.value) if isinstance(other, ast.Constant) and type(other.value) is str else None
+
+
+def option_of(node: ast.expr) -> str:
+    """The name of the option that an expression reads (``args.policy``, ``args.policy.lower()``), or none."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
+        node = node.func.value
+    return node.attr if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""
+
+
+def mentions(nodes: list[ast.stmt] | list[ast.expr], names: set[str]) -> bool:
+    """Whether any of ``names`` is read in ``nodes``."""
+    return any(
+        isinstance(inner, ast.Name) and inner.id in names for node in nodes for inner in ast.walk(node)
+    )
 
 
 def project_files(run: context.Run) -> list[str]:
