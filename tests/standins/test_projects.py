@@ -498,3 +498,31 @@ def test_a_folder_without_the_name_is_not_the_package(running: Runner, tmp_path:
     assert steps(found) == 3, (found.uncaught, found.output)
     assert "trainer: objects without values" in found.standins
     assert "import of helper: the project's own, from folder parts/deep" in found.standins
+
+
+@pytest.mark.parametrize("target", ["model", "model, criterion, optimizer"])
+def test_a_network_that_is_loaded_is_one_of_the_same_kind(
+    target: str, running: Runner, tmp_path: Path
+) -> None:
+    text = f"""
+    import torch
+    model = torch.nn.Linear(2, 3)
+    criterion = torch.nn.MSELoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    old = model
+    with open("results/model.pt", "rb") as file:
+        {target} = torch.load(file)
+    assert model is not old and model.in_features == 2
+    if {"," in target}:
+        assert optimizer.param_groups[0]["params"][0] is model.weight
+    else:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        criterion(model(torch.ones(4, 2)), torch.zeros(4, 3)).backward()
+        optimizer.step()
+    """
+    project(tmp_path, {})
+    found = run(running, tmp_path / "fit.py", textwrap.dedent(text))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert found.standins[-1] == "weights model.pt: networks keep their own"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import copy
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -44,6 +46,33 @@ class AbsentWeights(Mapping[str, Any]):
         return True
 
 
+def rebound(run: context.Run) -> Any:
+    """Copies of the network, and of what goes with it, in whose place a statement puts what it loads.
+
+    In ``model = torch.load(file)`` that is a network of the same kind, if ``model`` was one before.
+    """
+    frame = context.caller_of_standins(run)
+    if frame is None:
+        return None
+    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
+    node = around[-1] if around else None
+    if not isinstance(node, ast.Assign) or not ast.unparse(node.value).startswith("torch.load("):
+        return None
+    (target, *others) = node.targets
+    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+    if others or not isinstance(node.value, ast.Call) or not all(isinstance(one, ast.Name) for one in parts):
+        return None
+    space = {**frame.f_globals, **frame.f_locals}
+    held = tuple(space.get(one.id) for one in parts if isinstance(one, ast.Name))
+    if not isinstance(held[0], torch.nn.Module):
+        return None
+    try:
+        made = copy.deepcopy(held)
+    except (RuntimeError, TypeError):
+        return None
+    return made if isinstance(target, ast.Tuple) else made[0]
+
+
 def install(run: context.Run) -> None:
     """Networks keep their own weights where trained ones are not there."""
     real_load = torch.load
@@ -55,7 +84,8 @@ def install(run: context.Run) -> None:
             if not absent.looks_like_weights(os.fspath(f)):
                 return content.absent(run, f, tensors=True)
             run.used("weights " + os.path.basename(os.fspath(f)), "networks keep their own")
-            return AbsentWeights(os.fspath(f))
+            held = rebound(run)
+            return AbsentWeights(os.fspath(f)) if held is None else held
         kwargs.setdefault("weights_only", False)
         if not args and kwargs.get("map_location") is None:
             kwargs["map_location"] = "cpu"  # They may have been written where there was an accelerator.
