@@ -81,6 +81,8 @@ EFFECTS = frozenset({"random", "buffers"})
 """Checks of what surrounds the gradients."""
 CONTRADICTION = "recorder contradiction"
 """Begins the detail of a check where equal hashes stand for different values."""
+NO_NUMBERS = "and there are no numbers"
+"""Ends the detail of a check where hashes differ, which prove nothing then, in a run without data."""
 SUBSTANCE = COMPARISONS | {"feeds", "kept"}
 """Checks of which at least one must hold for evidence to be evidence."""
 
@@ -399,7 +401,7 @@ def _compare(one: Step, other: Step, name: Recording) -> _Comparison:
         elif _same_hash(a.gradient_hash, b.gradient_hash):
             found.hashed += 1
         elif not (a.gradient.numeric and b.gradient.numeric):
-            found.unknown = f"the gradient of {what} has another hash, and there are no numbers"
+            found.unknown = f"the gradient of {what} has another hash, {NO_NUMBERS}"
         else:
             apart = a.gradient.distance(b.gradient)
             if not _equal(a.gradient, b.gradient, overall, relative):
@@ -984,7 +986,7 @@ class _Case:
             return []
         checks = [self._part("random", "random numbers", found, found.random_from, found.generators)]
         if found.buffers_unknown and not found.buffers_from:
-            why = "buffers: their hashes differ, and there are no numbers"
+            why = f"buffers: their hashes differ, {NO_NUMBERS}"
             checks.append(Check("buffers", "not checked", why))
         elif found.buffers_compared:
             what = plural(found.buffers_compared, "buffer")
@@ -1114,6 +1116,7 @@ def _normal(receiver: str) -> str:
 __all__ = [
     "COMPARISONS",
     "EFFECTS",
+    "NO_NUMBERS",
     "SUBSTANCE",
     "Check",
     "Followed",

@@ -1050,6 +1050,8 @@ class _Trial:
     """The last plan that was tried."""
     hashed: bool = False
     """Whether hashes prove everything, so that no numbers are asked for."""
+    outgrown: bool = False
+    """Whether the original raises in time, and what comes after that takes too much in earnest."""
     replaced: str | None = None
     """What stopped the original where stand-ins took the place of what is missing."""
 
@@ -1096,7 +1098,9 @@ class _Trial:
         return tuple(replace(job, limits=limits, thorough=False) for job in (before, after))
 
     def too_large(self, runner: Runner) -> bool:
-        """Whether the original cannot be run in earnest within the limits."""
+        """Whether the versions cannot be run in earnest within the limits."""
+        if self.outgrown:
+            return True
         first = self.before(self.seeds[0])
         found = runner.run([first, replace(first, plan=self.tried or self.plan)])
         return any(overwhelmed(recording) for recording in found)
@@ -1126,18 +1130,24 @@ class _Trial:
 
     def opening(self, runner: Runner) -> list[Job]:
         """The runs by which :meth:`settled` decides, or all if there is nothing to decide."""
-        if self.manner != "as it is" or self.too_large(runner):
-            return [job for _, job in self.versions(runner)]
-        return self.first_seed
+        return [job for _, job in self.versions(runner)] if self.too_large(runner) else self.first_seed
 
     def settled(self, runner: Runner) -> _Trial:
-        """The same without the other seeds, where the first one leaves no question to numbers.
+        """The same without data, or without the other seeds, where the runs on the first one say so.
+
+        An original that raises in its first pass may be done in time where nothing that gets further is.
 
         How a gradient is computed does not depend on the seed. Where hashes prove all of them equal, other
         seeds and weights that are held still would only show it again. Not so with stand-ins, of which some
         differ from seed to seed.
         """
-        if self.manner != "as it is" or self.obstacle(runner) or self.too_large(runner):
+        if self.obstacle(runner) or self.too_large(runner):
+            return self
+        if overwhelmed(runner.run([self.after(self.seeds[0])])[0], SLOW):
+            large = replace(self, outgrown=True)
+            (fixed,) = runner.run([large.after(self.seeds[0], fake=True)])
+            return self if large.obstacle(runner) or len(fixed.steps) < 2 else large
+        if self.manner != "as it is":
             return self
         alone = replace(self, seeds=self.seeds[:1], hashed=True)
         original = self.reference if self.needs_reference else self.before
@@ -1304,6 +1314,10 @@ class _Trial:
             missing = next((c.detail for c in checks if c.verdict == "not checked"), "no step happened")
             return "not run", f"nothing could be compared: {missing}"
         if large:
+            for one in checks:
+                if one.name in claims.COMPARISONS and one.detail.endswith(claims.NO_NUMBERS):
+                    # Numbers could refute it.
+                    return "not run", f"{one.detail} ({TOO_LARGE})"
             return "proved", f"{len(held)} checks hold by hashes, {TOO_LARGE}"
         if self.hashed:
             return "proved", f"{len(held)} checks hold, and hashes prove that all gradients are equal"
@@ -1325,9 +1339,13 @@ class _Trial:
 TOO_LARGE = "run without data, for in earnest it takes too much time or memory"
 
 
-def overwhelmed(recording: Recording) -> bool:
-    """Whether a run has hit its limits of time or memory before there was anything to compare."""
-    if len(recording.steps) >= 2 or recording.crash is not None:
+SLOW = 4
+"""Steps that the repaired script takes in the time of a run, at least, or it is run without data."""
+
+
+def overwhelmed(recording: Recording, least: int = 2) -> bool:
+    """Whether a run has hit its limits of time or memory before it had taken ``least`` steps."""
+    if len(recording.steps) >= least or recording.crash is not None:
         return False
     error = recording.uncaught
     if error is not None:
@@ -1367,6 +1385,10 @@ def why_not(before: Recording, claim: Claim) -> str | None:
     if before.uncaught is not None and claim.raises is not None:
         return _obstacle(before.uncaught, before)
     if claim.raises is not None and before.ending != "finished":
+        line = claim.raises_line
+        if line is not None and not any(one.place.covers(line) for one in before.backwards):
+            where = f"line {line}, which raises {claim.raises}"
+            return f"the run did not come to {where} (the original {before.ran()})"
         return f"{claim.raises} was not raised within the budget (the original {before.ran()})"
     return None
 

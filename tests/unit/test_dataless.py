@@ -144,6 +144,56 @@ def test_what_is_too_large_in_earnest_is_proved_without_data(tmp_path: Path) -> 
     assert [run.version for run in evidence.runs] == ["before", "before, without data", "after, without data"]
 
 
+TWICE = textwrap.dedent("""
+    import torch
+    from torch import nn
+
+    body, head, other = nn.Linear(8, 8), nn.Linear(8, 1), nn.Linear(8, 1)
+    first = torch.optim.Adam([*body.parameters(), *head.parameters()], lr=0.01)
+    second = torch.optim.Adam(other.parameters(), lr=0.01)
+    for step in range(3):
+        hidden = body(torch.randn(4, 8)).tanh()
+        first.zero_grad()
+        head(hidden).square().mean().backward()
+        first.step()
+        second.zero_grad()
+        other(hidden).square().mean().backward()
+        print(torch.ones(100_000_000, 100).sum().item())
+        second.step()
+""").lstrip()
+"""Raises E1 before it comes to what takes too much memory, and to its second step."""
+
+
+@pytest.mark.parametrize(
+    ("repair", "outcome"),
+    [
+        (("other(hidden)", "other(hidden.detach())"), "proved"),
+        # The first optimizer's network gets no gradient any more.
+        (("head(hidden)", "head(hidden.detach())"), "refuted"),
+        # The second one consumes another gradient, perhaps: numbers could tell.
+        (("other(hidden).square()", "other(hidden.detach()).abs()"), "not run"),
+    ],
+)
+def test_what_only_the_repaired_script_comes_to_is_too_large_in_earnest(
+    repair: tuple[str, str], outcome: str, tmp_path: Path
+) -> None:
+    lines = TWICE.splitlines()
+    optimizers = tuple(number for number, line in enumerate(lines, 1) if "Adam(" in line)
+    (raises,) = (number for number, line in enumerate(lines, 1) if "other(hidden)" in line)
+    evidence = verify_rewrite(
+        tmp_path / "train.py",
+        TWICE,
+        TWICE.replace(*repair),
+        Claim("E1", raises, optimizers),
+        Effect.REPAIRS,
+        python=sys.executable,
+        limits=Limits(memory=1 << 30),
+    )
+    assert evidence.outcome == outcome, evidence.lines()
+    assert evidence.runs[0].version == "before"
+    assert all(run.version.endswith("without data") for run in evidence.runs[1:])
+
+
 def test_what_is_too_large_and_changed_is_not_proved(tmp_path: Path) -> None:
     large = RETAINED.replace("SIZE = 8", "SIZE = 100_000_000")
     after = large.replace("square()", "abs()")

@@ -1127,16 +1127,22 @@ def test_what_stops_a_run_with_stand_ins_is_said_too(tmp_path: Path) -> None:
     )
 
 
-def test_an_error_that_the_budget_does_not_reach(tmp_path: Path) -> None:
-    late = edited(
-        REGRESSION, ("    loss.backward()", "    loss.backward()\n    if step == 4: loss.backward()")
-    )
-    claim = Claim("E1", line(late, "if step == 4"))
+@pytest.mark.parametrize(
+    ("again", "why"),
+    [
+        ("; step == 4 and loss.backward()", "E1 was not raised within the budget"),
+        ("\n    if step == 4: loss.backward()", "the run did not come to line {line}, which raises E1"),
+    ],
+)
+def test_an_error_that_the_budget_does_not_reach(again: str, why: str, tmp_path: Path) -> None:
+    late = edited(REGRESSION, ("    loss.backward()", "    loss.backward()" + again))
+    claim = Claim("E1", line(late, "step == 4"))
     evidence = runner.verify_rewrite(
         tmp_path / "late.py", late, REGRESSION, claim, Effect.REPAIRS, limits=Limits(steps=2), seeds=(0,)
     )
     assert evidence.outcome == "not run"
-    assert evidence.reason == "E1 was not raised within the budget (the original ran 2 steps of optimizer)"
+    why = why.format(line=claim.raises_line)
+    assert evidence.reason == f"{why} (the original ran 2 steps of optimizer)"
 
 
 def test_a_fixed_program_that_takes_too_long_is_not_proved(tmp_path: Path) -> None:
