@@ -5,6 +5,31 @@ from __future__ import annotations
 from tests.standins.programs import program
 
 LATER: dict[str, tuple[str, tuple[str, ...]]] = {
+    "masks as arrays": (
+        program("""
+            import imageio
+            from scipy.misc import imread
+            from skimage import io
+            for read in (imageio.imread, imread, io.imread):
+                assert read("street/masks/first.png").ndim == 2, read
+                assert read("street/photos/first.png").shape[2:] == (3,), read
+            assert imread("street/masks/first.png", mode="RGB").shape[2:] == (3,)
+            assert io.imread("street/photos/first.png", as_gray=True).max() <= 1
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("imageio", "scipy", "skimage"),
+    ),
+    "sizes of inputs that are pictures": (
+        program("""
+            input_size, features = 256, {"input_size": 300}
+            assert input_size == 64, input_size
+            assert dict(input_size=20) == {"input_size": 20}
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("constant input_size",),
+    ),
     "functions with decorators of a missing module": (
         program("""
             import inspect

@@ -131,6 +131,12 @@ def pil() -> Any:
         return module
 
 
+def shown_in(path: Any, mode: str | None = None) -> Any:
+    """The picture of a file, in the mode, else in its own, without a palette: as readers of arrays do."""
+    picture = pil().open(path)
+    return picture.convert(mode or ("RGB" if picture.mode in ("P", "CMYK") else picture.mode))
+
+
 def image(pixels: torch.Tensor) -> Any:
     """Bytes, height x width (x 3), as a picture of PIL."""
     mode = "L" if pixels.dim() == 2 or pixels.shape[-1] == 1 else "RGB"

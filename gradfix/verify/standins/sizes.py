@@ -219,11 +219,18 @@ def plain(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
 
 
-def limit_of(run: context.Run, name: str) -> int | None:
-    """The limit for what is called so."""
+PICTURES_OR_FEATURES = ("inputsize", "inputres", "inputdim")
+"""Names that are those of pictures if the value is a side that networks for pictures are usually given."""
+USUAL_SIDES = frozenset((224, 227, 256, 288, 299, 300, 320, 352, 368, 384, 416, 448, 480, 512, 513, 608, 640))
+
+
+def limit_of(run: context.Run, name: str, value: Any = None) -> int | None:
+    """The limit for what is called so and has the value, if that is known."""
     name = plain(name)
     ending = ENDINGS.search(name)
     kind = KINDS.get(name) or (KINDS[ending[1]] if ending else "")
+    if name in PICTURES_OR_FEATURES and type(value) is int and value in USUAL_SIDES:
+        kind = "picture"
     if kind:
         REDUCED.add(kind)
     return limits(run).get(kind)
@@ -390,7 +397,7 @@ def is_flat(name: str, value: Any) -> bool:
 
 def reduced(run: context.Run, what: str, name: str, value: Any) -> Any:
     """``value`` or, where ``name`` is that of a known size, at most its limit."""
-    limit = limit_of(run, name)
+    limit = limit_of(run, name, value)
     if KINDS.get(plain(name)) == "picture" and isinstance(value, (list, tuple)):
         if not all(type(side) is int for side in value):
             return value
@@ -524,7 +531,8 @@ class Reduce(ast.NodeTransformer):
             limit = limit_of(self.run, name)
             value.elts = [self.hooked("constant " + name, limit, side) for side in value.elts]
             return value
-        return self.hooked("constant " + name, limit_of(self.run, name), value)
+        limit = limit_of(self.run, name, getattr(value, "value", None))
+        return self.hooked("constant " + name, limit, value)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         """``batch_size = 64``, ``self.batch_size = 64``, ``batch_size, rate = 64, 0.1``."""

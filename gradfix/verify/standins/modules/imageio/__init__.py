@@ -8,12 +8,12 @@ import numpy
 
 from ...inert import others
 from ...media import keep_array
-from ...samples import pil
+from ...samples import shown_in
 
 
 def imread(path: Any, *args: Any, **kwargs: Any) -> Any:
     """The picture of a file."""
-    return numpy.array(pil().open(path).convert("RGB"))
+    return numpy.array(shown_in(path))
 
 
 def imwrite(path: Any, values: Any, *args: Any, **kwargs: Any) -> None:

@@ -7,13 +7,12 @@ from typing import Any
 import numpy
 
 from ...media import keep_array
-from ...samples import pil
+from ...samples import pil, shown_in
 
 
 def imread(path: Any, flatten: bool = False, mode: str | None = None, **kwargs: Any) -> Any:
     """A picture as an array."""
-    shown = pil().open(path)
-    shown = shown.convert("L" if flatten else mode or "RGB")
+    shown = shown_in(path, "L" if flatten else mode)
     return numpy.asarray(shown).astype(float) if flatten else numpy.asarray(shown).copy()
 
 

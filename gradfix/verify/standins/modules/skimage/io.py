@@ -8,13 +8,12 @@ import numpy
 
 from ...inert import others
 from ...media import keep_array
-from ...samples import pil
+from ...samples import shown_in
 
 
 def imread(path: Any, as_gray: bool = False, *args: Any, **kwargs: Any) -> Any:
     """The picture of a file."""
-    found = numpy.array(pil().open(path).convert("RGB"))
-    return found.mean(-1) / 255 if as_gray else found
+    return numpy.array(shown_in(path, "L")) / 255 if as_gray else numpy.array(shown_in(path))
 
 
 def imsave(path: Any, values: Any, *args: Any, **kwargs: Any) -> None:
