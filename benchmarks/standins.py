@@ -4,7 +4,8 @@
 
 Each argument is a folder, of which the training scripts are taken, or a text file with a path on
 each line. A training script is a Python file that parses, imports torch, calls ``.backward(`` and
-``.step(`` in its own text, and has ``if __name__`` or a backward call outside any function.
+``.step(`` in its own text, and has ``if __name__``, or a backward call or a call of a function of
+its own outside any function.
 
 Each script is run as verification runs it (``gradfix.verify.runner``): as it stands, then with
 stand-ins, with the first manner of running that gets to a gradient. A script counts as reached when
@@ -162,10 +163,18 @@ def trains(path: Path) -> bool:
     if not (imports and _calls(tree, "backward") and _calls(tree, "step")):
         return False
     functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    own = {node.name for node in tree.body if isinstance(node, functions[:2])}
     return any(
         (isinstance(node, ast.If) and "__name__" in ast.dump(node.test))
-        or (not isinstance(node, functions) and _calls(node, "backward"))
+        or (not isinstance(node, functions) and (_calls(node, "backward") or _calls_one_of(node, own)))
         for node in tree.body
+    )
+
+
+def _calls_one_of(tree: ast.AST, names: set[str]) -> bool:
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+        for node in ast.walk(tree)
     )
 
 
