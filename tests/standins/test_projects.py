@@ -236,6 +236,16 @@ ENDINGS = {
         import os
         names = ["features/" + one for one in os.listdir("features") if one.endswith(".npy")]
     """,
+    "a pattern of all the name": """
+        import glob
+        names = sorted(glob.glob("features/points_train*_0*.npy"))
+        others = [one for one in glob.glob("features/points_test*.npy")]
+        assert len(others) > 0, "no features were found"
+    """,
+    "a path": """
+        import pathlib
+        names = [str(one) for one in pathlib.Path("features").glob("train_*.npy")]  # of sounds: .wav
+    """,
 }
 
 

@@ -493,5 +493,65 @@ options:
         ),
         ("gym",),
     ),
+    "points of a cloud, which are moved before a network takes them": (
+        program(
+            """
+            import numpy as np
+            clouds = np.load("clouds.npy")
+            moved = np.stack([one + np.random.uniform(size=[3]) for one in clouds[:4]])
+            taken = torch.from_numpy(moved).float().permute(0, 2, 1)
+            assert taken.shape[0] == 4 and taken.shape[1] == 3 and taken.shape[2] > 30
+            models = [torch.nn.Conv1d(3, 2, 1)]
+            def loss():
+                return models[0](taken).mean()
+            """,
+            LOOP,
+        ),
+        ("content of clouds.npy",),
+    ),
+    "names of what a file holds, which only its user knows": (
+        program(
+            """
+            import h5py
+            class Transitions:
+                def __init__(self, name):
+                    self.episodes = []
+                    with h5py.File(name, "r") as file:
+                        for number, episode in enumerate(file.keys()):
+                            self.episodes.append({})
+                            for key in file[episode].keys():
+                                self.episodes[number][key] = file[episode][key][:]
+                    self.count = sum(len(one["action"]) for one in self.episodes)
+                def __getitem__(self, number):
+                    held = self.episodes[number]
+                    return held["state"][0], held["reward"][0]
+            data = Transitions("replay.h5")
+            known = {"action", "state", "reward"} == {*data.episodes[0]}
+            models = [torch.nn.Sequential(torch.nn.Linear(5, 6 if known else 7), torch.nn.Linear(6, 2))]
+            def loss():
+                states = torch.stack([torch.as_tensor(data[number][0]) for number in range(4)])
+                return models[0](torch.ones(4, 5)).mean() * states.mean() + data.count
+            """,
+            LOOP,
+        ),
+        ("content of replay.h5",),
+    ),
+    "two files that speak of the same things": (
+        program(
+            """
+            import json, pickle
+            asked = json.load(open("questions.json"))["questions"]
+            told = pickle.load(open("answers.pkl", "rb"))
+            names = [[one["question_id"] for one in file] for file in (asked, told)]
+            alike = sum(one == other for one, other in zip(*names)) + sum(
+                one == other for one, other in zip(names[0], names[1][1:]))
+            models = [torch.nn.Sequential(torch.nn.Linear(3, alike), torch.nn.Linear(64, 2))]
+            def loss():
+                return models[0](torch.ones(4, 3)).mean()
+            """,
+            LOOP,
+        ),
+        ("content of questions.json", "content of answers.pkl"),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

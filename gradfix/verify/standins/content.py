@@ -99,6 +99,8 @@ class Book:
         """By absent file of text: what its lines are taken apart by, if anything says so."""
         self.blanks: set[str] = set()
         """Absent files of text whose readers ask for lines that hold nothing."""
+        self.worded: list[str] = []
+        """The places whose keys were asked for, and nobody knew any."""
         self.touched = ""
         """The place that was looked at last."""
         self.shaped = ""
@@ -313,6 +315,8 @@ class Content:
         self._children: dict[Any, Any] | None = None
         self._array: Any = None
         self._list: list[Any] | None = None
+        self._words: dict[Any, Any] = {}
+        """What stands under keys that were made up."""
 
     # -- parts ---------------------------------------------------------------------------
 
@@ -322,7 +326,9 @@ class Content:
     def _child(self, key: Any) -> Any:
         if self._children is None:
             self._children = {}
-        if key not in self._children:
+        if key not in self._children and key in self._words:
+            self._children[key] = self._words[key]
+        elif key not in self._children:
             name = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
             dims: list[int] | None = [] if NUMBERING.search(last(self._place)) else None
             self._children[key] = self._part("[" + repr(name) + "]", dims=dims)
@@ -547,7 +553,7 @@ class Content:
         found = self._part("")
         found._list = [self._element(i) for i in range(length)] if length < 4 else None
         if found._list is None:
-            found.__class__ = Part
+            object.__setattr__(found, "__class__", TensorsPart if isinstance(found, Tensors) else Part)
             found.__dict__["_long"] = length
         return found
 
@@ -635,9 +641,10 @@ class Content:
 
 
 def refers(place: str, other: str) -> bool:
-    """Whether what is at a place says which of others is meant: ``category_id`` an ``id`` of categories."""
-    name = last(place)
-    return name.endswith("_id") and last(other) == "id" and name[:-4] in other[:-2]
+    """Whether what is at a place says which of others is meant: ``category_id`` an ``id`` of categories, or
+    the ``category_id`` of something else."""
+    name, same = last(place), last(other)
+    return name.endswith("_id") and (name == same or (same == "id" and name[:-4] in other[:-2]))
 
 
 class Tensors(Content):
@@ -683,6 +690,10 @@ class Part(Content):
         return array[torch.arange(long).remainder(len(array)).numpy()] if len(array) < long else array[:long]
 
 
+class TensorsPart(Part, Tensors):
+    """Some of the elements of a content of tensors."""
+
+
 class Mapping(dict):  # type: ignore[type-arg]
     """What ``items()`` and the like of a content give: words, and a part for each."""
 
@@ -690,10 +701,14 @@ class Mapping(dict):  # type: ignore[type-arg]
         held = content._children or {}
         # Attributes are no keys.
         known = [(key, one) for key, one in held.items() if not (isinstance(key, str) and key[:1] == ".")]
+        names = book.planned(content._place, "keys") or ()
+        known += [(name, content._child(name)) for name in names if name not in held]
         if not known:
+            book.worded.append(content._place)
             count = GROUPS if grouped(content._place) else SAMPLES
             words = [media.WORDS[i] if i < len(media.WORDS) else "word_" + str(i) for i in range(count)]
             known = [(word, content._part("[**]", i)) for i, word in enumerate(words)]
+            content._words = dict(known)
         super().__init__(known)
         self._content = content
 
@@ -859,7 +874,7 @@ def convert_contents() -> None:
 
     real_tensors = collate.default_collate_fn_map[torch.Tensor]
     collate.default_collate_fn_map[torch.Tensor] = tensors
-    for kind in (Content, Tensors, Number, Part):
+    for kind in (Content, Tensors, Number, Part, TensorsPart):
         collate.default_collate_fn_map[kind] = together
 
 

@@ -286,10 +286,7 @@ def looking(run: context.Run, overlay: Overlay) -> None:
             # It asks whether the folder is there, and is content if it is not.
             place = overlay.reading(str(self))
             if overlay.lacks(place) and asked_by_user(run):
-                kind = os.path.splitext(str(pattern))[1].lower()
-                make_folder(
-                    run, overlay, str(self), kind if kind in (*media.PICTURES, *TEXT, ".wav") else None
-                )
+                make_folder(run, overlay, str(self), asked_by(os.path.basename(str(pattern))))
             return real(self, pattern, *args, **kwargs)
 
         context.replace(pathlib.Path, name, search)
@@ -538,7 +535,8 @@ def make_folder(
     overlay.busy = busy
     content.book.folders = True
     inner = f"{len(folders)} folders of " if len(folders) > 1 else ""
-    run.used("folder " + alike(shown(run, path)), f"{inner}{count} files *{' *'.join(endings)}")
+    said = " ".join(one if "*" in one else "*" + one for one in endings)
+    run.used("folder " + alike(shown(run, path)), f"{inner}{count} files {said}")
     return place
 
 
@@ -557,17 +555,31 @@ def fill(run: context.Run, overlay: Overlay, folders: list[str], ending: str, co
     for folder in folders:
         overlay._make(folder)
         for index in range(count):
-            place = os.path.join(folder, named[index] + ending)
+            place = os.path.join(folder, called(named[index], ending))
             if index < 4:
                 with real_open(place, "wb") as file:
                     file.write(contents[index])
             else:
-                real_link(os.path.join(folder, named[index % 4] + ending), place)
+                real_link(os.path.join(folder, called(named[index % 4], ending)), place)
             overlay.made.add(place)
 
 
-PATTERN = re.compile(r"^\*([\w-]*\.[A-Za-z]\w{0,6})$")
-"""A pattern for the names of files of which only the ending is asked for."""
+def called(number: str, ending: str) -> str:
+    """The name of a file with an ending, or of one that fits a pattern: ``train_*.h5``."""
+    return ending.replace("*", number, 1).replace("*", "0") if "*" in ending else number + ending
+
+
+PATTERN = re.compile(r"[\w.*-]*\*[\w-]*\.[A-Za-z]\w{0,6}")
+"""A pattern for the names of files that says how they end, and perhaps what else is in them."""
+
+
+def asked_by(pattern: str) -> str | None:
+    """How the names of files end that are looked for by a pattern, or the pattern if it says more of them."""
+    if not PATTERN.fullmatch(pattern):
+        return None
+    return pattern[1:] if pattern.rfind("*") == 0 else pattern
+
+
 STRUCTURED = re.compile(r"^\*?(\.(?:npy|npz|h5|hdf5|pkl|pickle|pt|pth|mat|json|csv))$")
 
 
@@ -577,9 +589,9 @@ def asked_of_glob() -> str | None:
     while frame is not None and frame.f_code.co_filename.startswith(context.HERE):
         frame = frame.f_back
     while frame is not None and frame.f_code.co_filename.endswith("glob.py"):
-        found = PATTERN.match(str(frame.f_locals.get("pattern", frame.f_locals.get("basename", ""))))
+        found = asked_by(str(frame.f_locals.get("pattern", frame.f_locals.get("basename", ""))))
         if found is not None:
-            return found[1]
+            return found
         frame = frame.f_back
     return None
 
@@ -661,9 +673,9 @@ def filtering(run: context.Run) -> None:
     def names_like(names: Any, pat: Any) -> Any:
         names = list(names)
         found = real(names, pat)
-        wanted = PATTERN.match(str(pat))
+        wanted = asked_by(str(pat))
         if names and not found and wanted is not None and content.book.folders and run.caller() is not None:
-            content.book.missed.append(wanted[1])
+            content.book.missed.append(wanted)
         return found
 
     context.replace(fnmatch, "filter", names_like)

@@ -81,6 +81,8 @@ def advised(error: BaseException) -> str | None:
         return content.planned_with(*change)
     if not content.book.touched and not content.book.styles:
         return None
+    if isinstance(error, KeyError) and content.book.worded and (named := keys_missed(error)) is not None:
+        return content.planned_with(*named)
     if isinstance(error, TypeError) and TEXT_WANTED.search(message):
         return content.planned_with(wanting_text(error), "text", True)
     if isinstance(error, TypeError) and TEXT_ADDED.search(message) and (column := named_column(error)):
@@ -130,6 +132,34 @@ def in_proportion(one: int, other: int) -> int | None:
     while max(own) // part > 2 * limit:
         part *= 2
     return part
+
+
+def keys_missed(error: KeyError) -> tuple[str, str, Any] | None:
+    """The keys that a file should have had whose keys were made up: that which the script asked for in what
+    it has made of them, and those for which it asks the same thing elsewhere."""
+    trace, run = innermost(error), context.run()
+    if trace is None or trace.tb_next is not None or not isinstance(error.args[0], str):
+        return None
+    tree, name = run.tree(trace.tb_frame.f_code.co_filename), error.args[0]
+    asked: dict[str, dict[str, None]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            if isinstance(node.slice.value, str):
+                asked.setdefault(root_of(node), {})[node.slice.value] = None
+    others = [key for keys in asked.values() if name in keys for key in keys]
+    given = [place for place, fields in content.book.plan.items() if "keys" in fields]
+    for place in [*given, *reversed(content.book.worded)]:
+        had = content.book.planned(place, "keys") or []
+        if name not in had:
+            return place, "keys", list(dict.fromkeys([*had, name, *others]))
+    return None
+
+
+def root_of(node: ast.expr) -> str:
+    """What an expression asks for a part of, or for a part of a part."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return ast.unparse(node)
 
 
 HEADING = re.compile(r"(?:invalid literal for int\(\)|could not convert string to float).*column_\d")
@@ -588,6 +618,10 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
                     return place, "dims", [dims[0], content.SIDE, content.SIDE, dims[1]]
                 if wanted == 4 and have == 2 and len(dims) == 2:  # Pictures, colours first.
                     return place, "dims", [*dims, content.SIDE, content.SIDE]
+                if wanted == 3 and have == 2 and len(inner := dims[len(leading(place)) :]) == 1:
+                    if inner[0] not in content.PRIMES:
+                        # What has fitted as the last dimension stays the last.
+                        return place, "dims", [*leading(place), content.book.prime(place + " row"), *inner]
                 return (
                     place,
                     "dims",
