@@ -553,5 +553,80 @@ options:
         ),
         ("content of questions.json", "content of answers.pkl"),
     ),
+    "numbers of words as an index, and answers of which there are several": (
+        program(
+            """
+            import json, pickle
+            import numpy as np
+            word2idx = pickle.load(open("word2idx.pkl", "rb"))
+            vectors = np.load("vectors_init.npy")
+            assert vectors.shape == (len(word2idx), 50)
+            states = torch.from_numpy(np.load("states.npy"))
+            states.size(2)
+            samples = []
+            for one in json.load(open("answers.json")):
+                answers = np.array(one["answers"])
+                samples.append((one["name"], answers if len(answers) else None))
+            picked = [states[word2idx[name]] for name, _ in samples[:4]]
+            given = torch.stack([torch.from_numpy(answers) for _, answers in samples[:4]])
+            deep = 6 if picked[0].dim() == 2 and given.dim() == 2 else 7
+            models = [torch.nn.Sequential(torch.nn.Linear(50, deep), torch.nn.Linear(6, 2))]
+            def loss():
+                return models[0](torch.from_numpy(vectors[:4])).mean() + given.float().mean()
+            """,
+            LOOP,
+        ),
+        ("content of word2idx.pkl", "content of states.npy", "content of answers.json"),
+    ),
+    "a known data set that a subclass reads itself": (
+        program(
+            """
+            import os, pickle
+            import numpy as np
+            from torchvision import datasets
+            class Own(datasets.CIFAR10):
+                def __init__(self, root, transform=None):
+                    self.root, self.transform = root, transform
+                    self.download()
+                    if not self._check_integrity():
+                        raise RuntimeError("not found")
+                    self.data, self.labels = [], []
+                    for name, _ in self.train_list:
+                        with open(os.path.join(self.root, self.base_folder, name), "rb") as file:
+                            entry = pickle.load(file, encoding="latin1")
+                        self.data.append(entry["data"])
+                        self.labels += entry["labels"]
+                    self.data = np.concatenate(self.data).reshape((50000, 3, 32, 32))
+            data = Own("data")
+            deep = 6 if len(data.labels) == 50000 else 7
+            models = [torch.nn.Sequential(torch.nn.Linear(3072, deep), torch.nn.Linear(6, 2))]
+            def loss():
+                return models[0](torch.from_numpy(data.data[:4]).float().flatten(1)).mean()
+            """,
+            LOOP,
+        ),
+        ("torchvision",),
+    ),
+    "a class derived from tensors, and arrays that are put together": (
+        program(
+            """
+            import numpy as np
+            class Drawn(torch.Tensor):
+                def again(self):
+                    self.normal_()
+                    return self
+            noise = Drawn(torch.randn(4, 3, 8, 8))
+            assert type(noise) is Drawn and noise.again().shape == (4, 3, 8, 8)
+            held = torch.from_numpy(np.load("pictures.npy"))[:4]
+            both = torch.cat([torch.zeros(4, held.shape[1], 32, 32), held], 0)
+            deep = 6 if both.dim() == 4 else 7
+            models = [torch.nn.Sequential(torch.nn.Linear(8, deep), torch.nn.Linear(6, 2))]
+            def loss():
+                return models[0](noise + 0).mean()
+            """,
+            LOOP,
+        ),
+        ("torch.Tensor", "content of pictures.npy"),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

@@ -123,6 +123,8 @@ class Book:
         """The command lines that the project shows, of which the script takes something."""
         self.folders = False
         """Whether a folder has been made up."""
+        self.shortened = False
+        """Whether a file of a known data set was made with fewer samples than the real one has."""
         self.asked = False
         """Whether the script asked for a folder that is not there, and did something else."""
         self.begun = False
@@ -294,12 +296,19 @@ def last(place: str) -> str:
     """The name that says most about a place: the last key, else the file's."""
     keys = re.findall(r"\['([^']*)'\]|\.(\w+)(?=\[|$)", place)
     named = [one or other for one, other in keys if one or (other and "." + other not in ENDINGS)]
-    return named[-1] if named else place.split("[")[0]
+    if named:
+        return named[-1]
+    name, ending = os.path.splitext(place.split("[")[0])
+    return name if ending in ENDINGS else name + ending
 
 
 def numpy() -> Any:
     """numpy, if it is there."""
     return sys.modules.get("numpy")
+
+
+NO_LENGTH = "a number has no length"
+"""The message of what takes a number for several, as it is none of Python's own: a tensor's index."""
 
 
 class Content:
@@ -341,7 +350,7 @@ class Content:
             return len(self._array)
         if self._dims is not None:
             if not self._dims:
-                raise TypeError("a number has no length")
+                raise TypeError(NO_LENGTH)
             return self._dims[0]
         known = book.planned(self._place, "dims") or [BATCH if in_batch(self._place) else nested(self._place)]
         return int(known[0])
@@ -361,6 +370,8 @@ class Content:
         if self._dims is not None and len(self._dims) == 1:
             return self._settled()[number]
         rest = None if self._dims is None else self._dims[1:]
+        if rest is None and NUMBERING.search(last(self._place)):
+            rest = []
         fields = book.planned(self._place, "fields")
         if fields:
             return tuple(
@@ -673,7 +684,8 @@ def part(place: str, number: int = 0, tensors: bool = False, dims: Any = None) -
     if book.planned(place, "text"):
         return Content(place, number)._text()
     kind = Number if settled == [] else Tensors if tensors else Content
-    return kind(place, number, tensors=tensors, dims=dims)
+    made = kind(place, number, tensors=tensors, dims=dims)
+    return made._scalar() if settled == [] and book.planned("code", "numbers") else made
 
 
 class Part(Content):
@@ -842,6 +854,7 @@ def convert_contents() -> None:
         context.replace(torch, name, convert)
     constructors()
     real_set = torch.Tensor.__setitem__
+
 
     def assign(self: Any, index: Any, value: Any) -> None:
         real_set(self, index, value._tensor() if isinstance(value, Content) else value)

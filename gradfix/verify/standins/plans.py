@@ -99,6 +99,8 @@ def advised(error: BaseException) -> str | None:
     ):
         if (tensors := content.planned_with("code", "tensors", True)) is not None:
             return tensors
+    if message == content.NO_LENGTH and (plain := content.planned_with("code", "numbers", True)) is not None:
+        return plain
     if WHOLE.search(message) and content.book.touched:
         return content.planned_with(content.book.touched, "dims", [])
     if HEADING.search(message) and (table := headless()) is not None:
@@ -396,12 +398,13 @@ def beside(wrong: int, right: int) -> tuple[str, str, Any] | None:
     return None
 
 
-def one_more(count: int = 1, size: int | None = None) -> tuple[str, str, Any] | None:
-    """More dimensions for the array with ``size`` in it, without a size for the first with the fewest."""
+def one_more(count: int = 1, size: int | None = None, have: int = 0) -> tuple[str, str, Any] | None:
+    """More dimensions for the array with ``size`` in it, without a size for the first with the fewest, of
+    those first that ``have`` so many."""
     places = [place for place, dims in content.book.dims.items() if size is None or size in dims]
     if size is None:
         places = [one for one in places if not content.LABEL.search(content.last(one))]
-        places.sort(key=lambda one: len(content.book.dims[one]))
+        places.sort(key=lambda one: (len(content.book.dims[one]) != have, len(content.book.dims[one])))
     if not places:
         return None
     place = places[0] if size is None else places[-1]
@@ -441,6 +444,12 @@ def insisted(error: BaseException) -> tuple[str, str, Any] | None:
             return None
         small, large = sorted((left, right))
         return resized(small, 2 * large, True) or (resized(large, small // 2, True) if small > 1 else None)
+    shapes = [shape_in(one, frame) for one in (test.left, test.comparators[0])]
+    for wrong, right in (shapes, shapes[::-1]):
+        if wrong is not None and right is not None and len(wrong) == len(right) and 0 not in right:
+            changes = [resized(*unlike, True) for unlike in zip(wrong, right) if unlike[0] != unlike[1]]
+            if (found := next((one for one in changes if one is not None), None)) is not None:
+                return found
     pair = [whole_number(one, frame) for one in (test.left, test.comparators[0])]
     # A line of text may have one more than it has numbers: it begins with a name.
     for more in (0, 1) if content.book.styles else (0,):
@@ -457,14 +466,29 @@ READ = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load, ast.Unar
 def whole_number(node: ast.expr, frame: types.FrameType) -> int | None:
     """The whole number that an expression has in a frame, if it only reads it or asks for a length."""
     inner = node.args[0] if isinstance(node, ast.Call) and ast.unparse(node.func) == "len" else node
+    found = read_in(inner, node, frame)
+    return found if type(found) is int else None
+
+
+def shape_in(node: ast.expr, frame: types.FrameType) -> list[int] | None:
+    """The shape that an expression has in a frame, if it only reads it, or all of its sizes."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        sizes: Any = [whole_number(one, frame) for one in node.elts]
+    else:
+        sizes = read_in(node, node, frame)
+    whole = isinstance(sizes, (tuple, list)) and all(type(one) is int for one in sizes)
+    return list(sizes) if whole else None
+
+
+def read_in(inner: ast.expr, node: ast.expr, frame: types.FrameType) -> Any:
+    """What an expression has in a frame, nothing if ``inner`` of it does more than to read."""
     if not all(isinstance(one, READ) for one in ast.walk(inner)):
         return None
     try:
         code = compile(ast.Expression(node), "", "eval")
-        found = eval(code, frame.f_globals, frame.f_locals)
+        return eval(code, frame.f_globals, frame.f_locals)
     except Exception:
         return None
-    return found if type(found) is int else None
 
 
 SENTENCES = "words in sentences"
@@ -588,6 +612,8 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
         r"must have (?P<wanted>\d) dimensions, got (?P<have>\d)",
         r"(?P<have>\d)-dimensional array given. Array must be at least (?P<wanted>two)-dimensional",
         r"not enough values to unpack \(expected (?P<wanted>\d), got (?P<have>\d)\)",
+        r"must have same number of dimensions: got (?P<wanted>\d) and (?P<have>\d)",
+        r"must have same number of dimensions: got (?P<have>\d) and (?P<wanted>\d)",
         r"sparse_dim.*number of dimensions \((?P<have>\d)\).*(?P<wanted>\d)",
         r"input\.dim\(\) = (?P<have>\d) is not equal to len\(dims\) = (?P<wanted>\d)",
     ):
@@ -630,6 +656,10 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
     if message == "tuple index out of range" and content.book.shaped in content.book.dims:
         place, dims = content.book.shaped, content.book.dims[content.book.shaped]
         return place, "dims", [*dims, content.book.prime(f"{place} {len(dims)}")]
+    if re.search(r"len\(\) of (?:unsized object|a 0-d tensor)|iteration over a 0-d", message):
+        for place, dims in reversed(list(content.book.dims.items())):
+            if not dims and content.one_sample(place):
+                return place, "dims", [content.BOXES]  # A sample has several of them.
     if re.search(r"0-d(?:im)? (?:tensor|array)|has no dimensions", message):
         rows = list(reversed(list(content.book.dims.items())))
         rows = [one for one in rows if not content.LABEL.search(content.last(one[0]))]
@@ -637,8 +667,12 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
             # The first of those with the fewest: what training reads comes before what tests do.
             place, dims = min(reversed(rows), key=lambda one: len(one[1]))
             return place, "dims", [*dims, content.book.prime(f"{place} {len(dims)}")]
-    if "too many indices for tensor" in message or "Dimension out of range" in message:
-        return one_more()
+    few = re.search(
+        r"too many indices for tensor of dimension (\d)|Dimension out of range \(expected to be in range of \[-(\d)",
+        message,
+    )
+    if few:
+        return one_more(have=int(few[1] or few[2]))
     if re.search(
         r"must be (batches of )?square matrices|[Ll]ast 2 dimensions of the array must be square", message
     ):

@@ -171,8 +171,40 @@ class Classes(dict[str, int]):
         return self[name]
 
 
+class Own(property):
+    """What a data set has made; an ordinary attribute of a user's subclass that makes all of its own."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, one: Any, kind: type | None = None) -> Any:
+        if one is None or "kind" in vars(one):
+            return super().__get__(one, kind)
+        if self.name not in vars(one):
+            raise AttributeError(self.name)
+        return vars(one)[self.name]
+
+    def __set__(self, one: Any, value: Any) -> None:
+        if "kind" in vars(one):
+            super().__set__(one, value)
+        else:
+            vars(one)[self.name] = value
+
+    def also(self) -> Own:
+        """The same under another name."""
+        return Own(self.fget, self.fset)
+
+
 class Pictures(torch.utils.data.Dataset[Any]):
     """A data set of one of the known kinds, made where it is asked for."""
+
+    def download(self, *args: Any, **kwargs: Any) -> None:
+        """What is asked for is made up."""
+
+    def _check_integrity(self) -> bool:
+        return True
+
+    _check_exists = _check_integrity
 
     def __init__(self, name: str, kind: Kind, arguments: dict[str, Any]) -> None:
         run = context.run()
@@ -208,7 +240,7 @@ class Pictures(torch.utils.data.Dataset[Any]):
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
 
-    @property
+    @Own
     def data(self) -> Any:
         """All pictures, as the real data set holds them."""
         if self._pictures is None:
@@ -224,9 +256,10 @@ class Pictures(torch.utils.data.Dataset[Any]):
         self._pictures = torch.as_tensor(value)
         self.whole = self.count = len(self._pictures)
 
-    train_data = test_data = data
+    train_data = data.also()
+    test_data = data.also()
 
-    @property
+    @Own
     def targets(self) -> Any:
         """All labels, as the real data set holds them."""
         return self._labels if self.kind.mode == "L" else self._labels.tolist()
@@ -235,7 +268,9 @@ class Pictures(torch.utils.data.Dataset[Any]):
     def targets(self, value: Any) -> None:
         self._labels = torch.as_tensor(value)
 
-    train_labels = test_labels = labels = targets
+    train_labels = targets.also()
+    test_labels = targets.also()
+    labels = targets.also()
 
     def picture(self, index: int) -> Any:
         """One picture, of PIL."""
