@@ -123,6 +123,8 @@ class Book:
         """The command lines that the project shows, of which the script takes something."""
         self.folders = False
         """Whether a folder has been made up."""
+        self.within = 0
+        """How many folders a folder was made with that the script looks for folders in."""
         self.shortened = False
         """Whether a file of a known data set was made with fewer samples than the real one has."""
         self.asked = False

@@ -520,10 +520,11 @@ def make_folder(
     place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
     folders = [place]
     if within and wants_folders(run):
-        folders = [os.path.join(place, "class_" + format(index, "02d")) for index in range(media.FOLDERS)]
+        content.book.within = int(content.book.planned("folders", "count") or media.FOLDERS)
+        folders = [os.path.join(place, f"class_{index:02d}") for index in range(content.book.within)]
     endings = [str(one) for one in dict.fromkeys([*([kind] if kind else []), *(missed or [])])]
     count = media.FILES
-    if "celeba" in path.lower():
+    if "celeba" in path.lower() and folders == [place]:
         # Its readers keep the last two thousand pictures for tests, and look for its table.
         count += 2000
         overlay._make(place)

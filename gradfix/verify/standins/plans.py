@@ -79,7 +79,7 @@ def advised(error: BaseException) -> str | None:
         return content.planned_with("pictures", "brought", "to the sizes of the script")
     if content.book.pictures and (change := pictures(message)) is not None:
         return content.planned_with(*change)
-    if not content.book.touched and not content.book.styles:
+    if not (content.book.touched or content.book.styles or content.book.within):
         return None
     if isinstance(error, KeyError) and content.book.worded and (named := keys_missed(error)) is not None:
         return content.planned_with(*named)
@@ -451,6 +451,9 @@ def insisted(error: BaseException) -> tuple[str, str, Any] | None:
             if (found := next((one for one in changes if one is not None), None)) is not None:
                 return found
     pair = [whole_number(one, frame) for one in (test.left, test.comparators[0])]
+    if content.book.within and None in pair and (count := next((one for one in pair if one), None)):
+        # ``assert len(folders_in(place)) == count``
+        return "folders", "count", count
     # A line of text may have one more than it has numbers: it begins with a name.
     for more in (0, 1) if content.book.styles else (0,):
         for wrong, right in (pair, pair[::-1]):
