@@ -103,6 +103,10 @@ class Book:
         """The places whose keys were asked for, and nobody knew any."""
         self.touched = ""
         """The place that was looked at last."""
+        self.single = ""
+        """The place of the last array without dimensions."""
+        self.beyond = "", 0
+        """The place of what was asked for an element that it has not, and the number of that."""
         self.shaped = ""
         """The place whose ``shape`` was asked for last."""
         self.pictures = 0
@@ -129,6 +133,8 @@ class Book:
         """Whether a file of a known data set was made with fewer samples than the real one has."""
         self.asked = False
         """Whether the script asked for a folder that is not there, and did something else."""
+        self.asked_file = False
+        """Whether it asked so for a file of data."""
         self.begun = False
         """Whether names were looked for in a folder that begin as none in it does."""
         self.missed: list[str] = []
@@ -299,7 +305,7 @@ def last(place: str) -> str:
     keys = re.findall(r"\['([^']*)'\]|\.(\w+)(?=\[|$)", place)
     named = [one or other for one, other in keys if one or (other and "." + other not in ENDINGS)]
     if named:
-        return named[-1]
+        return str(named[-1])
     name, ending = os.path.splitext(place.split("[")[0])
     return name if ending in ENDINGS else name + ending
 
@@ -311,6 +317,10 @@ def numpy() -> Any:
 
 NO_LENGTH = "a number has no length"
 """The message of what takes a number for several, as it is none of Python's own: a tensor's index."""
+
+
+NO_ELEMENT = "index out of range"
+"""The message of a content that has fewer elements than the script thinks."""
 
 
 class Content:
@@ -355,7 +365,7 @@ class Content:
                 raise TypeError(NO_LENGTH)
             return self._dims[0]
         known = book.planned(self._place, "dims") or [BATCH if in_batch(self._place) else nested(self._place)]
-        return int(known[0])
+        return int(book.planned(self._place, "count") or known[0])
 
     def _element(self, number: int) -> Any:
         if self._list is None and self._place.endswith("[**]") and grouped(self._place[:-4]):
@@ -368,7 +378,8 @@ class Content:
         if number < 0:
             number += self._length()
         if not 0 <= number < self._length():
-            raise IndexError("index out of range")
+            book.beyond = self._place, number
+            raise IndexError(NO_ELEMENT)
         if self._dims is not None and len(self._dims) == 1:
             return self._settled()[number]
         rest = None if self._dims is None else self._dims[1:]
@@ -407,6 +418,7 @@ class Content:
             dims = book.sizes(place[:-3], None if count is None else count + 1)[1:]
         else:
             dims = book.sizes(place, count)
+        book.single = book.single if dims else place
         kind = book.kind(place)
         generator = context.run().generator("content", place, self._number)
         if kind == "int" and LENGTH.search(last(place)) and book.planned(place, "high") is None:
@@ -856,7 +868,6 @@ def convert_contents() -> None:
         context.replace(torch, name, convert)
     constructors()
     real_set = torch.Tensor.__setitem__
-
 
     def assign(self: Any, index: Any, value: Any) -> None:
         real_set(self, index, value._tensor() if isinstance(value, Content) else value)

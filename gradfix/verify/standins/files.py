@@ -244,10 +244,14 @@ def looking(run: context.Run, overlay: Overlay) -> None:
             if name == "stat" and not overlay.busy and not overlay.exists(place):
                 if insists(run):
                     place = make_anything(run, overlay, text) or place
-                elif asks_for_folder(run):
+                elif asks_for(run, "isdir"):
                     content.book.asked = True
                     if content.book.planned("folders", "asked"):
                         place = make_folder(run, overlay, text, within=False) or place
+                elif of_data(text) and asks_for(run, "isfile", "exists"):
+                    content.book.asked_file = True
+                    if content.book.planned("files", "asked"):
+                        place = make_anything(run, overlay, text) or place
             return real(place, *args, **kwargs)
 
         context.replace(os, name, look)
@@ -424,11 +428,20 @@ ABSENCE = re.compile(r"\bnot\b|\bFalse\b|== 0\b|< ")
 """In conditions that hold where something is not there."""
 
 
-def asks_for_folder(run: context.Run) -> bool:
-    """Whether the user's code asks if there is such a folder, and does something else if not."""
+def asks_for(run: context.Run, *functions: str) -> bool:
+    """Whether the user's code asks by one of these functions if there is something, and does something else
+    if not."""
     asking = sys._getframe(2)
     frame = asking.f_back
-    return asking.f_code.co_name == "isdir" and frame is not None and run.owns(frame)
+    return asking.f_code.co_name in functions and frame is not None and run.owns(frame)
+
+
+def of_data(path: str) -> bool:
+    """Whether a path is that of a file of data, not of settings or of what an earlier run has left."""
+    name = os.path.basename(path)
+    kind = os.path.splitext(name.lower())[1]
+    known = (*absent.STRUCTURED, *absent.TABLES, *TEXT, *media.PICTURES)
+    return kind in known and not absent.SETTINGS.search(name) and not absent.KEPT.search(path)
 
 
 def make_anything(run: context.Run, overlay: Overlay, path: str) -> str | None:
@@ -683,7 +696,9 @@ def filtering(run: context.Run) -> None:
 
 
 NOTHING_FOUND = re.compile(
-    r"\bno\b|\bnot\b.*\bfound|empty|num_samples|division by zero|out of range|at least one|\b0 ", re.I
+    r"\bno\b|\bnot\b.*\bfound|empty|num_samples|division by zero|out of range|at least one|"
+    r"greater than 0|\b0 ",
+    re.I,
 )
 """Messages where a script has found no files."""
 
@@ -705,6 +720,8 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("folders", "endings", [*known, *missed])
     if book.asked and not book.planned("folders", "asked"):
         return content.planned_with("folders", "asked", True)
+    if book.asked_file and not book.planned("files", "asked"):
+        return content.planned_with("files", "asked", True)
     if book.begun and not book.planned("folders", "begun"):
         return content.planned_with("folders", "begun", True)
     return None

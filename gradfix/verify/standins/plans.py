@@ -99,6 +99,9 @@ def advised(error: BaseException) -> str | None:
     ):
         if (tensors := content.planned_with("code", "tensors", True)) is not None:
             return tensors
+    place, number = content.book.beyond
+    if message == content.NO_ELEMENT and place and 0 <= number < content.LARGEST // 64:
+        return content.planned_with(place, "count", max(content.MANY, 2 * number))
     if message == content.NO_LENGTH and (plain := content.planned_with("code", "numbers", True)) is not None:
         return plain
     if WHOLE.search(message) and content.book.touched:
@@ -445,9 +448,9 @@ def insisted(error: BaseException) -> tuple[str, str, Any] | None:
         small, large = sorted((left, right))
         return resized(small, 2 * large, True) or (resized(large, small // 2, True) if small > 1 else None)
     shapes = [shape_in(one, frame) for one in (test.left, test.comparators[0])]
-    for wrong, right in (shapes, shapes[::-1]):
-        if wrong is not None and right is not None and len(wrong) == len(right) and 0 not in right:
-            changes = [resized(*unlike, True) for unlike in zip(wrong, right) if unlike[0] != unlike[1]]
+    for had, wanted in (shapes, shapes[::-1]):
+        if had is not None and wanted is not None and len(had) == len(wanted) and 0 not in wanted:
+            changes = [resized(*unlike, True) for unlike in zip(had, wanted) if unlike[0] != unlike[1]]
             if (found := next((one for one in changes if one is not None), None)) is not None:
                 return found
     pair = [whole_number(one, frame) for one in (test.left, test.comparators[0])]
@@ -660,9 +663,9 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
         place, dims = content.book.shaped, content.book.dims[content.book.shaped]
         return place, "dims", [*dims, content.book.prime(f"{place} {len(dims)}")]
     if re.search(r"len\(\) of (?:unsized object|a 0-d tensor)|iteration over a 0-d", message):
-        for place, dims in reversed(list(content.book.dims.items())):
-            if not dims and content.one_sample(place):
-                return place, "dims", [content.BOXES]  # A sample has several of them.
+        place = content.book.single.removesuffix("[*]")
+        if place in content.book.dims:
+            return place, "dims", [*content.book.dims[place], content.BOXES]  # A sample has several of them.
     if re.search(r"0-d(?:im)? (?:tensor|array)|has no dimensions", message):
         rows = list(reversed(list(content.book.dims.items())))
         rows = [one for one in rows if not content.LABEL.search(content.last(one[0]))]
@@ -671,7 +674,8 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
             place, dims = min(reversed(rows), key=lambda one: len(one[1]))
             return place, "dims", [*dims, content.book.prime(f"{place} {len(dims)}")]
     few = re.search(
-        r"too many indices for tensor of dimension (\d)|Dimension out of range \(expected to be in range of \[-(\d)",
+        r"too many indices for tensor of dimension (\d)|"
+        r"Dimension out of range \(expected to be in range of \[-(\d)",
         message,
     )
     if few:

@@ -190,10 +190,6 @@ class Own(property):
         else:
             vars(one)[self.name] = value
 
-    def also(self) -> Own:
-        """The same under another name."""
-        return Own(self.fget, self.fset)
-
 
 class Pictures(torch.utils.data.Dataset[Any]):
     """A data set of one of the known kinds, made where it is asked for."""
@@ -240,9 +236,7 @@ class Pictures(torch.utils.data.Dataset[Any]):
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
 
-    @Own
-    def data(self) -> Any:
-        """All pictures, as the real data set holds them."""
+    def _data(self) -> Any:
         if self._pictures is None:
             self._pictures = pictures(context.run(), self.name, self.count, self.kind)
             if self.name in ("SVHN", "STL10"):
@@ -251,26 +245,23 @@ class Pictures(torch.utils.data.Dataset[Any]):
             return self._pictures
         return self._pictures.numpy()
 
-    @data.setter
-    def data(self, value: Any) -> None:
+    def _keep_data(self, value: Any) -> None:
         self._pictures = torch.as_tensor(value)
         self.whole = self.count = len(self._pictures)
 
-    train_data = data.also()
-    test_data = data.also()
-
-    @Own
-    def targets(self) -> Any:
-        """All labels, as the real data set holds them."""
+    def _targets(self) -> Any:
         return self._labels if self.kind.mode == "L" else self._labels.tolist()
 
-    @targets.setter
-    def targets(self, value: Any) -> None:
+    def _keep_targets(self, value: Any) -> None:
         self._labels = torch.as_tensor(value)
 
-    train_labels = targets.also()
-    test_labels = targets.also()
-    labels = targets.also()
+    data = Own(_data, _keep_data)
+    """All pictures, as the real data set holds them."""
+    targets = Own(_targets, _keep_targets)
+    """All labels, as the real data set holds them."""
+    train_data, test_data = Own(_data, _keep_data), Own(_data, _keep_data)
+    labels = Own(_targets, _keep_targets)
+    train_labels, test_labels = Own(_targets, _keep_targets), Own(_targets, _keep_targets)
 
     def picture(self, index: int) -> Any:
         """One picture, of PIL."""
