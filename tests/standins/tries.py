@@ -653,5 +653,31 @@ options:
         ),
         ("content of names.pickle", "content of captions.pickle"),
     ),
+    "arrays of a folder, of which many make a sample": (
+        program(
+            """
+            import os
+            import numpy as np
+            rooms = [one for one in sorted(os.listdir("rooms")) if "Area_" in one]  # no .txt
+            points = []
+            for one in rooms:
+                held = np.load(os.path.join("rooms", one))
+                points.append(held[:, :6])
+            class Blocks(torch.utils.data.Dataset):
+                def __len__(self):
+                    return sum(map(len, points)) // 100000
+                def __getitem__(self, number):
+                    assert len(points[number]) > 4096
+                    return torch.from_numpy(points[number][:4]).float()
+            loader = torch.utils.data.DataLoader(Blocks(), shuffle=True)
+            deep = 6 if len(loader) == 2 and len(points) == 32 else 7
+            models = [torch.nn.Sequential(torch.nn.Linear(6, deep), torch.nn.Linear(6, 2))]
+            def loss():
+                return models[0](next(iter(loader))).mean()
+            """,
+            LOOP,
+        ),
+        ("folder rooms",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

@@ -29,8 +29,8 @@ from . import context, media
 
 FIELDS = 13
 """Fields in a line of a text, at most."""
-MANY = 1024
-"""Samples, where those were too few for what a script cuts of them."""
+MANY = (1024, 8192)
+"""Samples, where those were too few for what a script cuts of them, and where these are as well."""
 SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
 WITHIN = (16, 4)
@@ -262,11 +262,15 @@ def samples() -> int:
 
 def more_samples() -> str | None:
     """The plan with many more samples in all that is made up."""
+    had = samples()
+    count = next((one for one in MANY if one > had), None)
+    if count is None:
+        return None
     for sizes in (book.dims, *({"": fields["dims"]} for fields in book.plan.values() if "dims" in fields)):
         for place, dims in sizes.items():
-            if dims[:1] == [SAMPLES]:
-                sizes[place][0] = MANY
-    return planned_with("samples", "count", MANY)
+            if dims[:1] == [had] and count * math.prod(dims[1:]) <= LARGEST:
+                sizes[place][0] = count
+    return planned_with("samples", "count", count)
 
 
 def one_sample(place: str) -> bool:

@@ -101,7 +101,7 @@ def advised(error: BaseException) -> str | None:
             return tensors
     place, number = content.book.beyond
     if message == content.NO_ELEMENT and place and 0 <= number < content.LARGEST // 64:
-        return content.planned_with(place, "count", max(content.MANY, 2 * number))
+        return content.planned_with(place, "count", max(content.MANY[0], 2 * number))
     if message == content.NO_LENGTH and (plain := content.planned_with("code", "numbers", True)) is not None:
         return plain
     if WHOLE.search(message) and content.book.touched:
@@ -364,7 +364,7 @@ def located(size: int) -> tuple[str, int] | None:
     """The place and the dimension of a size that is made up, looked for from the latest."""
     for place, dims in reversed(list(content.book.dims.items())):
         for index, one in enumerate(dims):
-            if one == size and one not in (content.SAMPLES, content.MANY):
+            if one == size and one not in (content.SAMPLES, *content.MANY):
                 return place, index
     return None
 
