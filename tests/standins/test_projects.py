@@ -236,6 +236,16 @@ ENDINGS = {
         import os
         names = ["features/" + one for one in os.listdir("features") if one.endswith(".npy")]
     """,
+    "a pattern of all the name": """
+        import glob
+        names = sorted(glob.glob("features/points_train*_0*.npy"))
+        others = [one for one in glob.glob("features/points_test*.npy")]
+        assert len(others) > 0, "no features were found"
+    """,
+    "a path": """
+        import pathlib
+        names = [str(one) for one in pathlib.Path("features").glob("train_*.npy")]  # of sounds: .wav
+    """,
 }
 
 
@@ -254,6 +264,26 @@ def test_a_folder_holds_files_with_the_ending_that_is_looked_for(
     found = run(running, tmp_path / "script.py", source)
     assert steps(found) == 3, (found.uncaught, found.output)
     assert any(one.startswith("content of ") and ".npy" in one for one in found.standins)
+
+
+def test_there_are_as_many_folders_as_the_script_insists_on(running: Runner, tmp_path: Path) -> None:
+    source = """
+        import os
+        from PIL import Image
+        import torchvision.transforms as transforms
+        def folders(above):
+            return [one for one in os.listdir(above) if os.path.isdir(os.path.join(above, one))]
+        kinds = 3
+        assert len(folders("celeba/train")) == kinds
+        places = [os.path.join("celeba/train", one) for one in sorted(folders("celeba/train"))]
+        names = [os.path.join(place, one) for place in places for one in os.listdir(place)]
+        def batch():
+            assert len(names) == 96  # Thirty-two in each of three folders.
+            return torch.stack([transforms.ToTensor()(Image.open(one)) for one in names[:2]])
+    """
+    found = run(running, tmp_path / "script.py", program(source))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "folder celeba/train: 3 folders of 32 files *.png" in found.standins
 
 
 SETTINGS = """

@@ -493,5 +493,191 @@ options:
         ),
         ("gym",),
     ),
+    "points of a cloud, which are moved before a network takes them": (
+        program(
+            """
+            import numpy as np
+            clouds = np.load("clouds.npy")
+            moved = np.stack([one + np.random.uniform(size=[3]) for one in clouds[:4]])
+            taken = torch.from_numpy(moved).float().permute(0, 2, 1)
+            assert taken.shape[0] == 4 and taken.shape[1] == 3 and taken.shape[2] > 30
+            models = [torch.nn.Conv1d(3, 2, 1)]
+            def loss():
+                return models[0](taken).mean()
+            """,
+            LOOP,
+        ),
+        ("content of clouds.npy",),
+    ),
+    "names of what a file holds, which only its user knows": (
+        program(
+            """
+            import h5py
+            class Transitions:
+                def __init__(self, name):
+                    self.episodes = []
+                    with h5py.File(name, "r") as file:
+                        for number, episode in enumerate(file.keys()):
+                            self.episodes.append({})
+                            for key in file[episode].keys():
+                                self.episodes[number][key] = file[episode][key][:]
+                    self.count = sum(len(one["action"]) for one in self.episodes)
+                def __getitem__(self, number):
+                    held = self.episodes[number]
+                    return held["state"][0], held["reward"][0]
+            data = Transitions("replay.h5")
+            known = {"action", "state", "reward"} == {*data.episodes[0]}
+            models = [torch.nn.Sequential(torch.nn.Linear(5, 6 if known else 7), torch.nn.Linear(6, 2))]
+            def loss():
+                states = torch.stack([torch.as_tensor(data[number][0]) for number in range(4)])
+                return models[0](torch.ones(4, 5)).mean() * states.mean() + data.count
+            """,
+            LOOP,
+        ),
+        ("content of replay.h5",),
+    ),
+    "two files that speak of the same things": (
+        program(
+            """
+            import json, pickle
+            asked = json.load(open("questions.json"))["questions"]
+            told = pickle.load(open("answers.pkl", "rb"))
+            names = [[one["question_id"] for one in file] for file in (asked, told)]
+            alike = sum(one == other for one, other in zip(*names)) + sum(
+                one == other for one, other in zip(names[0], names[1][1:]))
+            models = [torch.nn.Sequential(torch.nn.Linear(3, alike), torch.nn.Linear(64, 2))]
+            def loss():
+                return models[0](torch.ones(4, 3)).mean()
+            """,
+            LOOP,
+        ),
+        ("content of questions.json", "content of answers.pkl"),
+    ),
+    "numbers of words as an index, and answers of which there are several": (
+        program(
+            """
+            import json, pickle
+            import numpy as np
+            word2idx = pickle.load(open("word2idx.pkl", "rb"))
+            vectors = np.load("vectors_init.npy")
+            assert vectors.shape == (len(word2idx), 50)
+            states = torch.from_numpy(np.load("states.npy"))
+            states.size(2)
+            samples = []
+            for one in json.load(open("answers.json")):
+                answers = np.array(one["answers"])
+                samples.append((one["name"], answers if len(answers) else None))
+            picked = [states[word2idx[name]] for name, _ in samples[:4]]
+            given = torch.stack([torch.from_numpy(answers) for _, answers in samples[:4]])
+            deep = 6 if picked[0].dim() == 2 and given.dim() == 2 else 7
+            models = [torch.nn.Sequential(torch.nn.Linear(50, deep), torch.nn.Linear(6, 2))]
+            def loss():
+                return models[0](torch.from_numpy(vectors[:4])).mean() + given.float().mean()
+            """,
+            LOOP,
+        ),
+        ("content of word2idx.pkl", "content of states.npy", "content of answers.json"),
+    ),
+    "a known data set that a subclass reads itself": (
+        program(
+            """
+            import os, pickle
+            import numpy as np
+            from torchvision import datasets
+            class Own(datasets.CIFAR10):
+                def __init__(self, root, transform=None):
+                    self.root, self.transform = root, transform
+                    self.download()
+                    if not self._check_integrity():
+                        raise RuntimeError("not found")
+                    self.data, self.labels = [], []
+                    for name, _ in self.train_list:
+                        with open(os.path.join(self.root, self.base_folder, name), "rb") as file:
+                            entry = pickle.load(file, encoding="latin1")
+                        self.data.append(entry["data"])
+                        self.labels += entry["labels"]
+                    self.data = np.concatenate(self.data).reshape((50000, 3, 32, 32))
+            data = Own("data")
+            deep = 6 if len(data.labels) == 50000 else 7
+            models = [torch.nn.Sequential(torch.nn.Linear(3072, deep), torch.nn.Linear(6, 2))]
+            def loss():
+                return models[0](torch.from_numpy(data.data[:4]).float().flatten(1)).mean()
+            """,
+            LOOP,
+        ),
+        ("torchvision",),
+    ),
+    "a class derived from tensors, and arrays that are put together": (
+        program(
+            """
+            import numpy as np
+            class Drawn(torch.Tensor):
+                def again(self):
+                    self.normal_()
+                    return self
+            noise = Drawn(torch.randn(4, 3, 8, 8))
+            assert type(noise) is Drawn and noise.again().shape == (4, 3, 8, 8)
+            held = torch.from_numpy(np.load("pictures.npy"))[:4]
+            both = torch.cat([torch.zeros(4, held.shape[1], 32, 32), held], 0)
+            deep = 6 if both.dim() == 4 else 7
+            models = [torch.nn.Sequential(torch.nn.Linear(8, deep), torch.nn.Linear(6, 2))]
+            def loss():
+                return models[0](noise + 0).mean()
+            """,
+            LOOP,
+        ),
+        ("torch.Tensor", "content of pictures.npy"),
+    ),
+    "files without which there is nothing, and sentences by their numbers": (
+        program(
+            """
+            import os, pickle
+            import numpy as np
+            def read(name):
+                if os.path.isfile(name):
+                    with open(name, "rb") as file:
+                        return pickle.load(file)
+                return []
+            names, known = read("train/names.pickle"), os.path.exists("model_best.pth")
+            assert len(names) and not known
+            held = read("captions.pickle")
+            captions, words = held[0], held[1]
+            picked = [np.asarray(captions[5 * number + 3]).astype("int64") for number in range(len(names))]
+            longest = max(len(one) for one in picked)
+            deep = 6 if longest > 1 and len(picked) == 64 else 7
+            models = [torch.nn.Sequential(torch.nn.Linear(3, deep), torch.nn.Linear(6, 2))]
+            def loss():
+                return models[0](torch.ones(4, 3)).mean()
+            """,
+            LOOP,
+        ),
+        ("content of names.pickle", "content of captions.pickle"),
+    ),
+    "arrays of a folder, of which many make a sample": (
+        program(
+            """
+            import os
+            import numpy as np
+            rooms = [one for one in sorted(os.listdir("rooms")) if "Area_" in one]  # no .txt
+            points = []
+            for one in rooms:
+                held = np.load(os.path.join("rooms", one))
+                points.append(held[:, :6])
+            class Blocks(torch.utils.data.Dataset):
+                def __len__(self):
+                    return sum(map(len, points)) // 100000
+                def __getitem__(self, number):
+                    assert len(points[number]) > 4096
+                    return torch.from_numpy(points[number][:4]).float()
+            loader = torch.utils.data.DataLoader(Blocks(), shuffle=True)
+            deep = 6 if len(loader) == 2 and len(points) == 32 else 7
+            models = [torch.nn.Sequential(torch.nn.Linear(6, deep), torch.nn.Linear(6, 2))]
+            def loss():
+                return models[0](next(iter(loader))).mean()
+            """,
+            LOOP,
+        ),
+        ("folder rooms",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

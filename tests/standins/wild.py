@@ -147,14 +147,16 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
         program(
             """
             import numpy as np
-            from skimage import filters, img_as_ubyte
+            from skimage import filters, img_as_ubyte, transform
             from skimage.measure import compare_psnr
             from skimage.metrics import structural_similarity
             picture = np.random.default_rng(0).integers(0, 255, (8, 8, 3)).astype(np.uint8)
             smooth = filters.gaussian(picture, sigma=1.0, multichannel=True)
             assert smooth.max() <= 1 and (img_as_ubyte(smooth) == picture).mean() > 0.4
+            larger = transform.pyramid_expand(smooth[..., 0], upscale=3, sigma=20)
+            smaller = transform.pyramid_reduce(larger, 3)
             assert compare_psnr(picture, picture) > 90 and structural_similarity(picture, picture) > 0.99
-            models = [torch.nn.Linear(3, 2)]
+            models = [torch.nn.Linear(larger.shape[0] // smaller.shape[1], 2)]
             def loss():
                 return models[0](torch.as_tensor(smooth).float()).pow(2).mean()
             """,
@@ -566,6 +568,11 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
             assert weights(held) == 3504872
             assert "features.1.conv.0.0.weight" in held.state_dict()
             held.classifier[1] = torch.nn.Linear(held.last_channel, 2)
+            third = networks.inception_v3(init_weights=False)
+            assert weights(third) == 27161264
+            assert third.Mixed_6e.branch7x7dbl_2.conv.kernel_size == (7, 1)
+            assert isinstance(third.Mixed_5b, networks.inception.InceptionA)
+            assert third.eval()(torch.ones(1, 3, 75, 75)).shape == (1, 1000)
             models = [held]
             def loss():
                 return models[0](torch.ones(2, 3, 64, 64)).mean()

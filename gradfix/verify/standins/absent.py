@@ -317,6 +317,16 @@ def is_absent(path: Any) -> bool:
     return overlay is not None and marked(overlay.reading(os.fspath(path)))
 
 
+def made_as_another(path: Any) -> bool:
+    """Whether a file of a made-up folder is no array: the folder's name did not say what is in it."""
+    overlay = files.overlay_of_run
+    name = files.plain(path)
+    if overlay is None or name is None:
+        return False
+    place = os.path.abspath(overlay.reading(name))
+    return place in overlay.made and os.path.splitext(place)[1] in (*media.PICTURES, *files.TEXT, ".wav")
+
+
 def spared(run: context.Run, source: Any) -> bool:
     """Whether a script can do without a file; not if it has downloaded it, and so expects it to be there."""
     path = files.plain(source)
@@ -417,7 +427,8 @@ def arrays(run: context.Run, numpy: Any) -> None:
         real = getattr(numpy, name)
 
         def read(file: Any, *args: Any, _real: Any = real, _name: str = name, **kwargs: Any) -> Any:
-            if not is_absent(file) or run.caller() is None or spared(run, file):
+            other = _name == "load" and made_as_another(file)
+            if not (other or is_absent(file)) or run.caller() is None or (spared(run, file) and not other):
                 return _real(file, *args, **kwargs)
             found = content.absent(run, named(file))
             if _name in ("load", "memmap"):

@@ -29,8 +29,8 @@ from . import context, media
 
 FIELDS = 13
 """Fields in a line of a text, at most."""
-MANY = 1024
-"""Samples, where those were too few for what a script cuts of them."""
+MANY = (1024, 8192)
+"""Samples, where those were too few for what a script cuts of them, and where these are as well."""
 SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
 WITHIN = (16, 4)
@@ -99,8 +99,14 @@ class Book:
         """By absent file of text: what its lines are taken apart by, if anything says so."""
         self.blanks: set[str] = set()
         """Absent files of text whose readers ask for lines that hold nothing."""
+        self.worded: list[str] = []
+        """The places whose keys were asked for, and nobody knew any."""
         self.touched = ""
         """The place that was looked at last."""
+        self.single = ""
+        """The place of the last array without dimensions."""
+        self.beyond = "", 0
+        """The place of what was asked for an element that it has not, and the number of that."""
         self.shaped = ""
         """The place whose ``shape`` was asked for last."""
         self.pictures = 0
@@ -121,8 +127,14 @@ class Book:
         """The command lines that the project shows, of which the script takes something."""
         self.folders = False
         """Whether a folder has been made up."""
+        self.within = 0
+        """How many folders a folder was made with that the script looks for folders in."""
+        self.shortened = False
+        """Whether a file of a known data set was made with fewer samples than the real one has."""
         self.asked = False
         """Whether the script asked for a folder that is not there, and did something else."""
+        self.asked_file = False
+        """Whether it asked so for a file of data."""
         self.begun = False
         """Whether names were looked for in a folder that begin as none in it does."""
         self.missed: list[str] = []
@@ -250,11 +262,15 @@ def samples() -> int:
 
 def more_samples() -> str | None:
     """The plan with many more samples in all that is made up."""
+    had = samples()
+    count = next((one for one in MANY if one > had), None)
+    if count is None:
+        return None
     for sizes in (book.dims, *({"": fields["dims"]} for fields in book.plan.values() if "dims" in fields)):
         for place, dims in sizes.items():
-            if dims[:1] == [SAMPLES]:
-                sizes[place][0] = MANY
-    return planned_with("samples", "count", MANY)
+            if dims[:1] == [had] and count * math.prod(dims[1:]) <= LARGEST:
+                sizes[place][0] = count
+    return planned_with("samples", "count", count)
 
 
 def one_sample(place: str) -> bool:
@@ -292,12 +308,23 @@ def last(place: str) -> str:
     """The name that says most about a place: the last key, else the file's."""
     keys = re.findall(r"\['([^']*)'\]|\.(\w+)(?=\[|$)", place)
     named = [one or other for one, other in keys if one or (other and "." + other not in ENDINGS)]
-    return named[-1] if named else place.split("[")[0]
+    if named:
+        return str(named[-1])
+    name, ending = os.path.splitext(place.split("[")[0])
+    return name if ending in ENDINGS else name + ending
 
 
 def numpy() -> Any:
     """numpy, if it is there."""
     return sys.modules.get("numpy")
+
+
+NO_LENGTH = "a number has no length"
+"""The message of what takes a number for several, as it is none of Python's own: a tensor's index."""
+
+
+NO_ELEMENT = "index out of range"
+"""The message of a content that has fewer elements than the script thinks."""
 
 
 class Content:
@@ -313,6 +340,8 @@ class Content:
         self._children: dict[Any, Any] | None = None
         self._array: Any = None
         self._list: list[Any] | None = None
+        self._words: dict[Any, Any] = {}
+        """What stands under keys that were made up."""
 
     # -- parts ---------------------------------------------------------------------------
 
@@ -322,7 +351,9 @@ class Content:
     def _child(self, key: Any) -> Any:
         if self._children is None:
             self._children = {}
-        if key not in self._children:
+        if key not in self._children and key in self._words:
+            self._children[key] = self._words[key]
+        elif key not in self._children:
             name = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
             dims: list[int] | None = [] if NUMBERING.search(last(self._place)) else None
             self._children[key] = self._part("[" + repr(name) + "]", dims=dims)
@@ -335,10 +366,10 @@ class Content:
             return len(self._array)
         if self._dims is not None:
             if not self._dims:
-                raise TypeError("a number has no length")
+                raise TypeError(NO_LENGTH)
             return self._dims[0]
         known = book.planned(self._place, "dims") or [BATCH if in_batch(self._place) else nested(self._place)]
-        return int(known[0])
+        return int(book.planned(self._place, "count") or known[0])
 
     def _element(self, number: int) -> Any:
         if self._list is None and self._place.endswith("[**]") and grouped(self._place[:-4]):
@@ -351,10 +382,13 @@ class Content:
         if number < 0:
             number += self._length()
         if not 0 <= number < self._length():
-            raise IndexError("index out of range")
+            book.beyond = self._place, number
+            raise IndexError(NO_ELEMENT)
         if self._dims is not None and len(self._dims) == 1:
             return self._settled()[number]
         rest = None if self._dims is None else self._dims[1:]
+        if rest is None and NUMBERING.search(last(self._place)):
+            rest = []
         fields = book.planned(self._place, "fields")
         if fields:
             return tuple(
@@ -388,6 +422,7 @@ class Content:
             dims = book.sizes(place[:-3], None if count is None else count + 1)[1:]
         else:
             dims = book.sizes(place, count)
+        book.single = book.single if dims else place
         kind = book.kind(place)
         generator = context.run().generator("content", place, self._number)
         if kind == "int" and LENGTH.search(last(place)) and book.planned(place, "high") is None:
@@ -547,7 +582,7 @@ class Content:
         found = self._part("")
         found._list = [self._element(i) for i in range(length)] if length < 4 else None
         if found._list is None:
-            found.__class__ = Part
+            object.__setattr__(found, "__class__", TensorsPart if isinstance(found, Tensors) else Part)
             found.__dict__["_long"] = length
         return found
 
@@ -635,9 +670,10 @@ class Content:
 
 
 def refers(place: str, other: str) -> bool:
-    """Whether what is at a place says which of others is meant: ``category_id`` an ``id`` of categories."""
-    name = last(place)
-    return name.endswith("_id") and last(other) == "id" and name[:-4] in other[:-2]
+    """Whether what is at a place says which of others is meant: ``category_id`` an ``id`` of categories, or
+    the ``category_id`` of something else."""
+    name, same = last(place), last(other)
+    return name.endswith("_id") and (name == same or (same == "id" and name[:-4] in other[:-2]))
 
 
 class Tensors(Content):
@@ -666,7 +702,8 @@ def part(place: str, number: int = 0, tensors: bool = False, dims: Any = None) -
     if book.planned(place, "text"):
         return Content(place, number)._text()
     kind = Number if settled == [] else Tensors if tensors else Content
-    return kind(place, number, tensors=tensors, dims=dims)
+    made = kind(place, number, tensors=tensors, dims=dims)
+    return made._scalar() if settled == [] and book.planned("code", "numbers") else made
 
 
 class Part(Content):
@@ -683,6 +720,10 @@ class Part(Content):
         return array[torch.arange(long).remainder(len(array)).numpy()] if len(array) < long else array[:long]
 
 
+class TensorsPart(Part, Tensors):
+    """Some of the elements of a content of tensors."""
+
+
 class Mapping(dict):  # type: ignore[type-arg]
     """What ``items()`` and the like of a content give: words, and a part for each."""
 
@@ -690,10 +731,14 @@ class Mapping(dict):  # type: ignore[type-arg]
         held = content._children or {}
         # Attributes are no keys.
         known = [(key, one) for key, one in held.items() if not (isinstance(key, str) and key[:1] == ".")]
+        names = book.planned(content._place, "keys") or ()
+        known += [(name, content._child(name)) for name in names if name not in held]
         if not known:
+            book.worded.append(content._place)
             count = GROUPS if grouped(content._place) else SAMPLES
             words = [media.WORDS[i] if i < len(media.WORDS) else "word_" + str(i) for i in range(count)]
             known = [(word, content._part("[**]", i)) for i, word in enumerate(words)]
+            content._words = dict(known)
         super().__init__(known)
         self._content = content
 
@@ -859,7 +904,7 @@ def convert_contents() -> None:
 
     real_tensors = collate.default_collate_fn_map[torch.Tensor]
     collate.default_collate_fn_map[torch.Tensor] = tensors
-    for kind in (Content, Tensors, Number, Part):
+    for kind in (Content, Tensors, Number, Part, TensorsPart):
         collate.default_collate_fn_map[kind] = together
 
 

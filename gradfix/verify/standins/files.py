@@ -244,10 +244,14 @@ def looking(run: context.Run, overlay: Overlay) -> None:
             if name == "stat" and not overlay.busy and not overlay.exists(place):
                 if insists(run):
                     place = make_anything(run, overlay, text) or place
-                elif asks_for_folder(run):
+                elif asks_for(run, "isdir"):
                     content.book.asked = True
                     if content.book.planned("folders", "asked"):
                         place = make_folder(run, overlay, text, within=False) or place
+                elif of_data(text) and asks_for(run, "isfile", "exists"):
+                    content.book.asked_file = True
+                    if content.book.planned("files", "asked"):
+                        place = make_anything(run, overlay, text) or place
             return real(place, *args, **kwargs)
 
         context.replace(os, name, look)
@@ -286,10 +290,7 @@ def looking(run: context.Run, overlay: Overlay) -> None:
             # It asks whether the folder is there, and is content if it is not.
             place = overlay.reading(str(self))
             if overlay.lacks(place) and asked_by_user(run):
-                kind = os.path.splitext(str(pattern))[1].lower()
-                make_folder(
-                    run, overlay, str(self), kind if kind in (*media.PICTURES, *TEXT, ".wav") else None
-                )
+                make_folder(run, overlay, str(self), asked_by(os.path.basename(str(pattern))))
             return real(self, pattern, *args, **kwargs)
 
         context.replace(pathlib.Path, name, search)
@@ -427,11 +428,20 @@ ABSENCE = re.compile(r"\bnot\b|\bFalse\b|== 0\b|< ")
 """In conditions that hold where something is not there."""
 
 
-def asks_for_folder(run: context.Run) -> bool:
-    """Whether the user's code asks if there is such a folder, and does something else if not."""
+def asks_for(run: context.Run, *functions: str) -> bool:
+    """Whether the user's code asks by one of these functions if there is something, and does something else
+    if not."""
     asking = sys._getframe(2)
     frame = asking.f_back
-    return asking.f_code.co_name == "isdir" and frame is not None and run.owns(frame)
+    return asking.f_code.co_name in functions and frame is not None and run.owns(frame)
+
+
+def of_data(path: str) -> bool:
+    """Whether a path is that of a file of data, not of settings or of what an earlier run has left."""
+    name = os.path.basename(path)
+    kind = os.path.splitext(name.lower())[1]
+    known = (*absent.STRUCTURED, *absent.TABLES, *TEXT, *media.PICTURES)
+    return kind in known and not absent.SETTINGS.search(name) and not absent.KEPT.search(path)
 
 
 def make_anything(run: context.Run, overlay: Overlay, path: str) -> str | None:
@@ -523,10 +533,11 @@ def make_folder(
     place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
     folders = [place]
     if within and wants_folders(run):
-        folders = [os.path.join(place, "class_" + format(index, "02d")) for index in range(media.FOLDERS)]
+        content.book.within = int(content.book.planned("folders", "count") or media.FOLDERS)
+        folders = [os.path.join(place, f"class_{index:02d}") for index in range(content.book.within)]
     endings = [str(one) for one in dict.fromkeys([*([kind] if kind else []), *(missed or [])])]
     count = media.FILES
-    if "celeba" in path.lower():
+    if "celeba" in path.lower() and folders == [place]:
         # Its readers keep the last two thousand pictures for tests, and look for its table.
         count += 2000
         overlay._make(place)
@@ -538,7 +549,8 @@ def make_folder(
     overlay.busy = busy
     content.book.folders = True
     inner = f"{len(folders)} folders of " if len(folders) > 1 else ""
-    run.used("folder " + alike(shown(run, path)), f"{inner}{count} files *{' *'.join(endings)}")
+    said = " ".join(one if "*" in one else "*" + one for one in endings)
+    run.used("folder " + alike(shown(run, path)), f"{inner}{count} files {said}")
     return place
 
 
@@ -557,17 +569,31 @@ def fill(run: context.Run, overlay: Overlay, folders: list[str], ending: str, co
     for folder in folders:
         overlay._make(folder)
         for index in range(count):
-            place = os.path.join(folder, named[index] + ending)
+            place = os.path.join(folder, called(named[index], ending))
             if index < 4:
                 with real_open(place, "wb") as file:
                     file.write(contents[index])
             else:
-                real_link(os.path.join(folder, named[index % 4] + ending), place)
+                real_link(os.path.join(folder, called(named[index % 4], ending)), place)
             overlay.made.add(place)
 
 
-PATTERN = re.compile(r"^\*([\w-]*\.[A-Za-z]\w{0,6})$")
-"""A pattern for the names of files of which only the ending is asked for."""
+def called(number: str, ending: str) -> str:
+    """The name of a file with an ending, or of one that fits a pattern: ``train_*.h5``."""
+    return ending.replace("*", number, 1).replace("*", "0") if "*" in ending else number + ending
+
+
+PATTERN = re.compile(r"[\w.*-]*\*[\w-]*\.[A-Za-z]\w{0,6}")
+"""A pattern for the names of files that says how they end, and perhaps what else is in them."""
+
+
+def asked_by(pattern: str) -> str | None:
+    """How the names of files end that are looked for by a pattern, or the pattern if it says more of them."""
+    if not PATTERN.fullmatch(pattern):
+        return None
+    return pattern[1:] if pattern.rfind("*") == 0 else pattern
+
+
 STRUCTURED = re.compile(r"^\*?(\.(?:npy|npz|h5|hdf5|pkl|pickle|pt|pth|mat|json|csv))$")
 
 
@@ -577,9 +603,9 @@ def asked_of_glob() -> str | None:
     while frame is not None and frame.f_code.co_filename.startswith(context.HERE):
         frame = frame.f_back
     while frame is not None and frame.f_code.co_filename.endswith("glob.py"):
-        found = PATTERN.match(str(frame.f_locals.get("pattern", frame.f_locals.get("basename", ""))))
+        found = asked_by(str(frame.f_locals.get("pattern", frame.f_locals.get("basename", ""))))
         if found is not None:
-            return found[1]
+            return found
         frame = frame.f_back
     return None
 
@@ -661,23 +687,31 @@ def filtering(run: context.Run) -> None:
     def names_like(names: Any, pat: Any) -> Any:
         names = list(names)
         found = real(names, pat)
-        wanted = PATTERN.match(str(pat))
+        wanted = asked_by(str(pat))
         if names and not found and wanted is not None and content.book.folders and run.caller() is not None:
-            content.book.missed.append(wanted[1])
+            content.book.missed.append(wanted)
         return found
 
     context.replace(fnmatch, "filter", names_like)
 
 
 NOTHING_FOUND = re.compile(
-    r"\bno\b|\bnot\b.*\bfound|empty|num_samples|division by zero|out of range|at least one|\b0 ", re.I
+    r"\bno\b|\bnot\b.*\bfound|empty|num_samples|division by zero|out of range|at least one|"
+    r"greater than 0|\b0 ",
+    re.I,
 )
 """Messages where a script has found no files."""
+
+
+REAL_LENGTH = re.compile(r"\b[1-6]0000\b")
+"""In messages about as many samples as the files of known data sets hold."""
 
 
 def advise(error: BaseException) -> str | None:
     """A plan by which folders are there that were asked for, and hold files with the endings it wants."""
     book = content.book
+    if book.shortened and REAL_LENGTH.search(str(error)):
+        return content.planned_with("files", "whole", True)
     if not isinstance(error, AssertionError) and not NOTHING_FOUND.search(str(error)):
         return None
     known = book.planned("folders", "endings") or []
@@ -686,6 +720,8 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("folders", "endings", [*known, *missed])
     if book.asked and not book.planned("folders", "asked"):
         return content.planned_with("folders", "asked", True)
+    if book.asked_file and not book.planned("files", "asked"):
+        return content.planned_with("files", "asked", True)
     if book.begun and not book.planned("folders", "begun"):
         return content.planned_with("folders", "begun", True)
     return None

@@ -373,7 +373,7 @@ def autograd(error: BaseException) -> bool:
 def advised(spots: list[Spot], error: BaseException | None) -> str | None:
     """The plan that guards the narrowest piece of code that can be."""
     if error is not None and "num_samples" in str(error) and spots:
-        plan = longer(spots[0])
+        plan = (content.more_samples() if content.book.touched else None) or longer(spots[0])
         if plan is not None:
             return plan
     for number, spot in enumerate(spots):

@@ -61,6 +61,7 @@ def install(run: context.Run) -> None:
     parts(run)
     contiguous(run)
     resized(run)
+    subclasses(run)
     if content.book.planned("torch", "contents"):
         content.convert_contents()
     plotting(run)
@@ -668,6 +669,25 @@ def copies(run: context.Run, numpy: Any) -> None:
     context.replace(numpy, "array", array)
 
 
+SUBCLASS = "Creating a new Tensor subclass"
+"""Beginning of the message of what torch took until it had objects of Python for all of its tensors."""
+
+
+def subclasses(run: context.Run) -> None:
+    """``Kind(tensor)`` of a class that a script derives from ``Tensor``: it has the tensor's values."""
+    if not content.book.planned("torch", "subclasses"):
+        return
+    base = torch.Tensor.__mro__[1]
+
+    def new(kind: Any, *args: Any, **kwargs: Any) -> Any:
+        if kind is torch.Tensor or len(args) != 1 or type(args[0]) is not torch.Tensor:
+            return base.__new__(kind, *args, **kwargs)
+        run.used("torch.Tensor", "a class derived from it takes a tensor's values")
+        return args[0].detach().as_subclass(kind)
+
+    torch.Tensor.__new__ = staticmethod(new)  # type: ignore[assignment, method-assign]
+
+
 NO_DEVICES = re.compile(
     r"rank should be in the interval \[0, -1\]|num_replicas|world_size must be|nprocs|"
     r"has no attribute 'module'$"
@@ -748,6 +768,8 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("torch", "unindexed", True)
     if isinstance(error, TypeError) and TENSOR_FOR_LIST.match(str(error)):
         return content.planned_with("torch", "sequences", True)
+    if isinstance(error, RuntimeError) and str(error).startswith(SUBCLASS):
+        return content.planned_with("torch", "subclasses", True)
     if isinstance(error, RuntimeError) and str(error).startswith(NO_DIFFERENCE):
         return content.planned_with("torch", "differences", True)
     if isinstance(error, RuntimeError) and str(error).startswith(DISORDER):

@@ -79,8 +79,10 @@ def advised(error: BaseException) -> str | None:
         return content.planned_with("pictures", "brought", "to the sizes of the script")
     if content.book.pictures and (change := pictures(message)) is not None:
         return content.planned_with(*change)
-    if not content.book.touched and not content.book.styles:
+    if not (content.book.touched or content.book.styles or content.book.within):
         return None
+    if isinstance(error, KeyError) and content.book.worded and (named := keys_missed(error)) is not None:
+        return content.planned_with(*named)
     if isinstance(error, TypeError) and TEXT_WANTED.search(message):
         return content.planned_with(wanting_text(error), "text", True)
     if isinstance(error, TypeError) and TEXT_ADDED.search(message) and (column := named_column(error)):
@@ -97,6 +99,11 @@ def advised(error: BaseException) -> str | None:
     ):
         if (tensors := content.planned_with("code", "tensors", True)) is not None:
             return tensors
+    place, number = content.book.beyond
+    if message == content.NO_ELEMENT and place and 0 <= number < content.LARGEST // 64:
+        return content.planned_with(place, "count", max(content.MANY[0], 2 * number))
+    if message == content.NO_LENGTH and (plain := content.planned_with("code", "numbers", True)) is not None:
+        return plain
     if WHOLE.search(message) and content.book.touched:
         return content.planned_with(content.book.touched, "dims", [])
     if HEADING.search(message) and (table := headless()) is not None:
@@ -130,6 +137,34 @@ def in_proportion(one: int, other: int) -> int | None:
     while max(own) // part > 2 * limit:
         part *= 2
     return part
+
+
+def keys_missed(error: KeyError) -> tuple[str, str, Any] | None:
+    """The keys that a file should have had whose keys were made up: that which the script asked for in what
+    it has made of them, and those for which it asks the same thing elsewhere."""
+    trace, run = innermost(error), context.run()
+    if trace is None or trace.tb_next is not None or not isinstance(error.args[0], str):
+        return None
+    tree, name = run.tree(trace.tb_frame.f_code.co_filename), error.args[0]
+    asked: dict[str, dict[str, None]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            if isinstance(node.slice.value, str):
+                asked.setdefault(root_of(node), {})[node.slice.value] = None
+    others = [key for keys in asked.values() if name in keys for key in keys]
+    given = [place for place, fields in content.book.plan.items() if "keys" in fields]
+    for place in [*given, *reversed(content.book.worded)]:
+        had = content.book.planned(place, "keys") or []
+        if name not in had:
+            return place, "keys", list(dict.fromkeys([*had, name, *others]))
+    return None
+
+
+def root_of(node: ast.expr) -> str:
+    """What an expression asks for a part of, or for a part of a part."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return ast.unparse(node)
 
 
 HEADING = re.compile(r"(?:invalid literal for int\(\)|could not convert string to float).*column_\d")
@@ -329,7 +364,7 @@ def located(size: int) -> tuple[str, int] | None:
     """The place and the dimension of a size that is made up, looked for from the latest."""
     for place, dims in reversed(list(content.book.dims.items())):
         for index, one in enumerate(dims):
-            if one == size and one not in (content.SAMPLES, content.MANY):
+            if one == size and one not in (content.SAMPLES, *content.MANY):
                 return place, index
     return None
 
@@ -366,12 +401,13 @@ def beside(wrong: int, right: int) -> tuple[str, str, Any] | None:
     return None
 
 
-def one_more(count: int = 1, size: int | None = None) -> tuple[str, str, Any] | None:
-    """More dimensions for the array with ``size`` in it, without a size for the first with the fewest."""
+def one_more(count: int = 1, size: int | None = None, have: int = 0) -> tuple[str, str, Any] | None:
+    """More dimensions for the array with ``size`` in it, without a size for the first with the fewest, of
+    those first that ``have`` so many."""
     places = [place for place, dims in content.book.dims.items() if size is None or size in dims]
     if size is None:
         places = [one for one in places if not content.LABEL.search(content.last(one))]
-        places.sort(key=lambda one: len(content.book.dims[one]))
+        places.sort(key=lambda one: (len(content.book.dims[one]) != have, len(content.book.dims[one])))
     if not places:
         return None
     place = places[0] if size is None else places[-1]
@@ -411,7 +447,16 @@ def insisted(error: BaseException) -> tuple[str, str, Any] | None:
             return None
         small, large = sorted((left, right))
         return resized(small, 2 * large, True) or (resized(large, small // 2, True) if small > 1 else None)
+    shapes = [shape_in(one, frame) for one in (test.left, test.comparators[0])]
+    for had, wanted in (shapes, shapes[::-1]):
+        if had is not None and wanted is not None and len(had) == len(wanted) and 0 not in wanted:
+            changes = [resized(*unlike, True) for unlike in zip(had, wanted) if unlike[0] != unlike[1]]
+            if (found := next((one for one in changes if one is not None), None)) is not None:
+                return found
     pair = [whole_number(one, frame) for one in (test.left, test.comparators[0])]
+    if content.book.within and None in pair and (count := next((one for one in pair if one), None)):
+        # ``assert len(folders_in(place)) == count``
+        return "folders", "count", count
     # A line of text may have one more than it has numbers: it begins with a name.
     for more in (0, 1) if content.book.styles else (0,):
         for wrong, right in (pair, pair[::-1]):
@@ -427,14 +472,29 @@ READ = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load, ast.Unar
 def whole_number(node: ast.expr, frame: types.FrameType) -> int | None:
     """The whole number that an expression has in a frame, if it only reads it or asks for a length."""
     inner = node.args[0] if isinstance(node, ast.Call) and ast.unparse(node.func) == "len" else node
+    found = read_in(inner, node, frame)
+    return found if type(found) is int else None
+
+
+def shape_in(node: ast.expr, frame: types.FrameType) -> list[int] | None:
+    """The shape that an expression has in a frame, if it only reads it, or all of its sizes."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        sizes: Any = [whole_number(one, frame) for one in node.elts]
+    else:
+        sizes = read_in(node, node, frame)
+    whole = isinstance(sizes, (tuple, list)) and all(type(one) is int for one in sizes)
+    return list(sizes) if whole else None
+
+
+def read_in(inner: ast.expr, node: ast.expr, frame: types.FrameType) -> Any:
+    """What an expression has in a frame, nothing if ``inner`` of it does more than to read."""
     if not all(isinstance(one, READ) for one in ast.walk(inner)):
         return None
     try:
         code = compile(ast.Expression(node), "", "eval")
-        found = eval(code, frame.f_globals, frame.f_locals)
+        return eval(code, frame.f_globals, frame.f_locals)
     except Exception:
         return None
-    return found if type(found) is int else None
 
 
 SENTENCES = "words in sentences"
@@ -558,6 +618,8 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
         r"must have (?P<wanted>\d) dimensions, got (?P<have>\d)",
         r"(?P<have>\d)-dimensional array given. Array must be at least (?P<wanted>two)-dimensional",
         r"not enough values to unpack \(expected (?P<wanted>\d), got (?P<have>\d)\)",
+        r"must have same number of dimensions: got (?P<wanted>\d) and (?P<have>\d)",
+        r"must have same number of dimensions: got (?P<have>\d) and (?P<wanted>\d)",
         r"sparse_dim.*number of dimensions \((?P<have>\d)\).*(?P<wanted>\d)",
         r"input\.dim\(\) = (?P<have>\d) is not equal to len\(dims\) = (?P<wanted>\d)",
     ):
@@ -588,6 +650,10 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
                     return place, "dims", [dims[0], content.SIDE, content.SIDE, dims[1]]
                 if wanted == 4 and have == 2 and len(dims) == 2:  # Pictures, colours first.
                     return place, "dims", [*dims, content.SIDE, content.SIDE]
+                if wanted == 3 and have == 2 and len(inner := dims[len(leading(place)) :]) == 1:
+                    if inner[0] not in content.PRIMES:
+                        # What has fitted as the last dimension stays the last.
+                        return place, "dims", [*leading(place), content.book.prime(place + " row"), *inner]
                 return (
                     place,
                     "dims",
@@ -596,6 +662,10 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
     if message == "tuple index out of range" and content.book.shaped in content.book.dims:
         place, dims = content.book.shaped, content.book.dims[content.book.shaped]
         return place, "dims", [*dims, content.book.prime(f"{place} {len(dims)}")]
+    if re.search(r"len\(\) of (?:unsized object|a 0-d tensor)|iteration over a 0-d", message):
+        place = content.book.single.removesuffix("[*]")
+        if place in content.book.dims:
+            return place, "dims", [*content.book.dims[place], content.BOXES]  # A sample has several of them.
     if re.search(r"0-d(?:im)? (?:tensor|array)|has no dimensions", message):
         rows = list(reversed(list(content.book.dims.items())))
         rows = [one for one in rows if not content.LABEL.search(content.last(one[0]))]
@@ -603,8 +673,13 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
             # The first of those with the fewest: what training reads comes before what tests do.
             place, dims = min(reversed(rows), key=lambda one: len(one[1]))
             return place, "dims", [*dims, content.book.prime(f"{place} {len(dims)}")]
-    if "too many indices for tensor" in message or "Dimension out of range" in message:
-        return one_more()
+    few = re.search(
+        r"too many indices for tensor of dimension (\d)|"
+        r"Dimension out of range \(expected to be in range of \[-(\d)",
+        message,
+    )
+    if few:
+        return one_more(have=int(few[1] or few[2]))
     if re.search(
         r"must be (batches of )?square matrices|[Ll]ast 2 dimensions of the array must be square", message
     ):

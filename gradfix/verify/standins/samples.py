@@ -177,8 +177,36 @@ class Classes(dict[str, int]):
         return self[name]
 
 
+class Own(property):
+    """What a data set has made; an ordinary attribute of a user's subclass that makes all of its own."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, one: Any, kind: type | None = None) -> Any:
+        if one is None or "kind" in vars(one):
+            return super().__get__(one, kind)
+        if self.name not in vars(one):
+            raise AttributeError(self.name)
+        return vars(one)[self.name]
+
+    def __set__(self, one: Any, value: Any) -> None:
+        if "kind" in vars(one):
+            super().__set__(one, value)
+        else:
+            vars(one)[self.name] = value
+
+
 class Pictures(torch.utils.data.Dataset[Any]):
     """A data set of one of the known kinds, made where it is asked for."""
+
+    def download(self, *args: Any, **kwargs: Any) -> None:
+        """What is asked for is made up."""
+
+    def _check_integrity(self) -> bool:
+        return True
+
+    _check_exists = _check_integrity
 
     def __init__(self, name: str, kind: Kind, arguments: dict[str, Any]) -> None:
         run = context.run()
@@ -214,9 +242,7 @@ class Pictures(torch.utils.data.Dataset[Any]):
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
 
-    @property
-    def data(self) -> Any:
-        """All pictures, as the real data set holds them."""
+    def _data(self) -> Any:
         if self._pictures is None:
             self._pictures = pictures(context.run(), self.name, self.count, self.kind)
             if self.name in ("SVHN", "STL10"):
@@ -225,23 +251,23 @@ class Pictures(torch.utils.data.Dataset[Any]):
             return self._pictures
         return self._pictures.numpy()
 
-    @data.setter
-    def data(self, value: Any) -> None:
+    def _keep_data(self, value: Any) -> None:
         self._pictures = torch.as_tensor(value)
         self.whole = self.count = len(self._pictures)
 
-    train_data = test_data = data
-
-    @property
-    def targets(self) -> Any:
-        """All labels, as the real data set holds them."""
+    def _targets(self) -> Any:
         return self._labels if self.kind.mode == "L" else self._labels.tolist()
 
-    @targets.setter
-    def targets(self, value: Any) -> None:
+    def _keep_targets(self, value: Any) -> None:
         self._labels = torch.as_tensor(value)
 
-    train_labels = test_labels = labels = targets
+    data = Own(_data, _keep_data)
+    """All pictures, as the real data set holds them."""
+    targets = Own(_targets, _keep_targets)
+    """All labels, as the real data set holds them."""
+    train_data, test_data = Own(_data, _keep_data), Own(_data, _keep_data)
+    labels = Own(_targets, _keep_targets)
+    train_labels, test_labels = Own(_targets, _keep_targets), Own(_targets, _keep_targets)
 
     def picture(self, index: int) -> Any:
         """One picture, of PIL."""

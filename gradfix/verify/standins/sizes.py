@@ -163,7 +163,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "base",
         "ngf ndf nef basechannels basechannel basech basefilters convdim gconvdim dconvdim convdimg convdimd "
-        "ngfilters ndfilters",
+        "ngfilters ndfilters gch dch",
     ),
     ("widening", "widenfactor widenfact widen wideningfactor widthfactor"),
     (

@@ -22,6 +22,16 @@ def rescale(values: Any, scale: float, *args: Any, **kwargs: Any) -> Any:
     return resize(values, (round(values.shape[0] * scale), round(values.shape[1] * scale)))
 
 
+def pyramid_expand(values: Any, upscale: float = 2, *args: Any, **kwargs: Any) -> Any:
+    """Larger by a factor, as smooth as it is."""
+    return rescale(values, upscale)
+
+
+def pyramid_reduce(values: Any, downscale: float = 2, *args: Any, **kwargs: Any) -> Any:
+    """Smaller by a factor, as smooth as it is."""
+    return rescale(values, 1 / downscale)
+
+
 def rotate(values: Any, angle: float, *args: Any, **kwargs: Any) -> Any:
     """As it is."""
     return numpy.asarray(values, float)

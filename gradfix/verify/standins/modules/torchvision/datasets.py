@@ -56,7 +56,30 @@ def _made(name: str) -> type[Pictures]:
             )
         Pictures.__init__(self, name, kind, arguments)
 
-    return type(name, (Pictures,), {"__init__": init, "__module__": __name__})
+    return type(name, (Pictures,), {"__init__": init, "__module__": __name__, **_FILES.get(name, {})})
+
+
+def _listed(*names: str) -> list[list[str]]:
+    return [[name, ""] for name in names]
+
+
+_FILES: dict[str, dict[str, Any]] = {
+    "CIFAR10": {
+        "base_folder": "cifar-10-batches-py",
+        "filename": "cifar-10-python.tar.gz",
+        "train_list": _listed(*(f"data_batch_{number}" for number in range(1, 6))),
+        "test_list": _listed("test_batch"),
+        "meta": {"filename": "batches.meta", "key": "label_names", "md5": ""},
+    },
+    "CIFAR100": {
+        "base_folder": "cifar-100-python",
+        "filename": "cifar-100-python.tar.gz",
+        "train_list": _listed("train"),
+        "test_list": _listed("test"),
+        "meta": {"filename": "meta", "key": "fine_label_names", "md5": ""},
+    },
+}
+"""What the real ones say of their files, for subclasses that read these themselves."""
 
 
 for _name in KINDS:

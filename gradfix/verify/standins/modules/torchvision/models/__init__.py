@@ -9,13 +9,16 @@ from torch import nn
 
 from ....context import run
 from ....inert import Inert
+from . import inception as _inception
 from . import resnet as _resnet
 from . import vgg as _vgg
 from .densenet import *  # noqa: F403
+from .inception import *  # noqa: F403
 from .mobilenetv2 import *  # noqa: F403
 from .resnet import *  # noqa: F403
 from .vgg import *  # noqa: F403
 
+inception = _inception
 resnet = _resnet
 vgg = _vgg
 
