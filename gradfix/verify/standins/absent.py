@@ -336,8 +336,9 @@ def marked(place: str) -> bool:
 
 
 def named(source: Any) -> str:
-    """The name of a file, or of what was opened."""
-    return str(source.name if hasattr(source, "name") else os.fspath(source))
+    """The path of a file, or of what was opened."""
+    # Paths have a name too, which is only their last part.
+    return str(os.fspath(source) if isinstance(source, (str, os.PathLike)) else source.name)
 
 
 def reader(run: context.Run, owner: Any, name: str, tensors: bool = False) -> None:

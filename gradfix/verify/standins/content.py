@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import numbers
 import operator
 import os
 import re
@@ -174,7 +175,7 @@ class Book:
         known = self.planned(place, "dims")
         known = self.dims.get(place) if known is None else known
         if known is None:
-            known = [BATCH] if in_batch(place) else [] if one_sample(place) else [samples()]
+            known = [BATCH] if in_batch(place) else [] if one_sample(place) else [nested(place)]
             if SQUARE.search(last(place)):
                 known = [self.prime(place)] * 2
             elif POSE.search(last(place)):
@@ -252,7 +253,7 @@ def more_samples() -> str | None:
     """The plan with many more samples in all that is made up."""
     for sizes in (book.dims, *({"": fields["dims"]} for fields in book.plan.values() if "dims" in fields)):
         for place, dims in sizes.items():
-            if dims[:1] == [SAMPLES]:
+            if dims[:1] == [SAMPLES] and not numbered(place):
                 sizes[place][0] = MANY
     return planned_with("samples", "count", MANY)
 
@@ -260,6 +261,22 @@ def more_samples() -> str | None:
 def one_sample(place: str) -> bool:
     """Whether a place lies within one of several samples that are alike."""
     return "[*]" in place
+
+
+def numbered(place: str) -> bool:
+    """Whether a file is one of many that are told apart by numbers: each is a sample."""
+    return re.search(r"\d{3}\.\w+(\[|$)", place) is not None
+
+
+def is_sample(place: str) -> bool:
+    """Whether a place is a sample, or lies within one."""
+    return one_sample(place) or numbered(place)
+
+
+def lies_behind(key: slice, length: int) -> bool:
+    """Whether a slice begins behind the last of so many elements, or of ``length``, and ends there."""
+    whole = all(isinstance(one, numbers.Integral) for one in (key.start, key.stop)) and key.step is None
+    return whole and min(length, SAMPLES) <= key.start < key.stop <= LARGEST and length < key.stop
 
 
 def in_batch(place: str) -> bool:
@@ -280,7 +297,8 @@ def owner(place: str) -> str:
 
 def nested(place: str) -> int:
     """How many elements there are at a place of which nothing is known: fewer within others."""
-    return (samples(), *WITHIN)[min(place.count("[*]"), len(WITHIN))]
+    whole = SAMPLES if numbered(place) else samples()
+    return (whole, *WITHIN)[min(place.count("[*]"), len(WITHIN))]
 
 
 def grouped(place: str) -> bool:
@@ -313,6 +331,8 @@ class Content:
         self._children: dict[Any, Any] | None = None
         self._array: Any = None
         self._list: list[Any] | None = None
+        self._long: int | None = None
+        """How many elements it has, if it is some of those of another."""
 
     # -- parts ---------------------------------------------------------------------------
 
@@ -333,6 +353,8 @@ class Content:
             return len(self._list)
         if self._array is not None:
             return len(self._array)
+        if self._long is not None:
+            return self._long
         if self._dims is not None:
             if not self._dims:
                 raise TypeError("a number has no length")
@@ -402,6 +424,8 @@ class Content:
                 values[..., :2] /= 4
             if kind == "double":
                 values = values.double()
+        if self._long is not None:
+            values = values[torch.arange(self._long).remainder(len(values))]
         np = numpy()
         return values if self._tensors or np is None else values.numpy()
 
@@ -528,6 +552,8 @@ class Content:
         if self._array is not None:
             return self._array[key]
         if isinstance(key, slice):
+            if is_sample(self._place) and lies_behind(key, self._length()):
+                return self._longer(key)
             return self._shorter(len(range(*key.indices(self._length()))))
         if hasattr(key, "__len__") and getattr(key, "ndim", 1) == 1:
             return self._settled()[as_index(key)]
@@ -546,10 +572,14 @@ class Content:
             return self._settled()[:length]
         found = self._part("")
         found._list = [self._element(i) for i in range(length)] if length < 4 else None
-        if found._list is None:
-            found.__class__ = Part
-            found.__dict__["_long"] = length
+        found._long = length
         return found
+
+    def _longer(self, key: slice) -> Any:
+        """What a sample, such as a sound, has where it is asked for what lies behind its end."""
+        book.dims.pop(self._place, None)
+        book.dims[self._place] = dims = [int(key.stop), *(self._dims or ())[1:]]
+        return self._part("", dims=dims)._settled()[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(key, int) and self._array is None:
@@ -669,20 +699,6 @@ def part(place: str, number: int = 0, tensors: bool = False, dims: Any = None) -
     return kind(place, number, tensors=tensors, dims=dims)
 
 
-class Part(Content):
-    """Some of the elements of a content."""
-
-    def _length(self) -> int:
-        if self._list is not None or self._array is not None:
-            return super()._length()
-        return int(self.__dict__["_long"])
-
-    def _made(self, count: int | None) -> Any:
-        array = super()._made(count)
-        long = self._length()
-        return array[torch.arange(long).remainder(len(array)).numpy()] if len(array) < long else array[:long]
-
-
 class Mapping(dict):  # type: ignore[type-arg]
     """What ``items()`` and the like of a content give: words, and a part for each."""
 
@@ -792,8 +808,13 @@ def constant_index(frame: types.FrameType) -> bool:
 
 def absent(run: context.Run, path: Any, *, tensors: bool = False) -> Any:
     """The content of the data file at ``path``, which is not there."""
-    name = os.path.basename(os.fspath(path))
+    path = os.fspath(path)
+    name = os.path.basename(path)
     run.used("content of " + name, "values made up as they are used")
+    folder = os.path.basename(os.path.dirname(os.path.relpath(path, run.cwd)))
+    if numbered(name) and folder not in ("", os.pardir):
+        # What there is of one sample may lie in files of the same name: ``mel/003.npy``, ``text/003.npy``.
+        name = folder + "/" + name
     run.shortened |= run.small
     convert_contents()
     return part(name, tensors=tensors)
@@ -859,7 +880,7 @@ def convert_contents() -> None:
 
     real_tensors = collate.default_collate_fn_map[torch.Tensor]
     collate.default_collate_fn_map[torch.Tensor] = tensors
-    for kind in (Content, Tensors, Number, Part):
+    for kind in (Content, Tensors, Number):
         collate.default_collate_fn_map[kind] = together
 
 
@@ -930,8 +951,8 @@ def planned_with(place: str, what: str, value: Any) -> str | None:
         for name, fields in plan.items():
             dims = fields.get("dims", [])
             if name != place and kin(name) == kin(place) and dims[1:] == had[1:]:
-                # What training reads and what tests read have the same sizes.
-                fields["dims"] = [*dims[:1], *value[1:]]
+                # What training reads and what tests read have the same sizes; of samples also the first.
+                fields["dims"] = [*(value if numbered(name) else dims)[:1], *value[1:]]
     # What was tried before is not tried again: two messages may ask for one thing and its contrary.
     seen = plan.pop(SEEN, {}).get("plans", [])
     now = {name: fields for name, fields in book.plan.items() if name != SEEN}

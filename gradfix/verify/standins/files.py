@@ -431,7 +431,11 @@ def asks_for_folder(run: context.Run) -> bool:
     """Whether the user's code asks if there is such a folder, and does something else if not."""
     asking = sys._getframe(2)
     frame = asking.f_back
-    return asking.f_code.co_name == "isdir" and frame is not None and run.owns(frame)
+    if asking.f_code.co_name != "isdir" or frame is None or not run.owns(frame):
+        return False
+    # One that looks for a name that is free would look for ever.
+    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
+    return not (around and isinstance(around[-1], ast.While))
 
 
 def make_anything(run: context.Run, overlay: Overlay, path: str) -> str | None:
@@ -670,7 +674,9 @@ def filtering(run: context.Run) -> None:
 
 
 NOTHING_FOUND = re.compile(
-    r"\bno\b|\bnot\b.*\bfound|empty|num_samples|division by zero|out of range|at least one|\b0 ", re.I
+    r"\bno\b|\bnot\b.*\bfound|empty|num_samples|division by zero|out of range|at least one|"
+    r"(?<!index )\b0 ",
+    re.I,
 )
 """Messages where a script has found no files."""
 

@@ -158,7 +158,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "channel channels nchannels numchannels reschannel nreschannel nfilters numfilters nfeat nfeats "
         "numfeatures units numunits fcdim mlpdim "
         "netwidth netwidthfine rnndim lstmdim attentiondim prenetdim filterchannels interchannels "
-        "upsampleinitialchannel ginchannels skipchannels residualchannels",
+        "upsampleinitialchannel ginchannels skipchannels residualchannels rnndims lstmdims fcdims",
     ),
     (
         "base",
@@ -191,7 +191,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
 KINDS = {name: kind for kind, names in _NAMES for name in names.split()}
 ENDINGS = re.compile(
     r"(batchsize|numworkers|buffersize|memorysize|replaysize|numenvs|evalepisodes|evaliters|embeddingdim|"
-    r"embeddingsize|hiddendim|hiddensize|hiddenunits|embdim|rnndim|rnnsize|lstmdim|lstmsize|attentiondim|prenetdim)$"
+    r"embeddingsize|hiddendim|hiddensize|hiddenunits|embdim|rnndims?|rnnsize|lstmdims?|lstmsize|fcdims?|"
+    r"attentiondim|prenetdim)$"
 )
 """Of names that say more than that: ``teacher_eval_episodes``."""
 
