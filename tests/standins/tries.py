@@ -137,6 +137,28 @@ TRIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("content of places.npy", "content of speeds.npy"),
     ),
+    "what a caller of what reads can do without": (
+        program(
+            """
+            import json
+            def read(path):
+                with open(path) as file:
+                    return json.load(fp=file)
+            try:
+                names = read("cache/names.json")
+            except Exception:
+                names = ["one", "other", "third"]
+            values = read("values.json")["values"]
+            models = [torch.nn.Linear(5, 2)]
+            def loss():
+                found = models[0](torch.tensor(values)).mean()
+                assert found.requires_grad and names == ["one", "other", "third"]
+                return found
+            """,
+            LOOP,
+        ),
+        ("content of values.json",),
+    ),
     "files of which each holds one sample": (
         program(
             """
