@@ -11,6 +11,7 @@ should have been what. From that ``plans`` derives a *plan*, with which the run 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
@@ -34,8 +35,10 @@ MANY = 1024
 """Samples, where those were too few for what a script cuts of them."""
 SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
-WITHIN = (16, 4)
+WITHIN = (16, 4, 2)
 """Elements of what is an element itself, and of what lies deeper."""
+FEW = (4, 2, 1)
+"""The same where going through all of them took too long."""
 PRIMES = tuple(one for one in range(37, 200) if all(one % other for other in range(2, 15)))
 CLASSES = 2
 DEEPEST = 5
@@ -298,7 +301,8 @@ def owner(place: str) -> str:
 def nested(place: str) -> int:
     """How many elements there are at a place of which nothing is known: fewer within others."""
     whole = SAMPLES if numbered(place) else samples()
-    return (whole, *WITHIN)[min(place.count("[*]"), len(WITHIN))]
+    within = FEW if book.planned("sizes", "tight") else WITHIN
+    return (whole, *within)[min(place.count("[*]"), len(within))]
 
 
 def grouped(place: str) -> bool:
@@ -306,6 +310,7 @@ def grouped(place: str) -> bool:
     return re.search(r"class", last(place), re.I) is not None
 
 
+@functools.cache
 def last(place: str) -> str:
     """The name that says most about a place: the last key, else the file's."""
     keys = re.findall(r"\['([^']*)'\]|\.(\w+)(?=\[|$)", place)
@@ -399,7 +404,8 @@ class Content:
         if self._list is not None:
             return self._list
         if self._array is None:
-            self._array = self._made(count)
+            with contextlib.nullcontext() if self._tensors or numpy() is None else unrecorded():
+                self._array = self._made(count)
         return self._array
 
     def _made(self, count: int | None) -> Any:
@@ -437,6 +443,10 @@ class Content:
         return torch.as_tensor(self._settled())
 
     def _scalar(self) -> Any:
+        with unrecorded():
+            return self._number_of()
+
+    def _number_of(self) -> Any:
         if self._dims is None and self._array is None:
             name = last(self._place)
             if LENGTH.search(name):
@@ -662,6 +672,12 @@ class Content:
         array = self._settled()
         array = numpy().asarray(array)
         return array if dtype is None else array.astype(dtype)
+
+
+def unrecorded() -> contextlib.AbstractContextManager[Any]:
+    """Where torch makes numbers that leave it: how they come about is nothing to be recorded, which takes
+    longer than all else."""
+    return torch.utils._python_dispatch._disable_current_modes()
 
 
 def refers(place: str, other: str) -> bool:
