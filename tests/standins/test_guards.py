@@ -478,6 +478,30 @@ def test_long_loops_without_gradients_end_where_the_time_is_over(running: Runner
     assert "a long loop without gradients: 2 turns" in found.standins
 
 
+def test_long_loops_that_make_data_end_where_the_time_is_over(running: Runner, tmp_path: Path) -> None:
+    source = program(
+        """
+        models = [torch.nn.Linear(900, 3)]
+        def made(count):
+            values = torch.zeros(count, 900)
+            for turn in range(count):
+                values[turn] = torch.ones(900, 900).mean(0)
+            return values
+        values = made(50_000)
+        def loss():
+            return models[0](values[:4]).mean()
+        """,
+        LOOP,
+    )
+    limits = Limits(steps=3, backwards=10, seconds=4.0)
+    found = run(running, tmp_path, source, limits)
+    assert len(found.steps) == 3
+    assert "a long loop that makes data: 256 turns" in found.standins
+    trained = source.replace(".mean(0)", ".matmul(models[0].weight.detach()[0])")
+    found = run(running, tmp_path, trained, limits)
+    assert found.steps == () and not any("makes data" in one for one in found.standins)
+
+
 def test_no_plan_comes_twice(running: Runner, tmp_path: Path) -> None:
     """A message asks for one thing, the next one for its contrary."""
     source = program(

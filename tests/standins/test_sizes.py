@@ -137,6 +137,30 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("a loop over a loader that trains nothing",),
     ),
+    "batches of the project's own that train nothing": (
+        program("""
+            class Batches:
+                def __init__(self, count):
+                    self.count, self.at = count, 0
+                def __iter__(self):
+                    return self
+                def __next__(self):
+                    if self.at >= self.count:
+                        self.at = 0
+                        raise StopIteration
+                    self.at += 1
+                    return torch.ones(4, 2)
+            def turns(count, times):
+                batches = Batches(count)
+                with torch.no_grad():
+                    return [sum(1 for _ in batches) for _ in range(times)]
+            def batch():
+                assert turns(100, 2) == [16, 16] and turns(10, 3) == [10, 10, 10]
+                assert sum(1 for _ in Batches(100)) == 100
+                return torch.ones(4, 2)
+        """),
+        ("a loop over a loader that trains nothing",),
+    ),
     "settings of the project": (
         program("""
             import json, os, yaml
@@ -239,6 +263,28 @@ def test_reaches_its_steps_and_says_what_was_reduced(name: str, running: Runner,
     assert steps(found) == 3, (found.uncaught, found.output)
     names = [one.split(": ")[0] for one in found.standins]
     assert [what for what in told if what not in names and importlib.util.find_spec(what) is None] == []
+
+
+@pytest.mark.parametrize(
+    ("plan", "count"), [("", 64 * 16 * 4 * 2), ('{"sizes": {"tight": true}}', 64 * 4 * 2)]
+)
+def test_what_lies_deep_in_made_up_elements_has_few(
+    plan: str, count: int, running: Runner, tmp_path: Path
+) -> None:
+    source = program(f"""
+        import json
+        seen = []
+        for article in json.load(open("articles.json")):
+            for paragraph in article["paragraphs"]:
+                for question in paragraph["questions"]:
+                    seen += [answer["start"] for answer in question["answers"]]
+        def batch():
+            assert len(seen) == {count}
+            return torch.ones(4, 2)
+    """)
+    job = Job(tmp_path / "script.py", source, limits=LIMITS, manner="small", plan=plan)
+    (found,) = running.run([job])
+    assert steps(found) == 3, (found.uncaught, found.output)
 
 
 def test_an_old_backward_call_keeps_its_receiver(running: Runner, tmp_path: Path) -> None:

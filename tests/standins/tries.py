@@ -49,6 +49,116 @@ TRIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("content of pictures.pkl",),
     ),
+    "sounds that are cut far behind their beginning, and what lies beside them": (
+        program(
+            """
+            import random
+            from pathlib import Path
+            import numpy as np
+            def sample(number):
+                mel, sound = [np.load(Path("data") / kind / f"{number:03d}.npy") for kind in ("mel", "sound")]
+                start = random.randrange(0, mel.shape[-1] - 8)
+                return mel[:, start : start + 8], sound[300 + start * 300 : 300 + (start + 8) * 300]
+            samples = [sample(number) for number in (3, 11, 12, 40)]
+            mels = torch.from_numpy(np.stack([mel for mel, _ in samples]))
+            sounds = torch.from_numpy(np.stack([sound for _, sound in samples]))
+            models = [torch.nn.Conv1d(20, 2, 3)]
+            def loss():
+                found = models[0](mels).mean() * sounds.mean()
+                assert found.requires_grad and mels.shape == (4, 20, 8) and sounds.shape == (4, 2400)
+                return found
+            """,
+            LOOP,
+        ),
+        ("content of 003.npy", "content of 040.npy"),
+    ),
+    "some of what is there": (
+        program(
+            """
+            import pickle
+            import numpy as np
+            held = pickle.load(open("samples.pkl", "rb"))
+            first, rest = held["values"][:10], held["values"][10:]
+            models = [torch.nn.Linear(5, 2)]
+            def loss():
+                found = models[0](torch.tensor(first)).mean()
+                lengths = [len(one) for one in (first, np.asarray(first), torch.tensor(rest))]
+                assert found.requires_grad and lengths == [10, 10, 54]
+                return found
+            """,
+            LOOP,
+        ),
+        ("content of samples.pkl",),
+    ),
+    "more samples than go into one part": (
+        program(
+            """
+            import pickle
+            import numpy as np
+            lengths = pickle.load(open("lengths.pkl", "rb"))
+            lengths = [int(one["length"]) for one in lengths]
+            def parts(size):
+                order = np.argsort(lengths)
+                found = [order[i * size : (i + 1) * size] for i in range(len(order) // size)]
+                return np.stack(found)
+            batches = parts(100)
+            models = [torch.nn.Linear(3, 2)]
+            def loss():
+                found = models[0](torch.ones(len(batches), 3)).mean()
+                assert found.requires_grad and batches.shape == (10, 100)
+                return found
+            """,
+            LOOP,
+        ),
+        ("content of lengths.pkl",),
+    ),
+    "dimensions that are put in order": (
+        program(
+            """
+            import os
+            import numpy as np
+            folder, number = "logs/run0", 0
+            while os.path.isdir(folder):
+                number += 1
+                folder = f"logs/run{number}"
+            places, speeds = np.load("places.npy"), np.load("speeds.npy")
+            count = places.shape[3]
+            speeds = speeds - speeds.min()
+            places = np.transpose(places, [0, 3, 1, 2])
+            speeds = np.transpose(speeds, [0, 3, 1, 2])
+            both = np.concatenate([places, speeds], axis=3)
+            models = [torch.nn.Linear(3, 2)]
+            def loss():
+                found = models[0](torch.ones(4, 3)).mean() * torch.from_numpy(both).mean()
+                assert found.requires_grad and both.shape[:2] == (64, count) and both.shape[3] == 64
+                return found
+            """,
+            LOOP,
+        ),
+        ("content of places.npy", "content of speeds.npy"),
+    ),
+    "what a caller of what reads can do without": (
+        program(
+            """
+            import json
+            def read(path):
+                with open(path) as file:
+                    return json.load(fp=file)
+            try:
+                names = read("cache/names.json")
+            except Exception:
+                names = ["one", "other", "third"]
+            values = read("values.json")["values"]
+            models = [torch.nn.Linear(5, 2)]
+            def loss():
+                found = models[0](torch.tensor(values)).mean()
+                assert found.requires_grad and names == ["one", "other", "third"]
+                return found
+            """,
+            LOOP,
+        ),
+        ("content of values.json",),
+    ),
     "files of which each holds one sample": (
         program(
             """

@@ -291,16 +291,32 @@ def prepared(run: context.Run, errors: str = FILE_ERRORS) -> bool:
     ``errors`` are the names of those by which it learns that.
     """
     frame = run.caller()
-    if frame is None:
+    if frame is None or ready(run, frame, errors):
         return True
+    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
+    functions = [one for one in around if isinstance(one, ast.FunctionDef)]
+    beyond = frame.f_back
+    # What only reads a file leaves it to its caller what to do without.
+    reads = bool(functions) and not any(isinstance(one, BRANCHES) for one in ast.walk(functions[-1]))
+    return reads and beyond is not None and run.owns(beyond) and ready(run, beyond, errors, makes=True)
+
+
+BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.ClassDef)
+
+
+def ready(run: context.Run, frame: types.FrameType, errors: str, makes: bool = False) -> bool:
+    """Whether what a frame executes stands in a ``try`` that has another way ready, one that makes
+    something in its place if it has to."""
     for node in ast.walk(run.tree(frame.f_code.co_filename)):
         if isinstance(node, ast.Try) and any(
             child.lineno <= frame.f_lineno <= (child.end_lineno or 0) for child in node.body
         ):
             for handler in node.handlers:
                 names = ast.unparse(handler.type) if handler.type else "Exception"
-                gives_up = any(isinstance(inner, ast.Raise) for inner in ast.walk(handler))
-                if re.search(errors, names) and not gives_up:
+                inside = list(ast.walk(handler))
+                gives_up = any(isinstance(inner, ast.Raise) for inner in inside)
+                made = any(isinstance(inner, (ast.Assign, ast.Return)) and inner.value for inner in inside)
+                if re.search(errors, names) and not gives_up and (made or not makes):
                     return True
     return False
 
@@ -346,8 +362,9 @@ def marked(place: str) -> bool:
 
 
 def named(source: Any) -> str:
-    """The name of a file, or of what was opened."""
-    return str(source.name if hasattr(source, "name") else os.fspath(source))
+    """The path of a file, or of what was opened."""
+    # Paths have a name too, which is only their last part.
+    return str(os.fspath(source) if isinstance(source, (str, os.PathLike)) else source.name)
 
 
 def reader(run: context.Run, owner: Any, name: str, tensors: bool = False) -> None:
@@ -356,7 +373,8 @@ def reader(run: context.Run, owner: Any, name: str, tensors: bool = False) -> No
         return
     real = getattr(owner, name)
 
-    def read(source: Any, *args: Any, **kwargs: Any) -> Any:
+    def read(*args: Any, **kwargs: Any) -> Any:
+        source = given(args, kwargs)
         if isinstance(source, (AbsentText, AbsentBytes)):
             return source.part
         if (
@@ -368,9 +386,15 @@ def reader(run: context.Run, owner: Any, name: str, tensors: bool = False) -> No
             path = named(source)
             if not SETTINGS.search(os.path.basename(path)):
                 return content.absent(run, path, tensors=tensors)
-        return real(source, *args, **kwargs)
+        return real(*args, **kwargs)
 
     context.replace(owner, name, read)
+
+
+def given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The file that a reader is given, by whatever name: ``json.load(fp=file)``."""
+    called = next((kwargs[name] for name in ("fp", "file", "fname", "s", "data") if name in kwargs), None)
+    return args[0] if args else called
 
 
 def readers(run: context.Run) -> None:
@@ -426,10 +450,11 @@ def arrays(run: context.Run, numpy: Any) -> None:
     for name in ("load", "loadtxt", "genfromtxt", "fromfile", "memmap"):
         real = getattr(numpy, name)
 
-        def read(file: Any, *args: Any, _real: Any = real, _name: str = name, **kwargs: Any) -> Any:
+        def read(*args: Any, _real: Any = real, _name: str = name, **kwargs: Any) -> Any:
+            file = given(args, kwargs)
             other = _name == "load" and made_as_another(file)
             if not (other or is_absent(file)) or run.caller() is None or (spared(run, file) and not other):
-                return _real(file, *args, **kwargs)
+                return _real(*args, **kwargs)
             found = content.absent(run, named(file))
             if _name in ("load", "memmap"):
                 return found
@@ -437,7 +462,7 @@ def arrays(run: context.Run, numpy: Any) -> None:
                 kwargs.get("usecols") is not None and not hasattr(kwargs["usecols"], "__len__")
             )
             return table(
-                numpy, found, 1 if flat else None, kwargs.get("dtype", args[0] if args else float), kwargs
+                numpy, found, 1 if flat else None, kwargs.get("dtype", args[1] if args[1:] else float), kwargs
             )
 
         if isinstance(real, type):

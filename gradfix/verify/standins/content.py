@@ -11,9 +11,11 @@ should have been what. From that ``plans`` derives a *plan*, with which the run 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
+import numbers
 import operator
 import os
 import re
@@ -33,8 +35,10 @@ MANY = (1024, 8192)
 """Samples, where those were too few for what a script cuts of them, and where these are as well."""
 SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
-WITHIN = (16, 4)
+WITHIN = (16, 4, 2)
 """Elements of what is an element itself, and of what lies deeper."""
+FEW = (4, 2, 1)
+"""The same where going through all of them took too long."""
 PRIMES = tuple(one for one in range(37, 200) if all(one % other for other in range(2, 15)))
 CLASSES = 2
 DEEPEST = 5
@@ -186,7 +190,7 @@ class Book:
         known = self.planned(place, "dims")
         known = self.dims.get(place) if known is None else known
         if known is None:
-            known = [BATCH] if in_batch(place) else [] if one_sample(place) else [samples()]
+            known = [BATCH] if in_batch(place) else [] if one_sample(place) else [nested(place)]
             if SQUARE.search(last(place)):
                 known = [self.prime(place)] * 2
             elif POSE.search(last(place)):
@@ -268,7 +272,7 @@ def more_samples() -> str | None:
         return None
     for sizes in (book.dims, *({"": fields["dims"]} for fields in book.plan.values() if "dims" in fields)):
         for place, dims in sizes.items():
-            if dims[:1] == [had] and count * math.prod(dims[1:]) <= LARGEST:
+            if dims[:1] == [had] and count * math.prod(dims[1:]) <= LARGEST and not numbered(place):
                 sizes[place][0] = count
     return planned_with("samples", "count", count)
 
@@ -276,6 +280,22 @@ def more_samples() -> str | None:
 def one_sample(place: str) -> bool:
     """Whether a place lies within one of several samples that are alike."""
     return "[*]" in place
+
+
+def numbered(place: str) -> bool:
+    """Whether a file is one of many that are told apart by numbers: each is a sample."""
+    return re.search(r"\d{3}\.\w+(\[|$)", place) is not None
+
+
+def is_sample(place: str) -> bool:
+    """Whether a place is a sample, or lies within one."""
+    return one_sample(place) or numbered(place)
+
+
+def lies_behind(key: slice, length: int) -> bool:
+    """Whether a slice begins behind the last of so many elements, or of ``length``, and ends there."""
+    whole = all(isinstance(one, numbers.Integral) for one in (key.start, key.stop)) and key.step is None
+    return whole and min(length, SAMPLES) <= key.start < key.stop <= LARGEST and length < key.stop
 
 
 def in_batch(place: str) -> bool:
@@ -296,7 +316,9 @@ def owner(place: str) -> str:
 
 def nested(place: str) -> int:
     """How many elements there are at a place of which nothing is known: fewer within others."""
-    return (samples(), *WITHIN)[min(place.count("[*]"), len(WITHIN))]
+    whole = SAMPLES if numbered(place) else samples()
+    within = FEW if book.planned("sizes", "tight") else WITHIN
+    return (whole, *within)[min(place.count("[*]"), len(within))]
 
 
 def grouped(place: str) -> bool:
@@ -304,6 +326,7 @@ def grouped(place: str) -> bool:
     return re.search(r"class", last(place), re.I) is not None
 
 
+@functools.cache
 def last(place: str) -> str:
     """The name that says most about a place: the last key, else the file's."""
     keys = re.findall(r"\['([^']*)'\]|\.(\w+)(?=\[|$)", place)
@@ -342,6 +365,8 @@ class Content:
         self._list: list[Any] | None = None
         self._words: dict[Any, Any] = {}
         """What stands under keys that were made up."""
+        self._long: int | None = None
+        """How many elements it has, if it is some of those of another."""
 
     # -- parts ---------------------------------------------------------------------------
 
@@ -364,6 +389,8 @@ class Content:
             return len(self._list)
         if self._array is not None:
             return len(self._array)
+        if self._long is not None:
+            return self._long
         if self._dims is not None:
             if not self._dims:
                 raise TypeError(NO_LENGTH)
@@ -411,7 +438,8 @@ class Content:
         if self._list is not None:
             return self._list
         if self._array is None:
-            self._array = self._made(count)
+            with contextlib.nullcontext() if self._tensors or numpy() is None else unrecorded():
+                self._array = self._made(count)
         return self._array
 
     def _made(self, count: int | None) -> Any:
@@ -437,6 +465,8 @@ class Content:
                 values[..., :2] /= 4
             if kind == "double":
                 values = values.double()
+        if self._long is not None:
+            values = values[torch.arange(self._long).remainder(len(values))]
         np = numpy()
         return values if self._tensors or np is None else values.numpy()
 
@@ -448,6 +478,10 @@ class Content:
         return torch.as_tensor(self._settled())
 
     def _scalar(self) -> Any:
+        with unrecorded():
+            return self._number_of()
+
+    def _number_of(self) -> Any:
         if self._dims is None and self._array is None:
             name = last(self._place)
             if LENGTH.search(name):
@@ -563,6 +597,8 @@ class Content:
         if self._array is not None:
             return self._array[key]
         if isinstance(key, slice):
+            if is_sample(self._place) and lies_behind(key, self._length()):
+                return self._longer(key)
             return self._shorter(len(range(*key.indices(self._length()))))
         if hasattr(key, "__len__") and getattr(key, "ndim", 1) == 1:
             return self._settled()[as_index(key)]
@@ -581,10 +617,14 @@ class Content:
             return self._settled()[:length]
         found = self._part("")
         found._list = [self._element(i) for i in range(length)] if length < 4 else None
-        if found._list is None:
-            object.__setattr__(found, "__class__", TensorsPart if isinstance(found, Tensors) else Part)
-            found.__dict__["_long"] = length
+        found._long = length
         return found
+
+    def _longer(self, key: slice) -> Any:
+        """What a sample, such as a sound, has where it is asked for what lies behind its end."""
+        book.dims.pop(self._place, None)
+        book.dims[self._place] = dims = [int(key.stop), *(self._dims or ())[1:]]
+        return self._part("", dims=dims)._settled()[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(key, int) and self._array is None:
@@ -669,6 +709,12 @@ class Content:
         return array if dtype is None else array.astype(dtype)
 
 
+def unrecorded() -> contextlib.AbstractContextManager[Any]:
+    """Where torch makes numbers that leave it: how they come about is nothing to be recorded, which takes
+    longer than all else."""
+    return torch.utils._python_dispatch._disable_current_modes()
+
+
 def refers(place: str, other: str) -> bool:
     """Whether what is at a place says which of others is meant: ``category_id`` an ``id`` of categories, or
     the ``category_id`` of something else."""
@@ -704,24 +750,6 @@ def part(place: str, number: int = 0, tensors: bool = False, dims: Any = None) -
     kind = Number if settled == [] else Tensors if tensors else Content
     made = kind(place, number, tensors=tensors, dims=dims)
     return made._scalar() if settled == [] and book.planned("code", "numbers") else made
-
-
-class Part(Content):
-    """Some of the elements of a content."""
-
-    def _length(self) -> int:
-        if self._list is not None or self._array is not None:
-            return super()._length()
-        return int(self.__dict__["_long"])
-
-    def _made(self, count: int | None) -> Any:
-        array = super()._made(count)
-        long = self._length()
-        return array[torch.arange(long).remainder(len(array)).numpy()] if len(array) < long else array[:long]
-
-
-class TensorsPart(Part, Tensors):
-    """Some of the elements of a content of tensors."""
 
 
 class Mapping(dict):  # type: ignore[type-arg]
@@ -837,8 +865,13 @@ def constant_index(frame: types.FrameType) -> bool:
 
 def absent(run: context.Run, path: Any, *, tensors: bool = False) -> Any:
     """The content of the data file at ``path``, which is not there."""
-    name = os.path.basename(os.fspath(path))
+    path = os.fspath(path)
+    name = os.path.basename(path)
     run.used("content of " + name, "values made up as they are used")
+    folder = os.path.basename(os.path.dirname(os.path.relpath(path, run.cwd)))
+    if numbered(name) and folder not in ("", os.pardir):
+        # What there is of one sample may lie in files of the same name: ``mel/003.npy``, ``text/003.npy``.
+        name = folder + "/" + name
     run.shortened |= run.small
     convert_contents()
     return part(name, tensors=tensors)
@@ -904,7 +937,7 @@ def convert_contents() -> None:
 
     real_tensors = collate.default_collate_fn_map[torch.Tensor]
     collate.default_collate_fn_map[torch.Tensor] = tensors
-    for kind in (Content, Tensors, Number, Part, TensorsPart):
+    for kind in (Content, Tensors, Number):
         collate.default_collate_fn_map[kind] = together
 
 
@@ -975,8 +1008,8 @@ def planned_with(place: str, what: str, value: Any) -> str | None:
         for name, fields in plan.items():
             dims = fields.get("dims", [])
             if name != place and kin(name) == kin(place) and dims[1:] == had[1:]:
-                # What training reads and what tests read have the same sizes.
-                fields["dims"] = [*dims[:1], *value[1:]]
+                # What training reads and what tests read have the same sizes; of samples also the first.
+                fields["dims"] = [*(value if numbered(name) else dims)[:1], *value[1:]]
     # What was tried before is not tried again: two messages may ask for one thing and its contrary.
     seen = plan.pop(SEEN, {}).get("plans", [])
     now = {name: fields for name, fields in book.plan.items() if name != SEEN}

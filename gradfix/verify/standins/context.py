@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import dis
 import functools
 import hashlib
@@ -189,13 +190,24 @@ def caller_of_standins(run: Run) -> types.FrameType | None:
 
 def following(frame: types.FrameType, offset: int = 1) -> dis.Instruction | None:
     """The instruction that comes ``offset`` after the one that a frame executes."""
-    found = [
-        i for i in dis.get_instructions(frame.f_code) if i.opname not in ("CACHE", "EXTENDED_ARG", "NOP")
-    ]
+    found, offsets = instructions(frame.f_code)
     # During a call the frame may point behind the call itself, at what the interpreter keeps there.
-    done = [index for index, instruction in enumerate(found) if instruction.offset <= frame.f_lasti]
-    wanted = done[-1] + offset if done else len(found)
+    done = bisect.bisect_right(offsets, frame.f_lasti)
+    wanted = done - 1 + offset if done else len(found)
     return found[wanted] if wanted < len(found) else None
+
+
+_INSTRUCTIONS: dict[int, tuple[types.CodeType, list[dis.Instruction], list[int]]] = {}
+
+
+def instructions(code: types.CodeType) -> tuple[list[dis.Instruction], list[int]]:
+    """What code executes, and where that stands; loops over what is made up ask for it again and again."""
+    held = _INSTRUCTIONS.get(id(code))
+    if held is None:
+        found = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG", "NOP")]
+        # With the code itself, so that no other gets its number.
+        held = _INSTRUCTIONS[id(code)] = code, found, [i.offset for i in found]
+    return held[1:]
 
 
 def unpacked(frame: types.FrameType | None) -> int | None:

@@ -433,7 +433,11 @@ def asks_for(run: context.Run, *functions: str) -> bool:
     if not."""
     asking = sys._getframe(2)
     frame = asking.f_back
-    return asking.f_code.co_name in functions and frame is not None and run.owns(frame)
+    if asking.f_code.co_name not in functions or frame is None or not run.owns(frame):
+        return False
+    # One that looks for a name that is free would look for ever.
+    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
+    return not (around and isinstance(around[-1], ast.While))
 
 
 def of_data(path: str) -> bool:
@@ -697,7 +701,7 @@ def filtering(run: context.Run) -> None:
 
 NOTHING_FOUND = re.compile(
     r"\bno\b|\bnot\b.*\bfound|empty|num_samples|division by zero|out of range|at least one|"
-    r"greater than 0|\b0 ",
+    r"greater than 0|(?<!index )\b0 ",
     re.I,
 )
 """Messages where a script has found no files."""

@@ -39,6 +39,8 @@ DEEP = 4
 """Calls that are followed to find out whether code has to do with the training."""
 BATCHES = 16
 """Batches of a loader that are made up."""
+TURNS = 256
+"""Turns of a loop that only makes data, where the time was over in it."""
 
 TRAINING = frozenset(
     "backward zero_grad parameters named_parameters state_dict load_state_dict requires_grad requires_grad_ "
@@ -54,9 +56,9 @@ SETTINGS = re.compile(
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Assert, ast.Delete)
 HEADED = (ast.For, ast.With)
 FUNCTIONS = (ast.FunctionDef, ast.ClassDef)
-MADE, LOOPED, TRIED, SOME, GIVEN, YIELDED, FILLED, FOUND, KEPT = (
+MADE, LOOPED, TRIED, SOME, GIVEN, YIELDED, FILLED, FOUND, KEPT, FEWER = (
     "_gradfix_" + name
-    for name in ("made", "looped", "tried", "some", "given", "yielded", "filled", "found", "kept")
+    for name in ("made", "looped", "tried", "some", "given", "yielded", "filled", "found", "kept", "fewer")
 )
 """What guarded code calls, among the names that are built in."""
 
@@ -65,8 +67,8 @@ MADE, LOOPED, TRIED, SOME, GIVEN, YIELDED, FILLED, FOUND, KEPT = (
 
 
 def planned() -> bool:
-    """Whether any code is guarded."""
-    return any("guard" in fields or "kept" in fields for fields in content.book.plan.values())
+    """Whether any code is guarded, or shortened."""
+    return any({"guard", "kept", "turns"} & fields.keys() for fields in content.book.plan.values())
 
 
 def statement_key(scope: str, node: ast.stmt) -> str:
@@ -454,6 +456,26 @@ def longer(spot: Spot) -> str | None:
     return None
 
 
+def advise_when_late() -> str | None:
+    """A plan by which a loop over numbers ends early that only makes data, and in which the time was over."""
+    run = context.run()
+    for spot in reversed(stack()):
+        for node in context.statements_at(run.tree(spot.filename), spot.frame.f_lineno):
+            if isinstance(node, ast.For) and counted(node) is not None and spot.harmless(node):
+                plan = content.planned_with(spot.place(statement_key(spot.scope, node)), "turns", TURNS)
+                if plan is not None:
+                    return plan
+    return None
+
+
+def counted(node: ast.For) -> ast.Call | None:
+    """The ``range`` that a loop goes over."""
+    for inner in ast.walk(node.iter):
+        if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") in ("range", "xrange", "trange"):
+            return inner
+    return None
+
+
 def stopping() -> bool:
     """Whether the code that runs is guarded, so that a value that nobody knows only ends a part of it."""
     return any(spot.guarded() for spot in stack())
@@ -602,7 +624,10 @@ class Guard(ast.NodeTransformer):
 
     def header(self, node: Any) -> Any:
         """A loop over what fails, or ``with`` what fails."""
-        if not self.level(statement_key(self.scope, node)):
+        key = statement_key(self.scope, node)
+        if content.book.plan.get(place_of(self.run, self.filename, key), {}).get("turns"):
+            node.iter = calling(FEWER, [], node.iter)
+        if not self.level(key):
             return node
         if isinstance(node, ast.For):
             said = [ast.unparse(node.target), ast.unparse(node.iter)]
@@ -726,6 +751,13 @@ def install(run: context.Run) -> None:
             if held is None or (isinstance(held, (list, dict, tuple, set)) and not held):
                 setattr(owner, name, piece(key, name, 0))
 
+    def fewer(over: Callable[[], Any]) -> Iterator[Any]:
+        for number, one in enumerate(over()):
+            if number == TURNS:
+                run.used("a long loop that makes data", str(TURNS) + " turns")
+                return
+            yield one
+
     def looped(scope: str, target: str, text: str, over: Callable[[], Any]) -> Iterator[Any]:
         try:
             yield from over()
@@ -761,6 +793,7 @@ def install(run: context.Run) -> None:
         (GIVEN, given),
         (YIELDED, yielded),
         (FILLED, filled),
+        (FEWER, fewer),
         (FOUND, lambda source, name: imported(run, source, name)),
         (KEPT, kept),
         (LOOPED, looped),

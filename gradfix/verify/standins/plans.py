@@ -35,6 +35,8 @@ WRONG_RIGHT = (
     r"from shape \((?:\d+,\s*)*(?P<wrong>\d+),?\) into shape \((?:\d+,\s*)*(?P<right>\d+),?\)",
     r"shapes \((?:\d+,\s*)*(?P<wrong>\d+),?\) \((?:\d+,\s*)*(?P<right>\d+),?\)",
     r"shapes \((?:\d+,\s*)*(?P<right>\d+),?\) \((?:\d+,\s*)*(?P<wrong>\d+),?\)",
+    r"array at index \d+ has size (?P<right>\d+) and the array at index \d+ has size (?P<wrong>\d+)",
+    r"array at index \d+ has size (?P<wrong>\d+) and the array at index \d+ has size (?P<right>\d+)",
     r"expected tensor \[(?P<right>\d+)\] and src \[(?P<wrong>\d+)\]",
     r"input batch_size \((?P<right>\d+)\) to match target batch_size \((?P<wrong>\d+)\)",
     r"[Tt]arget size \(torch\.Size\(\[(?:\d+, )*(?P<wrong>\d+)\]\)\).*"
@@ -87,7 +89,7 @@ def advised(error: BaseException) -> str | None:
         return content.planned_with(wanting_text(error), "text", True)
     if isinstance(error, TypeError) and TEXT_ADDED.search(message) and (column := named_column(error)):
         return content.planned_with(column, "text", True)
-    if re.search(r"\b(Content|Part|Number)\b", message) and isinstance(error, TypeError):
+    if re.search(r"\b(Content|Number)\b", message) and isinstance(error, TypeError):
         # A function of torch was looked up before the content was there that it is called with.
         return content.planned_with("torch", "contents", True) or content.planned_with(
             "code", "tensors", True
@@ -108,7 +110,7 @@ def advised(error: BaseException) -> str | None:
         return content.planned_with(content.book.touched, "dims", [])
     if HEADING.search(message) and (table := headless()) is not None:
         return table
-    if TOO_FEW.search(message) and (more := content.more_samples()) is not None:
+    if (TOO_FEW.search(message) or divided(error)) and (more := content.more_samples()) is not None:
         return more
     change = (
         sizes(message)
@@ -116,6 +118,7 @@ def advised(error: BaseException) -> str | None:
         or columns(message, error)
         or shape_unpacked(message, error)
         or dimensions(message)
+        or transposed(message, error)
         or arrangement(message)
         or kinds(message)
     )
@@ -182,14 +185,39 @@ def headless() -> str | None:
 
 TOO_FEW = re.compile(r"__len__\(\) should return >= 0|num_samples=-\d")
 """Messages of a data set of sequences that are longer than all that there is."""
+
+
+def divided(error: BaseException) -> bool:
+    """Whether the function that failed goes over parts of the samples, of which each takes more than there
+    are: ``range(len(order) // bin_size)``."""
+    trace, run = innermost(error), context.run()
+    if trace is None:
+        return False
+    frame = trace.tb_frame
+    around = context.statements_at(run.tree(frame.f_code.co_filename), trace.tb_lineno)
+    functions = [one for one in around if isinstance(one, ast.FunctionDef)]
+    for node in ast.walk(functions[-1]) if functions else ():
+        parts = node.args[-1] if isinstance(node, ast.Call) and node.args else None
+        if isinstance(parts, ast.BinOp) and isinstance(parts.op, ast.FloorDiv) and is_range(node):
+            samples, size = (whole_number(one, frame) for one in (parts.left, parts.right))
+            if samples is not None and size is not None and 0 < samples < size:
+                return True
+    return False
+
+
+def is_range(node: ast.AST) -> bool:
+    """Whether a call counts: ``range(...)``."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func) in ("range", "xrange", "trange")
+
+
 WHOLE = re.compile(
-    r"object cannot be interpreted as an integer|integers or slices, not (Content|Part|Tensors)|"
-    r"must be tuple of ints, but found element of type (Content|Part|Tensors)"
+    r"object cannot be interpreted as an integer|integers or slices, not (Content|Tensors)|"
+    r"must be tuple of ints, but found element of type (Content|Tensors)"
 )
 """Messages where a value has the place of a whole number."""
 TEXT_WANTED = re.compile(
     r"(expected string or bytes-like object, got|expected str instance,|must be str, not|apply to a) "
-    r"'?(Content|Part|Number)\b"
+    r"'?(Content|Number)\b"
 )
 """Messages of what takes nothing but a text."""
 
@@ -363,8 +391,10 @@ def leading(place: str) -> list[int]:
 def located(size: int) -> tuple[str, int] | None:
     """The place and the dimension of a size that is made up, looked for from the latest."""
     for place, dims in reversed(list(content.book.dims.items())):
+        several = content.numbered(place) and len(dims) > 1
         for index, one in enumerate(dims):
-            if one == size and one not in (content.SAMPLES, *content.MANY):
+            # What comes first in a file is how many samples there are, but where the file is one of these.
+            if one == size and (one not in (content.SAMPLES, *content.MANY) or several):
                 return place, index
     return None
 
@@ -697,6 +727,32 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
         for place, dims in likely or [one for one in rows if one[1][1] in content.PRIMES]:
             # A line of a text has its number, or a name, and one class.
             return place, "dims", [dims[0], 2] if place in content.book.styles else dims[:1]
+    return None
+
+
+def transposed(message: str, error: BaseException) -> tuple[str, str, Any] | None:
+    """As many dimensions as the statement that failed puts in order: ``np.transpose(it, [0, 3, 1, 2])``."""
+    trace, run = innermost(error), context.run()
+    if trace is None or not re.search(r"axes don't match array|number of dimensions in the tensor", message):
+        return None
+    around = context.statements_at(run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno)
+    for node in ast.walk(around[-1]) if around else ():
+        if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("transpose", "permute"))):
+            continue
+        given = [node.func.value, *node.args] if isinstance(node.func, ast.Attribute) else node.args
+        orders = [one.elts if isinstance(one, (ast.List, ast.Tuple)) else () for one in given]
+        wanted = max([len(one) for one in orders] + [sum(isinstance(one, ast.Constant) for one in given)])
+        for one in given:
+            name = one.id if isinstance(one, ast.Name) else ""
+            value = trace.tb_frame.f_locals.get(name, trace.tb_frame.f_globals.get(name))
+            # A module has a function of that name.
+            shape = getattr(value, "shape", ())
+            shape = list(shape) if isinstance(shape, tuple) else []
+            for place, dims in reversed(list(content.book.dims.items())):
+                if dims == shape and 1 < len(dims) < wanted:
+                    # As many as fit into what is made up at most.
+                    more = [content.book.prime(f"{place} {i}") for i in range(len(dims), wanted)]
+                    return place, "dims", [*dims, *(more if wanted < 4 else [content.SIDE] * len(more))]
     return None
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import importlib.machinery
 import importlib.util
 import json
@@ -158,7 +159,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "channel channels nchannels numchannels reschannel nreschannel nfilters numfilters nfeat nfeats "
         "numfeatures units numunits fcdim mlpdim "
         "netwidth netwidthfine rnndim lstmdim attentiondim prenetdim filterchannels interchannels "
-        "upsampleinitialchannel ginchannels skipchannels residualchannels",
+        "upsampleinitialchannel ginchannels skipchannels residualchannels rnndims lstmdims fcdims",
     ),
     (
         "base",
@@ -191,7 +192,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
 KINDS = {name: kind for kind, names in _NAMES for name in names.split()}
 ENDINGS = re.compile(
     r"(batchsize|numworkers|buffersize|memorysize|replaysize|numenvs|evalepisodes|evaliters|embeddingdim|"
-    r"embeddingsize|hiddendim|hiddensize|hiddenunits|embdim|rnndim|rnnsize|lstmdim|lstmsize|attentiondim|prenetdim)$"
+    r"embeddingsize|hiddendim|hiddensize|hiddenunits|embdim|rnndims?|rnnsize|lstmdims?|lstmsize|fcdims?|"
+    r"attentiondim|prenetdim)$"
 )
 """Of names that say more than that: ``teacher_eval_episodes``."""
 
@@ -205,6 +207,8 @@ SHORTER = "_gradfix_shorter"
 """The same for what loops over numbers go over."""
 INNER = "_gradfix_inner"
 """The same for what loops go over that differentiate and make no step."""
+NEXT = "_gradfix_next"
+"""What the project's own loaders are decorated with."""
 COUNTING = frozenset(
     "range xrange arange permutation randperm random_split Subset islice sample choice SubsetRandomSampler "
     "RandomSampler".split()
@@ -327,7 +331,10 @@ def advise_when_late(run: context.Run) -> str | None:
         plan = content.planned_with("loops", "idle", True)
         if plan is not None:
             return plan
-    return content.planned_with("sizes", "tight", True) if run.small and not run.medium else None
+    if not run.small or run.medium:
+        return None
+    plan = None if run.recorder.backwards else guards.advise_when_late()
+    return plan or content.planned_with("sizes", "tight", True)
 
 
 def advise_when_exhausted(run: context.Run) -> str | None:
@@ -338,15 +345,7 @@ def advise_when_exhausted(run: context.Run) -> str | None:
 def long_loop(run: context.Run, frame: types.FrameType) -> bool:
     """Whether a frame is within a loop over numbers."""
     around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
-    return any(isinstance(one, ast.For) and counted(one) is not None for one in around)
-
-
-def counted(node: ast.For) -> ast.Call | None:
-    """The ``range`` that a loop goes over."""
-    for inner in ast.walk(node.iter):
-        if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") in ("range", "xrange", "trange"):
-            return inner
-    return None
+    return any(isinstance(one, ast.For) and guards.counted(one) is not None for one in around)
 
 
 class Idle(ast.NodeTransformer):
@@ -358,7 +357,7 @@ class Idle(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> ast.AST:
         """``for step in reversed(range(1000))``."""
         self.generic_visit(node)
-        if self.idle and counted(node) is not None:
+        if self.idle and guards.counted(node) is not None:
             node.iter = asked(SHORTER, [], node.iter)
         calls = {one.func.attr for one in ast.walk(node) if isinstance(one, ast.Call)
                  and isinstance(one.func, ast.Attribute)}  # fmt: skip
@@ -644,6 +643,14 @@ class Reduce(ast.NodeTransformer):
             node.comparators = [self.hooked("transitions to wait for", FILL, node.comparators[0])]
         return node
 
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """A class of the project that gives one batch after the other."""
+        self.generic_visit(node)
+        for one in node.body:
+            if isinstance(one, ast.FunctionDef) and one.name == "__next__":
+                one.decorator_list.append(ast.copy_location(ast.Name(NEXT, ast.Load()), one))
+        return node
+
     def visit_For(self, node: ast.For) -> ast.AST:
         """``for _ in range(10000): memory.push(...)``, which trains nothing."""
         called = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
@@ -865,3 +872,28 @@ def short_loops(run: context.Run) -> None:
         return real(self)
 
     context.replace(iterator, "__next__", following)
+
+    def decorated(given: Any) -> Any:
+        @functools.wraps(given)
+        def own(self: Any) -> Any:
+            # What the project goes through in this way may also be words, but not where gradients are off.
+            then, since = getattr(self, "_gradfix_idle", (run.recorder.backwards, 0))
+            counts = not torch.is_grad_enabled() and hasattr(self, "__dict__")
+            since = since + 1 if counts and then == run.recorder.backwards else 0
+            if since > UNTRAINED and not asked_for_one(run, sys._getframe(1)):
+                self._gradfix_idle = then, 0
+                run.used("a loop over a loader that trains nothing", str(UNTRAINED) + " batches")
+                raise StopIteration
+            try:
+                found = given(self)
+            except StopIteration:
+                since = 0
+                raise
+            finally:
+                if counts:
+                    self._gradfix_idle = run.recorder.backwards, since
+            return found
+
+        return own
+
+    setattr(builtins, NEXT, decorated)
