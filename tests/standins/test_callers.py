@@ -93,6 +93,30 @@ def test_through_a_package_and_a_script_between(running: Runner, tmp_path: Path)
     assert any(one.startswith("python -m") for one in found.standins)
 
 
+BY_SETTINGS = """
+    import hydra
+    import torch
+    @hydra.main(config_path="config", config_name="train")
+    def main(cfg):
+        trainer = hydra.utils.instantiate(cfg.trainer, net=torch.nn.Linear(2, 2))
+        trainer.fit([torch.ones(3, 2)] * 4)
+    if __name__ == "__main__":
+        main()
+"""
+
+
+def test_a_module_is_run_through_the_script_whose_settings_name_it(running: Runner, tmp_path: Path) -> None:
+    """The settings lie beside that script, not beside the module."""
+    (tmp_path / "README.md").write_text("")
+    (tmp_path / "config").mkdir()
+    settings = "trainer:\n  _target_: parts.trainer.Trainer\n  rate: 0.1\n"
+    (tmp_path / "config" / "train.yaml").write_text(settings)
+    (tmp_path / "start.py").write_text(textwrap.dedent(BY_SETTINGS))
+    found = run(running, tmp_path / "parts" / "trainer.py", TRAINER)
+    assert steps(found) == 4, found.uncaught
+    assert "a caller of trainer.py: start.py" in found.standins
+
+
 def test_a_script_that_trains_without_the_file_says_nothing_of_it(running: Runner, tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
         "import torch\nimport trainer\nnet = torch.nn.Linear(2, 2)\n"

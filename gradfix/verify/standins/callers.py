@@ -8,13 +8,14 @@ the file, it gets the text under test.
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import sys
 import types
 from collections.abc import Iterator
 
-from . import commands, content, context, derive, sizes
+from . import arguments, commands, content, context, derive, sizes
 
 FILES = 400
 """Files of a project that are looked at."""
@@ -81,11 +82,12 @@ def entries(run: context.Run) -> list[str]:
     for distance in range(1, APART + 1):
         names = {module_name(path) for path in wave}
         folders = {module_name(os.path.dirname(path)) for path in wave}
+        told = any(in_settings(run, path) for path in wave)
         wave = [
             path
             for path in files
             if path not in reached
-            and (imported[path] & names or ("*" in imported[path] and module_name(path) in folders))
+            and (imported[path] & names or ("*" in imported[path] and (told or module_name(path) in folders)))
         ]
         reached.update(wave)
         for path in wave:
@@ -191,6 +193,30 @@ def module_name(path: str) -> str:
     return os.path.basename(folder) if name == "__init__.py" else name[:-3] if name.endswith(".py") else name
 
 
+def in_settings(run: context.Run, path: str) -> bool:
+    """Whether a file of settings of the project names what a file defines: ``agents.learner.Learner``."""
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    names = "|".join(node.name for node in run.tree(path).body if isinstance(node, kinds))
+    named = re.compile(rf"(?<![\w/]){re.escape(module_name(path))}\.(?:{names or '$'})\b")
+    return any(named.search(text) for text in settings(run.root))
+
+
+@functools.cache
+def settings(root: str) -> tuple[str, ...]:
+    """The texts of a project's files of settings."""
+    found: list[str] = []
+    for above, inner, names in os.walk(root):
+        inner[:] = sorted(one for one in inner if one[0] != ".")
+        found += [os.path.join(above, one) for one in sorted(names) if one.endswith((".yaml", ".yml", ".json"))]
+        if len(found) > FILES:
+            break
+    return tuple(context.read(one) for one in found[:FILES] if os.path.getsize(one) <= arguments.LARGE)
+
+
+BY_NAME = ("import_module", "instantiate", "get_class", "locate")
+"""Functions that take what they import, or what they make an object of, by its name."""
+
+
 def imports(run: context.Run, path: str) -> frozenset[str]:
     """The last parts of all names that a file imports; ``*`` if it imports by names that it makes."""
     found: set[str] = set()
@@ -203,7 +229,7 @@ def imports(run: context.Run, path: str) -> frozenset[str]:
             for _ in range(node.level):
                 folder = os.path.dirname(folder)
             found.add((node.module or (os.path.basename(folder) if node.level else "")).rpartition(".")[2])
-        elif isinstance(node, ast.Attribute) and node.attr == "import_module":
+        elif getattr(node, "attr", getattr(node, "id", "")) in BY_NAME:
             found.add("*")
     return frozenset(found - {""})
 
