@@ -93,6 +93,14 @@ def test_through_a_package_and_a_script_between(running: Runner, tmp_path: Path)
     assert any(one.startswith("python -m") for one in found.standins)
 
 
+def test_the_script_with_the_modules_name_comes_first(running: Runner, tmp_path: Path) -> None:
+    for name in ("a.py", "with_coach.py"):
+        (tmp_path / name).write_text(textwrap.dedent(MAIN.replace("from trainer", "from coach")))
+    found = run(running, tmp_path / "coach.py", TRAINER)
+    assert steps(found) == 4, found.uncaught
+    assert [one for one in found.standins if "caller" in one] == ["a caller of coach.py: with_coach.py"]
+
+
 BY_SETTINGS = """
     import hydra
     import torch

@@ -115,6 +115,16 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("transitions to collect", "constant teacher_eval_episodes", "argument steps_per_epoch"),
     ),
+    "environments and processes by other names": (
+        program("""
+            def task(num_threads=4, n_rollout_threads=32, num_actors=16):
+                return num_threads, n_rollout_threads, num_actors
+            def batch():
+                assert task() == (1, 2, 2)
+                return torch.ones(4, 2)
+        """),
+        ("constant num_threads", "constant n_rollout_threads", "constant num_actors"),
+    ),
     "tasks of a few samples": (
         program("""
             assert dict(segment_size=8192) == {"segment_size": 4096} != dict(segment_size=32)

@@ -72,6 +72,25 @@ WORLDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("environment OfNobody-v0",),
     ),
+    "the generator of an environment": (
+        program(
+            """
+            import gym
+            from gym.utils import seeding
+            env = gym.make("CartPole-v1")
+            model = torch.nn.Linear(4, env.action_space.n)
+            for numbers in (env.np_random, seeding.np_random(3)[0]):
+                seeded = model(torch.ones(4) * (numbers.seed(numbers.randint(5000) * 2) is None))
+                drawn = model(torch.ones(4) * numbers.integers(1, 2, endpoint=True) * numbers.rand())
+            def seen(state):
+                return torch.from_numpy(state).float()
+            def act(chances):
+                return int(chances.argmax())
+            """,
+            POLICY,
+        ),
+        ("environment CartPole-v1",),
+    ),
     "an environment of an unknown package": (
         program(
             """

@@ -76,7 +76,8 @@ def entries(run: context.Run) -> list[str]:
     """The scripts of the project that reach the run's script by their imports, best first."""
     files = project_files(run)
     imported = {path: imports(run, path) for path in files}
-    found: list[tuple[bool, bool, int, int, str]] = []
+    found: list[tuple[bool, bool, int, bool, int, str]] = []
+    own = re.compile(r"(?<![^\W_])" + re.escape(module_name(run.script)) + r"(?![^\W_])", re.I)
     reached = {run.script}
     wave = [run.script]
     for distance in range(1, APART + 1):
@@ -94,7 +95,10 @@ def entries(run: context.Run) -> list[str]:
             name = os.path.basename(path)
             if is_script(run.tree(path)) and name not in ("__init__.py", "setup.py"):
                 other = bool(OTHER.search(os.path.relpath(path, run.root)))
-                found.append((other, not USUAL.search(name), distance, len(path), path))
+                # ``ppo_gym.py`` is more likely to train ``ppo.py`` than another that imports it as well.
+                alike = own.search(name) is not None
+                usual = alike or USUAL.search(name) is not None
+                found.append((other, not usual, distance, not alike, len(path), path))
     return [one[-1] for one in sorted(found)]
 
 
@@ -207,7 +211,9 @@ def settings(root: str) -> tuple[str, ...]:
     found: list[str] = []
     for above, inner, names in os.walk(root):
         inner[:] = sorted(one for one in inner if one[0] != ".")
-        found += [os.path.join(above, one) for one in sorted(names) if one.endswith((".yaml", ".yml", ".json"))]
+        found += [
+            os.path.join(above, one) for one in sorted(names) if one.endswith((".yaml", ".yml", ".json"))
+        ]
         if len(found) > FILES:
             break
     return tuple(context.read(one) for one in found[:FILES] if os.path.getsize(one) <= arguments.LARGE)

@@ -97,11 +97,15 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "workers",
         "workers numworkers nworkers ncpu numcpu loadernumworkers nthreads dataloaderworkers worker "
-        "cpu cpus nproc nprocs numprocs nprocess gradaccum gradaccumulationsteps "
+        "cpu cpus nproc nprocs numprocs nprocess numthreads gradaccum gradaccumulationsteps "
         "gradientaccumulationsteps accumulationsteps accumgrad gradientaccumulateevery "
         "gradientaccumulation accumiter",
     ),
-    ("environments", "numenvs nenvs numprocesses envnum parallelenvs numenv nenv"),
+    (
+        "environments",
+        "numenvs nenvs numprocesses envnum parallelenvs numenv nenv nrolloutthreads numrolloutthreads "
+        "nevalrolloutthreads numactors nactors numparallelenvs numenvironments",
+    ),
     (
         "warm up",
         "learningstarts starttimesteps startsteps learnstart replaystart replaystartsize updateafter "
