@@ -117,10 +117,10 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "environments and processes by other names": (
         program("""
-            def task(num_threads=4, n_rollout_threads=32, num_actors=16):
-                return num_threads, n_rollout_threads, num_actors
+            def task(num_threads=4, n_rollout_threads=32, num_actors=16, evaluation_size=500):
+                return num_threads, n_rollout_threads, num_actors, evaluation_size
             def batch():
-                assert task() == (1, 2, 2)
+                assert task() == (1, 2, 2, 2)
                 return torch.ones(4, 2)
         """),
         ("constant num_threads", "constant n_rollout_threads", "constant num_actors"),

@@ -151,6 +151,41 @@ WORLDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("gym_super_mario_bros", "nes_py", "environment Game-Nes"),
     ),
+    "games frame by frame": (
+        program(
+            """
+            import atari_py
+            from ale_py import ALEInterface
+            import ale_py.roms as roms
+            assert "space_invaders" in atari_py.list_games()
+            ale = atari_py.ALEInterface()
+            ale.setInt("random_seed", 3)
+            ale.loadROM(atari_py.get_game_path("space_invaders"))
+            actions = ale.getMinimalActionSet()
+            assert ale.getInt("random_seed") == 3 and len(actions) == 6 and ale.lives() == 3
+            class Game:
+                def reset(self):
+                    ale.reset_game()
+                    return ale.getScreenGrayscale()
+                def step(self, action):
+                    rewards = [ale.act(actions[action]) for _ in range(4)]
+                    return ale.getScreenGrayscale(), sum(rewards) + 0.5, ale.game_over(), {}
+            env = Game()
+            assert ale.getScreenRGB().shape == (210, 160, 3) and ALEInterface().getRAM().shape == (128,)
+            frames = 1
+            while not env.step(0)[2]:
+                frames += 1
+            assert frames == 20
+            model = torch.nn.Linear(160, len(actions))
+            def seen(state):
+                return torch.from_numpy(state).float().mean(0)[None]
+            def act(chances):
+                return int(chances.argmax(-1))
+            """,
+            POLICY,
+        ),
+        ("atari_py", "ale_py", "game space_invaders"),
+    ),
     "vizdoom": (
         program(
             """

@@ -189,7 +189,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "evaluation",
         "evaliters evaliterations numevaliters evalbatches valiters numvalbatches numevalbatches testiters "
-        "evalepisodes numevalepisodes nevalepisodes numtestepisodes testepisodes numevalepisode",
+        "evalepisodes numevalepisodes nevalepisodes numtestepisodes testepisodes numevalepisode "
+        "evaluationepisodes evaluationsize",
     ),
 )
 KINDS = {name: kind for kind, names in _NAMES for name in names.split()}
