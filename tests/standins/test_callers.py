@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,14 @@ def test_through_a_package_and_a_script_between(running: Runner, tmp_path: Path)
     assert any(one.startswith("python -m") for one in found.standins)
 
 
+def test_a_script_of_older_python_is_read_as_it_is_written_today(running: Runner, tmp_path: Path) -> None:
+    older = "def work(net, async=True):\n    print 'working', async\n    return net\nwork(1, async=False)\n"
+    (tmp_path / "main.py").write_text(textwrap.dedent(MAIN) + older)
+    found = run(running, tmp_path / "trainer.py", TRAINER)
+    assert steps(found) == 4, found.uncaught
+    assert "a caller of trainer.py: main.py" in found.standins
+
+
 def test_the_script_with_the_modules_name_comes_first(running: Runner, tmp_path: Path) -> None:
     for name in ("a.py", "with_coach.py"):
         (tmp_path / name).write_text(textwrap.dedent(MAIN.replace("from trainer", "from coach")))
@@ -134,6 +143,28 @@ def test_a_script_that_trains_without_the_file_says_nothing_of_it(running: Runne
     found = run(running, tmp_path / "trainer.py", TRAINER)
     assert found.steps != ()
     assert (runner.obstacle(found) or "").startswith("nothing in this file trained")
+
+
+def test_the_next_script_runs_where_one_trains_without_the_file(running: Runner, tmp_path: Path) -> None:
+    alone = (
+        "import torch\nimport trainer\nnet = torch.nn.Linear(2, 2)\n"
+        "optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "for _ in range(9):\n    net(torch.ones(3, 2)).sum().backward()\n    optimizer.step()\n"
+    )
+    (tmp_path / "main.py").write_text(alone)
+    (tmp_path / "train_jobs.py").write_text(textwrap.dedent(MAIN))
+    source = textwrap.dedent(TRAINER)
+    (tmp_path / "trainer.py").write_text(source)
+    job = runner.planned(running, Job(tmp_path / "trainer.py", source, limits=LIMITS, manner="small"))
+    (found,) = running.run([job])
+    assert steps(found) == 4 and runner.obstacle(found) is None, found.uncaught
+    assert "a caller of trainer.py: train_jobs.py" in found.standins
+    # Where none trains with it, the likeliest one is what the reason names.
+    (tmp_path / "train_jobs.py").write_text(alone)
+    job = runner.planned(running, replace(job, plan="", seed=1))
+    (found,) = running.run([job])
+    reason = runner.obstacle(found) or ""
+    assert reason.startswith("nothing in this file trained") and reason.endswith("main.py)"), reason
 
 
 FUNCTION = """

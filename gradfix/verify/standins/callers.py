@@ -39,7 +39,8 @@ def call_what_nobody_called(run: context.Run, main: types.ModuleType) -> None:
     if run.recorder.backwards or run.recorder.errors or not derive.uncalled(run.tree(run.script)):
         return
     failure: BaseException | None = None
-    for entry in entries(run)[:TRIES]:
+    turn = content.book.planned("callers", "turn") or 0
+    for entry in entries(run)[turn : turn + TRIES]:
         run.used("a caller of " + os.path.basename(run.script), os.path.relpath(entry, run.root))
         try:
             run_through(run, entry)

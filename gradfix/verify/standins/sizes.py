@@ -112,7 +112,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "initialmemory initialexploration learningstart minreplaysize minmemory warmupsteps startlearning "
         "minmemorysize startupdate randomsteps initialcollectsteps initreplaysize seedepisodes observe "
         "numseedsteps replayinitial startepisode numinitialsteps observation startsize learnstartstep "
-        "minimalsize minhistory updatestart initsteps numstepsbeforetrain replaystartthreshold",
+        "minimalsize minhistory updatestart initsteps numstepsbeforetrain replaystartthreshold "
+        "explorationsteps",
     ),
     (
         "memory",
@@ -393,6 +394,10 @@ def is_flat(name: str, value: Any) -> bool:
     return KINDS.get(plain(name)) == "picture" and value in FLAT
 
 
+LASTING = 1_000_000
+"""Steps in an environment that are those of a whole training, and not what a policy learns from at a time."""
+
+
 def reduced(run: context.Run, what: str, name: str, value: Any) -> Any:
     """``value`` or, where ``name`` is that of a known size, at most its limit."""
     limit = limit_of(run, name)
@@ -464,7 +469,8 @@ def at_most(run: context.Run, what: str, limit: int | None, value: Any) -> Any:
     """``value`` or, if it is a whole number above the limit, the limit."""
     if limit is None or not isinstance(value, (int, float)) or isinstance(value, bool) or value <= limit:
         return value
-    if value != int(value):
+    lasts = value >= LASTING and KINDS.get(plain(what.rpartition(" ")[2])) == "rollout"
+    if lasts or value != int(value):
         return value
     if limit == SMALL["sound"]:
         # What divided it shall still do so: steps between windows may.
