@@ -145,6 +145,38 @@ def test_a_script_that_trains_without_the_file_says_nothing_of_it(running: Runne
     assert (runner.obstacle(found) or "").startswith("nothing in this file trained")
 
 
+@pytest.mark.parametrize("found", ["eval(args.coach)", "globals()[args.coach]", "getattr(parts, args.coach)"])
+def test_an_option_names_the_class_that_the_file_defines(found: str, running: Runner, tmp_path: Path) -> None:
+    """Settings that go with the other class by their name are replaced by those that go with this one."""
+    files = {
+        "README.md": "",
+        "settings/deep.yml": "width: 3\n",
+        "settings/wide.yml": "width: 2\n",
+        "parts/__init__.py": "from parts.wide import *\nfrom parts.deep import *\n",
+        "parts/deep.py": "class DeepCoach:\n    def __init__(self, net, rate):\n        raise ValueError\n",
+        "main.py": textwrap.dedent(f"""
+            import argparse
+            import torch
+            import parts
+            from parts import *
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--coach", default="DeepCoach")
+            parser.add_argument("--settings", default="deep.yml")
+            parser.add_argument("--kind", default="Linear")
+            args = parser.parse_args()
+            width = int(open("settings/" + args.settings).read().split()[1])
+            net = getattr(torch.nn, args.kind)(width, 2)
+            {found}(net, 0.1).fit([torch.ones(3, 2)] * 4)
+        """),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    got = run(running, tmp_path / "parts" / "wide.py", TRAINER.replace("Trainer", "WideCoach"))
+    assert steps(got) == 4, (got.uncaught, got.output)
+    assert {"argument coach: 'WideCoach'", "argument settings: 'wide.yml'"} <= {*got.standins}
+
+
 def test_the_next_script_runs_where_one_trains_without_the_file(running: Runner, tmp_path: Path) -> None:
     alone = (
         "import torch\nimport trainer\nnet = torch.nn.Linear(2, 2)\n"

@@ -67,7 +67,10 @@ def run_through(run: context.Run, entry: str) -> None:
     sys.path.insert(0, os.path.dirname(entry))
     run.entry = entry
     text = run.text(entry)
-    for option, value in chosen(run.tree(entry), module_name(run.script)):
+    held = [os.path.basename(one) for one in settings_files(run.root)]
+    own, others = training(run.tree(run.script)), definitions_beside(run)
+    by_name = named_by_option(run.tree(entry), own, others, held)
+    for option, value in [*chosen(run.tree(entry), module_name(run.script)), *by_name]:
         content.book.plan.setdefault("argument " + option, {}).setdefault("value", value)
     within_package(run, main, entry, text)
     exec(sizes.code_of(run, text, entry), main.__dict__)
@@ -139,6 +142,53 @@ def chosen(tree: ast.Module, module: str) -> list[tuple[str, str]]:
     return [(option, values[0]) for option, values in trains.items() if values]
 
 
+def named_by_option(
+    tree: ast.Module, own: list[str], others: set[str], files: list[str]
+) -> list[tuple[str, str]]:
+    """The options by whose values a script finds a definition of the file, with the first of its ``own``.
+
+    ``eval(args.runner)``, ``globals()[args.runner]``, ``getattr(runners, args.runner)``: each option that
+    names one of the ``others`` if nobody says otherwise, which are of the same kind.
+    """
+    found: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("eval", "getattr"):
+            found += [option_of(one) for one in node.args[:2]]
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
+            found += [option_of(node.slice)] if getattr(node.value.func, "id", "") == "globals" else []
+    usual = defaults(tree)
+    named = [(option, own[0]) for option in found if own and usual.get(option) in others.difference(own)]
+    return named + [one for option, value in named for one in said_alike(usual, usual[option], value, files)]
+
+
+def said_alike(usual: dict[str, str], before: str, now: str, files: list[str]) -> list[tuple[str, str]]:
+    """Other options that go with what another one names: ``wide.yml`` with ``WideRunner`` where there is a
+    ``deep.yml`` for ``DeepRunner``."""
+    found = []
+    for option, value in usual.items():
+        stem, ending = os.path.splitext(value)
+        if ending and stem and stem.lower() in before.lower():
+            fitting = [
+                one for one in files if one.endswith(ending) and one[: -len(ending)].lower() in now.lower()
+            ]
+            found += [(option, one) for one in fitting[:1]]
+    return found
+
+
+def training(tree: ast.Module) -> list[str]:
+    """What a file defines that differentiates."""
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    return [node.name for node in tree.body if isinstance(node, kinds) and ".backward(" in ast.unparse(node)]
+
+
+def definitions_beside(run: context.Run) -> set[str]:
+    """What the files in the folder of the run's script define."""
+    folder = os.path.dirname(run.script)
+    files = [os.path.join(folder, one) for one in os.listdir(folder) if one.endswith(".py")]
+    nodes = [node for path in files for node in run.tree(path).body]
+    return {node.name for node in nodes if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+
+
 def defaults(tree: ast.Module) -> dict[str, str]:
     """The texts that the options of a script are if nobody says otherwise, by the names of the options."""
     found: dict[str, str] = {}
@@ -203,12 +253,12 @@ def in_settings(run: context.Run, path: str) -> bool:
     kinds = (ast.ClassDef, ast.FunctionDef)
     names = "|".join(node.name for node in run.tree(path).body if isinstance(node, kinds))
     named = re.compile(rf"(?<![\w/]){re.escape(module_name(path))}\.(?:{names or '$'})\b")
-    return any(named.search(text) for text in settings(run.root))
+    return any(named.search(context.read(one)) for one in settings_files(run.root))
 
 
 @functools.cache
-def settings(root: str) -> tuple[str, ...]:
-    """The texts of a project's files of settings."""
+def settings_files(root: str) -> tuple[str, ...]:
+    """A project's files of settings."""
     found: list[str] = []
     for above, inner, names in os.walk(root):
         inner[:] = sorted(one for one in inner if one[0] != ".")
@@ -217,7 +267,7 @@ def settings(root: str) -> tuple[str, ...]:
         ]
         if len(found) > FILES:
             break
-    return tuple(context.read(one) for one in found[:FILES] if os.path.getsize(one) <= arguments.LARGE)
+    return tuple(one for one in found[:FILES] if os.path.getsize(one) <= arguments.LARGE)
 
 
 BY_NAME = ("import_module", "instantiate", "get_class", "locate")
