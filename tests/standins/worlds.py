@@ -317,6 +317,33 @@ SMALLER: dict[str, tuple[str, str]] = {
         ),
         "a loop that differentiates and makes no step",
     ),
+    "as many layers as widths are made by": (
+        program(
+            """
+            n_layers = 5
+            models = [torch.nn.Linear(4, 2 ** (n_layers - 4))]
+            def loss():
+                return models[0](torch.ones(2, 4)).mean()
+            """,
+            LOOP,
+        ),
+        "",
+    ),
+    "pictures for as many halvings": (
+        program(
+            """
+            img_size, ch = 256, 64
+            halved = [torch.nn.AvgPool2d(2) for _ in range(6)]
+            models = [torch.nn.Sequential(torch.nn.Conv2d(3, ch, 1), *halved, torch.nn.ReflectionPad2d(1))]
+            def loss():
+                found = models[0](torch.ones(1, 3, img_size, img_size))
+                assert found.shape == (1, 32, 4, 4)
+                return found.mean()
+            """,
+            LOOP,
+        ),
+        "constant ch",
+    ),
     "one of several accelerators": (
         program(
             """

@@ -153,7 +153,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "nlayer nlayers numlayers nblocks numblocks numresblocks nresblocks nresblock numresiduallayers "
         "numencoderlayers numdecoderlayers enclayers declayers numhiddenlayers nresnetlayers "
         "numresidualblocks nresidualblocks numtransformerlayers nblock numblock noutresblock ncondresblock "
-        "residualblocks resblocks nresidual numresidual",
+        "residualblocks resblocks nresidual numresidual nres",
     ),
     (
         "width",
@@ -168,7 +168,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "base",
         "ngf ndf nef basechannels basechannel basech basefilters convdim gconvdim dconvdim convdimg convdimd "
-        "ngfilters ndfilters",
+        "ngfilters ndfilters ch gch dch",
     ),
     ("widening", "widenfactor widenfact widen wideningfactor widthfactor"),
     (
@@ -247,15 +247,33 @@ def limits(run: context.Run) -> dict[str, int]:
     return found
 
 
+FRACTION = re.compile(
+    r"found element of type float|'float' object cannot be interpreted as an integer|"
+    r"must be .*int.*not '?float"
+)
+"""Messages where a fraction has the place of a size."""
+TOO_SMALL = re.compile(
+    r"[Oo]utput size is too small|Kernel size can't be greater than actual input size|"
+    r"Padding size should be less"
+)
+"""Messages of a network with more layers than pictures of that size have pixels for."""
+
+
 def advise(run: context.Run, error: BaseException) -> str | None:
     """A plan by which sizes of one kind stay as they are, if shapes do not fit for their being smaller."""
     message = str(error)
+    kept = content.book.planned("sizes", "kept") or []
+    if run.small and FRACTION.search(message) and "depth" in REDUCED - {*kept}:
+        # ``2 ** (n_layers - 3)``, where that many layers are not left. Quotients are made whole first.
+        if content.book.planned("python", "quotients"):
+            return content.planned_with("sizes", "kept", sorted([*kept, "depth"]))
     if not run.small or run.medium or not isinstance(error, (RuntimeError, ValueError, AssertionError)):
         return None
-    kept = content.book.planned("sizes", "kept") or []
     for kind in asked_about(run, error):
         if kind in REDUCED and kind in limits(run) and kind not in kept:
             return content.planned_with("sizes", "kept", sorted([*kept, kind]))
+    if TOO_SMALL.search(message) and "picture" in REDUCED - {*kept}:
+        return content.planned_with("sizes", "kept", sorted([*kept, "picture"]))
     numbers = {int(one) for one in re.findall(r"\d+", message)}
     if not re.search(r"shape|size|multipl|channels|match|expected", message, re.I):
         return None
