@@ -747,14 +747,18 @@ def search(runner: Runner, job: Job) -> tuple[Job, Job]:
     until = time.monotonic() + job.limits.seconds * (2 if job.manner == "small" else 1)
     patience, plain = PATIENCE, job
     for _ in range(TRIES):
-        if not forced(job.plan):
+        if not forced(job.plan) and not later(job.plan):
             plain = job
         (recording,) = runner.run([job])
         wanted = recording.plan
         if recording.ending == "killed" and job.manner == "small":
             # It was within one operation when its time was over, and could not say what it might do with.
             wanted = tighter(job.plan)
-        if recording.crash is not None or len(recording.steps) >= 2 or not wanted:
+        if elsewhere(recording) is not None:
+            wanted = through_another(job.plan)
+        elif recording.crash is not None or len(recording.steps) >= 2:
+            break
+        if not wanted:
             break
         if recording.ending == "seconds" and not patience:
             break
@@ -765,7 +769,9 @@ def search(runner: Runner, job: Job) -> tuple[Job, Job]:
                 break
             patience -= 1
         job = replace(job, plan=wanted)
-    if forced(job.plan) and not runner.run([job])[0].backwards:
+    (recording,) = runner.run([job])
+    nowhere = later(job.plan) and obstacle(recording) is not None
+    if nowhere or (forced(job.plan) and not recording.backwards):
         # What stopped it before says more.
         return plain, job
     return job, job
@@ -779,6 +785,24 @@ def tighter(plan: str) -> str:
         return ""
     sizes["tight"] = True
     return json.dumps(fields, sort_keys=True)
+
+
+CALLERS = 3
+"""Scripts of a project that are run first in the place of a file, one after the other, if those before
+train without it."""
+
+
+def through_another(plan: str) -> str:
+    """A plan in which the next script of the project runs first in the place of the file, if any is left."""
+    fields = json.loads(plan) if plan else {}
+    caller = fields.setdefault("callers", {})
+    caller["turn"] = caller.get("turn", 0) + 1
+    return json.dumps(fields, sort_keys=True) if caller["turn"] < CALLERS else ""
+
+
+def later(plan: str) -> bool:
+    """Whether another script than the likeliest runs first in the place of the file."""
+    return '"callers": ' in plan
 
 
 def hopeless(runner: Runner, last: Job) -> bool:
@@ -1400,17 +1424,21 @@ def broken_off(before: Recording) -> bool:
     return sum(step.consumes for step in before.steps) < 2
 
 
+def elsewhere(before: Recording) -> str | None:
+    """What ran in the place of the file, if it trained without it: such a run says nothing of the file."""
+    through = [one for one in before.standins if one.startswith("a caller of ")]
+    places = [one.place for one in before.backwards]
+    places += [before.crash.place] if before.crash is not None else []
+    return through[-1] if through and places and all(place.line is None for place in places) else None
+
+
 def obstacle(before: Recording) -> str | None:
     """One sentence on why a run did not get to a gradient, if so."""
     if before.ending == "trouble":
         if before.detail.startswith(("the sandbox ", "the record ")):
             return before.detail
         return f"gradfix's recorder failed: {before.detail.strip().splitlines()[-1]}"
-    through = next((one for one in before.standins if one.startswith("a caller of ")), None)
-    places = [one.place for one in before.backwards]
-    places += [before.crash.place] if before.crash is not None else []
-    if through is not None and places and all(place.line is None for place in places):
-        # A script of the project that trains without this file says nothing of it.
+    if (through := elsewhere(before)) is not None:
         return f"nothing in this file trained, though it was run through another ({through})"
     if before.crash is not None:
         return None

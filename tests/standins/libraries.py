@@ -333,6 +333,31 @@ LIBRARIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("stable_baselines3", "environment CartPole-v1"),
     ),
+    "games in wrappers": (
+        program(
+            """
+            import gym
+            import numpy as np
+            from baselines.common.atari_wrappers import FrameStack, LazyFrames, make_atari, wrap_deepmind
+            class Joined(FrameStack):
+                def _get_ob(self):
+                    return LazyFrames([one[::2] for one in self.frames])
+            models = [torch.nn.Linear(84, 2)]
+            env = models and wrap_deepmind(make_atari("BreakoutNoFrameskip-v4"), frame_stack=True, scale=True)
+            first = models and env.reset()
+            assert first.shape == env.observation_space.shape == (84, 84, 4)
+            assert np.array(first, dtype="float32").max() <= 1 < len(first)
+            joined = models and Joined(wrap_deepmind(make_atari("BreakoutNoFrameskip-v4")), 3)
+            joined.reset()
+            def loss(model=models[0]):
+                state, reward, done, info = joined.step(0)
+                assert state.shape == (42, 84, 3) and len(joined.frames) == 3
+                return model(torch.from_numpy(np.array(state)[..., 0]).float()).mean()
+            """,
+            LOOP,
+        ),
+        ("baselines", "environment BreakoutNoFrameskip-v4"),
+    ),
     "pickled arrays": (
         program(
             """

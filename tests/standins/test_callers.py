@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,46 @@ def test_through_a_package_and_a_script_between(running: Runner, tmp_path: Path)
     assert any(one.startswith("python -m") for one in found.standins)
 
 
+def test_a_script_of_older_python_is_read_as_it_is_written_today(running: Runner, tmp_path: Path) -> None:
+    older = "def work(net, async=True):\n    print 'working', async\n    return net\nwork(1, async=False)\n"
+    (tmp_path / "main.py").write_text(textwrap.dedent(MAIN) + older)
+    found = run(running, tmp_path / "trainer.py", TRAINER)
+    assert steps(found) == 4, found.uncaught
+    assert "a caller of trainer.py: main.py" in found.standins
+
+
+def test_the_script_with_the_modules_name_comes_first(running: Runner, tmp_path: Path) -> None:
+    for name in ("a.py", "with_coach.py"):
+        (tmp_path / name).write_text(textwrap.dedent(MAIN.replace("from trainer", "from coach")))
+    found = run(running, tmp_path / "coach.py", TRAINER)
+    assert steps(found) == 4, found.uncaught
+    assert [one for one in found.standins if "caller" in one] == ["a caller of coach.py: with_coach.py"]
+
+
+BY_SETTINGS = """
+    import hydra
+    import torch
+    @hydra.main(config_path="config", config_name="train")
+    def main(cfg):
+        trainer = hydra.utils.instantiate(cfg.trainer, net=torch.nn.Linear(2, 2))
+        trainer.fit([torch.ones(3, 2)] * 4)
+    if __name__ == "__main__":
+        main()
+"""
+
+
+def test_a_module_is_run_through_the_script_whose_settings_name_it(running: Runner, tmp_path: Path) -> None:
+    """The settings lie beside that script, not beside the module."""
+    (tmp_path / "README.md").write_text("")
+    (tmp_path / "config").mkdir()
+    settings = "trainer:\n  _target_: parts.trainer.Trainer\n  rate: 0.1\n"
+    (tmp_path / "config" / "train.yaml").write_text(settings)
+    (tmp_path / "start.py").write_text(textwrap.dedent(BY_SETTINGS))
+    found = run(running, tmp_path / "parts" / "trainer.py", TRAINER)
+    assert steps(found) == 4, found.uncaught
+    assert "a caller of trainer.py: start.py" in found.standins
+
+
 def test_a_script_that_trains_without_the_file_says_nothing_of_it(running: Runner, tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
         "import torch\nimport trainer\nnet = torch.nn.Linear(2, 2)\n"
@@ -102,6 +143,60 @@ def test_a_script_that_trains_without_the_file_says_nothing_of_it(running: Runne
     found = run(running, tmp_path / "trainer.py", TRAINER)
     assert found.steps != ()
     assert (runner.obstacle(found) or "").startswith("nothing in this file trained")
+
+
+@pytest.mark.parametrize("found", ["eval(args.coach)", "globals()[args.coach]", "getattr(parts, args.coach)"])
+def test_an_option_names_the_class_that_the_file_defines(found: str, running: Runner, tmp_path: Path) -> None:
+    """Settings that go with the other class by their name are replaced by those that go with this one."""
+    files = {
+        "README.md": "",
+        "settings/deep.yml": "width: 3\n",
+        "settings/wide.yml": "width: 2\n",
+        "parts/__init__.py": "from parts.wide import *\nfrom parts.deep import *\n",
+        "parts/deep.py": "class DeepCoach:\n    def __init__(self, net, rate):\n        raise ValueError\n",
+        "main.py": textwrap.dedent(f"""
+            import argparse
+            import torch
+            import parts
+            from parts import *
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--coach", default="DeepCoach")
+            parser.add_argument("--settings", default="deep.yml")
+            parser.add_argument("--kind", default="Linear")
+            args = parser.parse_args()
+            width = int(open("settings/" + args.settings).read().split()[1])
+            net = getattr(torch.nn, args.kind)(width, 2)
+            {found}(net, 0.1).fit([torch.ones(3, 2)] * 4)
+        """),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    got = run(running, tmp_path / "parts" / "wide.py", TRAINER.replace("Trainer", "WideCoach"))
+    assert steps(got) == 4, (got.uncaught, got.output)
+    assert {"argument coach: 'WideCoach'", "argument settings: 'wide.yml'"} <= {*got.standins}
+
+
+def test_the_next_script_runs_where_one_trains_without_the_file(running: Runner, tmp_path: Path) -> None:
+    alone = (
+        "import torch\nimport trainer\nnet = torch.nn.Linear(2, 2)\n"
+        "optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "for _ in range(9):\n    net(torch.ones(3, 2)).sum().backward()\n    optimizer.step()\n"
+    )
+    (tmp_path / "main.py").write_text(alone)
+    (tmp_path / "train_jobs.py").write_text(textwrap.dedent(MAIN))
+    source = textwrap.dedent(TRAINER)
+    (tmp_path / "trainer.py").write_text(source)
+    job = runner.planned(running, Job(tmp_path / "trainer.py", source, limits=LIMITS, manner="small"))
+    (found,) = running.run([job])
+    assert steps(found) == 4 and runner.obstacle(found) is None, found.uncaught
+    assert "a caller of trainer.py: train_jobs.py" in found.standins
+    # Where none trains with it, the likeliest one is what the reason names.
+    (tmp_path / "train_jobs.py").write_text(alone)
+    job = runner.planned(running, replace(job, plan="", seed=1))
+    (found,) = running.run([job])
+    reason = runner.obstacle(found) or ""
+    assert reason.startswith("nothing in this file trained") and reason.endswith("main.py)"), reason
 
 
 FUNCTION = """

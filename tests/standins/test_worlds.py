@@ -227,3 +227,33 @@ def test_the_rank_that_a_launcher_would_have_given(running: Runner, tmp_path: Pa
         LOOP,
     )
     assert "argument local_rank" in told(reached(running, tmp_path, source))
+
+
+def test_processes_that_wait_for_what_they_are_told_run_beside(running: Runner, tmp_path: Path) -> None:
+    """The project's own class of them, which says nothing of environments; its like serves others."""
+    reached(
+        running,
+        tmp_path,
+        program(
+            """
+            import multiprocessing
+            class Server(multiprocessing.Process):
+                def __init__(self, end):
+                    super().__init__(daemon=True)
+                    self.end = end
+                def run(self):
+                    while True:
+                        self.end.send(self.answer(self.end.recv()))
+            class Doubling(Server):
+                def answer(self, number):
+                    return 2 * number
+            mine, theirs = multiprocessing.Pipe()
+            Doubling(theirs).start()
+            models = [torch.nn.Linear(1, 1)]
+            def loss(model=models[0]):
+                mine.send(2.0)
+                return model(torch.tensor([mine.recv()])).mean()
+            """,
+            LOOP,
+        ),
+    )

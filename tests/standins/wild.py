@@ -143,6 +143,27 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("overrides", "numba", "typeguard", "beartype", "jaxtyping"),
     ),
+    "parts of pictures": (
+        program(
+            """
+            import numpy as np
+            from skimage.util import view_as_blocks
+            from skimage.util.shape import view_as_windows
+            pictures = np.arange(2 * 6 * 6).reshape(2, 6, 6)
+            models = [torch.nn.Linear(4, 2)]
+            def loss(model=models[0]):
+                windows = model and view_as_windows(pictures, (1, 4, 4))[:, :, :, 0]
+                assert windows.shape == (2, 3, 3, 4, 4) and (windows[1, 2, 1] == pictures[1, 2:6, 1:5]).all()
+                assert model and view_as_windows(pictures[0], 2, step=2).shape == (3, 3, 2, 2)
+                blocks = model and view_as_blocks(pictures[0], (2, 3))
+                assert blocks.shape == (3, 2, 2, 3) and (blocks[2, 1] == pictures[0, 4:, 3:]).all()
+                cropped = windows[np.arange(2), [0, 1], [2, 0]].copy()
+                return model(torch.from_numpy(cropped).float()).pow(2).mean()
+            """,
+            LOOP,
+        ),
+        ("skimage",),
+    ),
     "filters of skimage": (
         program(
             """

@@ -72,6 +72,25 @@ WORLDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("environment OfNobody-v0",),
     ),
+    "the generator of an environment": (
+        program(
+            """
+            import gym
+            from gym.utils import seeding
+            env = gym.make("CartPole-v1")
+            model = torch.nn.Linear(4, env.action_space.n)
+            for numbers in (env.np_random, seeding.np_random(3)[0]):
+                seeded = model(torch.ones(4) * (numbers.seed(numbers.randint(5000) * 2) is None))
+                drawn = model(torch.ones(4) * numbers.integers(1, 2, endpoint=True) * numbers.rand())
+            def seen(state):
+                return torch.from_numpy(state).float()
+            def act(chances):
+                return int(chances.argmax())
+            """,
+            POLICY,
+        ),
+        ("environment CartPole-v1",),
+    ),
     "an environment of an unknown package": (
         program(
             """
@@ -131,6 +150,41 @@ WORLDS: dict[str, tuple[str, tuple[str, ...]]] = {
             POLICY,
         ),
         ("gym_super_mario_bros", "nes_py", "environment Game-Nes"),
+    ),
+    "games frame by frame": (
+        program(
+            """
+            import atari_py
+            from ale_py import ALEInterface
+            import ale_py.roms as roms
+            assert "space_invaders" in atari_py.list_games()
+            ale = atari_py.ALEInterface()
+            ale.setInt("random_seed", 3)
+            ale.loadROM(atari_py.get_game_path("space_invaders"))
+            actions = ale.getMinimalActionSet()
+            assert ale.getInt("random_seed") == 3 and len(actions) == 6 and ale.lives() == 3
+            class Game:
+                def reset(self):
+                    ale.reset_game()
+                    return ale.getScreenGrayscale()
+                def step(self, action):
+                    rewards = [ale.act(actions[action]) for _ in range(4)]
+                    return ale.getScreenGrayscale(), sum(rewards) + 0.5, ale.game_over(), {}
+            env = Game()
+            assert ale.getScreenRGB().shape == (210, 160, 3) and ALEInterface().getRAM().shape == (128,)
+            frames = 1
+            while not env.step(0)[2]:
+                frames += 1
+            assert frames == 20
+            model = torch.nn.Linear(160, len(actions))
+            def seen(state):
+                return torch.from_numpy(state).float().mean(0)[None]
+            def act(chances):
+                return int(chances.argmax(-1))
+            """,
+            POLICY,
+        ),
+        ("atari_py", "ale_py", "game space_invaders"),
     ),
     "vizdoom": (
         program(
@@ -262,6 +316,33 @@ SMALLER: dict[str, tuple[str, str]] = {
             LOOP,
         ),
         "a loop that differentiates and makes no step",
+    ),
+    "as many layers as widths are made by": (
+        program(
+            """
+            n_layers = 5
+            models = [torch.nn.Linear(4, 2 ** (n_layers - 4))]
+            def loss():
+                return models[0](torch.ones(2, 4)).mean()
+            """,
+            LOOP,
+        ),
+        "",
+    ),
+    "pictures for as many halvings": (
+        program(
+            """
+            img_size, ch = 256, 64
+            halved = [torch.nn.AvgPool2d(2) for _ in range(6)]
+            models = [torch.nn.Sequential(torch.nn.Conv2d(3, ch, 1), *halved, torch.nn.ReflectionPad2d(1))]
+            def loss():
+                found = models[0](torch.ones(1, 3, img_size, img_size))
+                assert found.shape == (1, 32, 4, 4)
+                return found.mean()
+            """,
+            LOOP,
+        ),
+        "constant ch",
     ),
     "one of several accelerators": (
         program(

@@ -8,13 +8,14 @@ the file, it gets the text under test.
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import sys
 import types
 from collections.abc import Iterator
 
-from . import commands, content, context, derive, sizes
+from . import arguments, commands, content, context, derive, sizes
 
 FILES = 400
 """Files of a project that are looked at."""
@@ -38,7 +39,8 @@ def call_what_nobody_called(run: context.Run, main: types.ModuleType) -> None:
     if run.recorder.backwards or run.recorder.errors or not derive.uncalled(run.tree(run.script)):
         return
     failure: BaseException | None = None
-    for entry in entries(run)[:TRIES]:
+    turn = content.book.planned("callers", "turn") or 0
+    for entry in entries(run)[turn : turn + TRIES]:
         run.used("a caller of " + os.path.basename(run.script), os.path.relpath(entry, run.root))
         try:
             run_through(run, entry)
@@ -65,7 +67,10 @@ def run_through(run: context.Run, entry: str) -> None:
     sys.path.insert(0, os.path.dirname(entry))
     run.entry = entry
     text = run.text(entry)
-    for option, value in chosen(run.tree(entry), module_name(run.script)):
+    held = [os.path.basename(one) for one in settings_files(run.root)]
+    own, others = training(run.tree(run.script)), definitions_beside(run)
+    by_name = named_by_option(run.tree(entry), own, others, held)
+    for option, value in [*chosen(run.tree(entry), module_name(run.script)), *by_name]:
         content.book.plan.setdefault("argument " + option, {}).setdefault("value", value)
     within_package(run, main, entry, text)
     exec(sizes.code_of(run, text, entry), main.__dict__)
@@ -75,24 +80,29 @@ def entries(run: context.Run) -> list[str]:
     """The scripts of the project that reach the run's script by their imports, best first."""
     files = project_files(run)
     imported = {path: imports(run, path) for path in files}
-    found: list[tuple[bool, bool, int, int, str]] = []
+    found: list[tuple[bool, bool, int, bool, int, str]] = []
+    own = re.compile(r"(?<![^\W_])" + re.escape(module_name(run.script)) + r"(?![^\W_])", re.I)
     reached = {run.script}
     wave = [run.script]
     for distance in range(1, APART + 1):
         names = {module_name(path) for path in wave}
         folders = {module_name(os.path.dirname(path)) for path in wave}
+        told = any(in_settings(run, path) for path in wave)
         wave = [
             path
             for path in files
             if path not in reached
-            and (imported[path] & names or ("*" in imported[path] and module_name(path) in folders))
+            and (imported[path] & names or ("*" in imported[path] and (told or module_name(path) in folders)))
         ]
         reached.update(wave)
         for path in wave:
             name = os.path.basename(path)
             if is_script(run.tree(path)) and name not in ("__init__.py", "setup.py"):
                 other = bool(OTHER.search(os.path.relpath(path, run.root)))
-                found.append((other, not USUAL.search(name), distance, len(path), path))
+                # ``ppo_gym.py`` is more likely to train ``ppo.py`` than another that imports it as well.
+                alike = own.search(name) is not None
+                usual = alike or USUAL.search(name) is not None
+                found.append((other, not usual, distance, not alike, len(path), path))
     return [one[-1] for one in sorted(found)]
 
 
@@ -130,6 +140,53 @@ def chosen(tree: ast.Module, module: str) -> list[tuple[str, str]]:
         if usual.get(option) not in values
     }
     return [(option, values[0]) for option, values in trains.items() if values]
+
+
+def named_by_option(
+    tree: ast.Module, own: list[str], others: set[str], files: list[str]
+) -> list[tuple[str, str]]:
+    """The options by whose values a script finds a definition of the file, with the first of its ``own``.
+
+    ``eval(args.runner)``, ``globals()[args.runner]``, ``getattr(runners, args.runner)``: each option that
+    names one of the ``others`` if nobody says otherwise, which are of the same kind.
+    """
+    found: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("eval", "getattr"):
+            found += [option_of(one) for one in node.args[:2]]
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
+            found += [option_of(node.slice)] if getattr(node.value.func, "id", "") == "globals" else []
+    usual = defaults(tree)
+    named = [(option, own[0]) for option in found if own and usual.get(option) in others.difference(own)]
+    return named + [one for option, value in named for one in said_alike(usual, usual[option], value, files)]
+
+
+def said_alike(usual: dict[str, str], before: str, now: str, files: list[str]) -> list[tuple[str, str]]:
+    """Other options that go with what another one names: ``wide.yml`` with ``WideRunner`` where there is a
+    ``deep.yml`` for ``DeepRunner``."""
+    found = []
+    for option, value in usual.items():
+        stem, ending = os.path.splitext(value)
+        if ending and stem and stem.lower() in before.lower():
+            fitting = [
+                one for one in files if one.endswith(ending) and one[: -len(ending)].lower() in now.lower()
+            ]
+            found += [(option, one) for one in fitting[:1]]
+    return found
+
+
+def training(tree: ast.Module) -> list[str]:
+    """What a file defines that differentiates."""
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    return [node.name for node in tree.body if isinstance(node, kinds) and ".backward(" in ast.unparse(node)]
+
+
+def definitions_beside(run: context.Run) -> set[str]:
+    """What the files in the folder of the run's script define."""
+    folder = os.path.dirname(run.script)
+    files = [os.path.join(folder, one) for one in os.listdir(folder) if one.endswith(".py")]
+    nodes = [node for path in files for node in run.tree(path).body]
+    return {node.name for node in nodes if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
 
 
 def defaults(tree: ast.Module) -> dict[str, str]:
@@ -191,6 +248,32 @@ def module_name(path: str) -> str:
     return os.path.basename(folder) if name == "__init__.py" else name[:-3] if name.endswith(".py") else name
 
 
+def in_settings(run: context.Run, path: str) -> bool:
+    """Whether a file of settings of the project names what a file defines: ``agents.learner.Learner``."""
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    names = "|".join(node.name for node in run.tree(path).body if isinstance(node, kinds))
+    named = re.compile(rf"(?<![\w/]){re.escape(module_name(path))}\.(?:{names or '$'})\b")
+    return any(named.search(context.read(one)) for one in settings_files(run.root))
+
+
+@functools.cache
+def settings_files(root: str) -> tuple[str, ...]:
+    """A project's files of settings."""
+    found: list[str] = []
+    for above, inner, names in os.walk(root):
+        inner[:] = sorted(one for one in inner if one[0] != ".")
+        found += [
+            os.path.join(above, one) for one in sorted(names) if one.endswith((".yaml", ".yml", ".json"))
+        ]
+        if len(found) > FILES:
+            break
+    return tuple(one for one in found[:FILES] if os.path.getsize(one) <= arguments.LARGE)
+
+
+BY_NAME = ("import_module", "instantiate", "get_class", "locate")
+"""Functions that take what they import, or what they make an object of, by its name."""
+
+
 def imports(run: context.Run, path: str) -> frozenset[str]:
     """The last parts of all names that a file imports; ``*`` if it imports by names that it makes."""
     found: set[str] = set()
@@ -203,7 +286,7 @@ def imports(run: context.Run, path: str) -> frozenset[str]:
             for _ in range(node.level):
                 folder = os.path.dirname(folder)
             found.add((node.module or (os.path.basename(folder) if node.level else "")).rpartition(".")[2])
-        elif isinstance(node, ast.Attribute) and node.attr == "import_module":
+        elif getattr(node, "attr", getattr(node, "id", "")) in BY_NAME:
             found.add("*")
     return frozenset(found - {""})
 

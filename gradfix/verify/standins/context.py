@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import contextlib
 import dis
 import functools
 import hashlib
@@ -153,11 +154,14 @@ def read(filename: str) -> str:
 
 @functools.cache
 def parse(text: str) -> ast.Module:
-    """The tree of a source text, empty if it does not parse."""
-    try:
+    """The tree of a source text, as it is written today if it is older; empty if it does not parse then."""
+    from . import library
+
+    with contextlib.suppress(SyntaxError, ValueError):
         return ast.parse(text)
-    except (SyntaxError, ValueError):
-        return ast.Module([], [])
+    with contextlib.suppress(SyntaxError, ValueError):
+        return ast.parse(library.as_today(text))
+    return ast.Module([], [])
 
 
 def gives_up(body: list[ast.stmt]) -> bool:

@@ -6,9 +6,11 @@ in gymnasium, a reset one and two); where that does not show, as many as the imp
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import math
+import random
 import re
 from typing import Any, ClassVar
 
@@ -140,6 +142,28 @@ def stepped(observation: Any, reward: Any, ended: Any, cut: Any, info: Any) -> A
     return observation, reward, ended, cut, info
 
 
+@functools.cache
+def generators() -> Any:
+    """Generators of numpy's older kind, which gym had at first, with what scripts ask of the newer kind."""
+
+    class Numbers(numpy().random.RandomState):  # type: ignore[misc]
+        """What both kinds have."""
+
+        def integers(
+            self, low: Any, high: Any = None, size: Any = None, dtype: Any = int, endpoint: bool = False
+        ) -> Any:
+            """Whole numbers."""
+            low, high = (0, low) if high is None else (low, high)
+            return self.randint(low, high + endpoint, size, dtype)
+
+    return Numbers
+
+
+def numbers(seed: int) -> Any:
+    """A generator of random numbers, of numpy if it is there."""
+    return random.Random(seed) if numpy() is None else generators()(seed)
+
+
 class Env:
     """The base of environments, of the user's own too."""
 
@@ -163,7 +187,7 @@ class Env:
     def np_random(self) -> Any:
         """A generator of numpy."""
         if self._np_random is None:
-            self._np_random = numpy().random.default_rng(context.run().seed)
+            self._np_random = numbers(context.run().seed)
         return self._np_random
 
     @np_random.setter

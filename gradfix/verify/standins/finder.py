@@ -400,6 +400,7 @@ def importing(run: context.Run) -> types.FrameType | None:
 
 
 ALIASES = {
+    "ale_py": "atari_py",
     "attrs": "attr",
     "cloudpickle": "dill",
     "pickle5": "dill",

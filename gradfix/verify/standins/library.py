@@ -12,12 +12,14 @@ import functools
 import importlib.machinery
 import importlib.util
 import inspect
+import io
 import itertools
 import math
 import os
 import re
 import sys
 import time
+import tokenize
 import types
 from typing import Any, TypeVar
 
@@ -148,7 +150,6 @@ OLD_SYNTAX = (
     (re.compile(_BEFORE + r"print[ \t]+(\([^\n]*\)[ \t]*[%,+][^\n]*?),?[ \t]*$", re.M), r"\1print(\2)"),
     (re.compile(r"^(\s*except\s+[\w.]+(?:\s*\([^)]*\))?)\s*,\s*(\w+)\s*:", re.M), r"\1 as \2:"),
     (re.compile(r"^(\s*raise\s+[\w.]+)\s*,\s*([^\n]+)$", re.M), r"\1(\2)"),
-    (re.compile(r"([(,]\s*)async(\s*=)"), r"\1non_blocking\2"),
 )
 """Statements that have gone, and how they are written today: one line each, so that lines stay lines."""
 
@@ -157,7 +158,23 @@ def as_today(text: str) -> str:
     """The text of a module with statements that Python no longer has."""
     for pattern, today in OLD_SYNTAX:
         text = pattern.sub(today, text)
-    return text
+    return without_async(text)
+
+
+def without_async(text: str) -> str:
+    """The same with ``non_blocking`` where ``async`` is a name: torch's own argument is called that today,
+    and what a project calls so has the same name in all of its modules then."""
+    lines = text.splitlines(keepends=True)
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return text
+    for place in reversed(range(len(tokens) - 1)):
+        if tokens[place].string == "async" and tokens[place + 1].string not in ("def", "for", "with"):
+            row, column = tokens[place].start
+            line = lines[row - 1]
+            lines[row - 1] = line[:column] + "non_blocking" + line[column + len("async") :]
+    return "".join(lines)
 
 
 def scripted(run: context.Run) -> None:

@@ -15,6 +15,7 @@ import multiprocessing.process
 import multiprocessing.queues
 import os
 import queue
+import re
 import sys
 import threading
 import types
@@ -346,6 +347,8 @@ def worker_name(process: Any) -> str:
 def trains(process: Any) -> bool:
     """Whether a worker trains, as far as its text says; others only test, show or serve."""
     target = getattr(process, "_target", None)
+    if serves(target or type(process).run):
+        return False
     try:
         subject = type(process) if target is None else target
         module = inspect.getmodule(subject)
@@ -356,6 +359,18 @@ def trains(process: Any) -> bool:
     if ".backward(" in text or ".step(" not in text:
         return ".backward(" in text or "test" not in worker_name(process).lower()
     return "optim" in whole
+
+
+def serves(work: Any) -> bool:
+    """Whether a worker waits for what it is told, again and again, and does not differentiate itself.
+
+    Who tells it waits for answers, which only another process can give meanwhile.
+    """
+    try:
+        text = inspect.getsource(work)
+    except (OSError, TypeError):
+        return False
+    return ".recv(" in text and re.search(r"\bwhile\b", text) is not None and ".backward(" not in text
 
 
 def run_waiting() -> None:

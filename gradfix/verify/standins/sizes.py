@@ -98,18 +98,23 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "workers",
         "workers numworkers nworkers ncpu numcpu loadernumworkers nthreads dataloaderworkers worker "
-        "cpu cpus nproc nprocs numprocs nprocess gradaccum gradaccumulationsteps "
+        "cpu cpus nproc nprocs numprocs nprocess numthreads gradaccum gradaccumulationsteps "
         "gradientaccumulationsteps accumulationsteps accumgrad gradientaccumulateevery "
         "gradientaccumulation accumiter",
     ),
-    ("environments", "numenvs nenvs numprocesses envnum parallelenvs numenv nenv"),
+    (
+        "environments",
+        "numenvs nenvs numprocesses envnum parallelenvs numenv nenv nrolloutthreads numrolloutthreads "
+        "nevalrolloutthreads numactors nactors numparallelenvs numenvironments",
+    ),
     (
         "warm up",
         "learningstarts starttimesteps startsteps learnstart replaystart replaystartsize updateafter "
         "initialmemory initialexploration learningstart minreplaysize minmemory warmupsteps startlearning "
         "minmemorysize startupdate randomsteps initialcollectsteps initreplaysize seedepisodes observe "
         "numseedsteps replayinitial startepisode numinitialsteps observation startsize learnstartstep "
-        "minimalsize minhistory updatestart initsteps numstepsbeforetrain replaystartthreshold",
+        "minimalsize minhistory updatestart initsteps numstepsbeforetrain replaystartthreshold "
+        "explorationsteps",
     ),
     (
         "memory",
@@ -149,7 +154,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "nlayer nlayers numlayers nblocks numblocks numresblocks nresblocks nresblock numresiduallayers "
         "numencoderlayers numdecoderlayers enclayers declayers numhiddenlayers nresnetlayers "
         "numresidualblocks nresidualblocks numtransformerlayers nblock numblock noutresblock ncondresblock "
-        "residualblocks resblocks nresidual numresidual",
+        "residualblocks resblocks nresidual numresidual nres",
     ),
     (
         "width",
@@ -164,7 +169,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "base",
         "ngf ndf nef basechannels basechannel basech basefilters convdim gconvdim dconvdim convdimg convdimd "
-        "ngfilters ndfilters gch dch",
+        "ngfilters ndfilters ch gch dch",
     ),
     ("widening", "widenfactor widenfact widen wideningfactor widthfactor"),
     (
@@ -186,7 +191,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "evaluation",
         "evaliters evaliterations numevaliters evalbatches valiters numvalbatches numevalbatches testiters "
-        "evalepisodes numevalepisodes nevalepisodes numtestepisodes testepisodes numevalepisode",
+        "evalepisodes numevalepisodes nevalepisodes numtestepisodes testepisodes numevalepisode "
+        "evaluationepisodes evaluationsize",
     ),
 )
 KINDS = {name: kind for kind, names in _NAMES for name in names.split()}
@@ -252,15 +258,33 @@ def limits(run: context.Run) -> dict[str, int]:
     return found
 
 
+FRACTION = re.compile(
+    r"found element of type float|'float' object cannot be interpreted as an integer|"
+    r"must be .*int.*not '?float"
+)
+"""Messages where a fraction has the place of a size."""
+TOO_SMALL = re.compile(
+    r"[Oo]utput size is too small|Kernel size can't be greater than actual input size|"
+    r"Padding size should be less"
+)
+"""Messages of a network with more layers than pictures of that size have pixels for."""
+
+
 def advise(run: context.Run, error: BaseException) -> str | None:
     """A plan by which sizes of one kind stay as they are, if shapes do not fit for their being smaller."""
     message = str(error)
+    kept = content.book.planned("sizes", "kept") or []
+    if run.small and FRACTION.search(message) and "depth" in REDUCED - {*kept}:
+        # ``2 ** (n_layers - 3)``, where that many layers are not left. Quotients are made whole first.
+        if content.book.planned("python", "quotients"):
+            return content.planned_with("sizes", "kept", sorted([*kept, "depth"]))
     if not run.small or run.medium or not isinstance(error, (RuntimeError, ValueError, AssertionError)):
         return None
-    kept = content.book.planned("sizes", "kept") or []
     for kind in asked_about(run, error):
         if kind in REDUCED and kind in limits(run) and kind not in kept:
             return content.planned_with("sizes", "kept", sorted([*kept, kind]))
+    if TOO_SMALL.search(message) and "picture" in REDUCED - {*kept}:
+        return content.planned_with("sizes", "kept", sorted([*kept, "picture"]))
     numbers = {int(one) for one in re.findall(r"\d+", message)}
     if not re.search(r"shape|size|multipl|channels|match|expected", message, re.I):
         return None
@@ -394,6 +418,10 @@ def is_flat(name: str, value: Any) -> bool:
     return KINDS.get(plain(name)) == "picture" and value in FLAT
 
 
+LASTING = 1_000_000
+"""Steps in an environment that are those of a whole training, and not what a policy learns from at a time."""
+
+
 def reduced(run: context.Run, what: str, name: str, value: Any) -> Any:
     """``value`` or, where ``name`` is that of a known size, at most its limit."""
     limit = limit_of(run, name, value)
@@ -465,7 +493,8 @@ def at_most(run: context.Run, what: str, limit: int | None, value: Any) -> Any:
     """``value`` or, if it is a whole number above the limit, the limit."""
     if limit is None or not isinstance(value, (int, float)) or isinstance(value, bool) or value <= limit:
         return value
-    if value != int(value):
+    lasts = value >= LASTING and KINDS.get(plain(what.rpartition(" ")[2])) == "rollout"
+    if lasts or value != int(value):
         return value
     if limit == SMALL["sound"]:
         # What divided it shall still do so: steps between windows may.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
+
+from ... import environments
 
 
 class EzPickle:
@@ -19,8 +20,4 @@ class seeding:
     @staticmethod
     def np_random(seed: Any = None) -> tuple[Any, int]:
         """A generator and its seed."""
-        try:
-            import numpy
-        except ImportError:
-            return random.Random(seed or 0), seed or 0
-        return numpy.random.RandomState(seed or 0), seed or 0
+        return environments.numbers(seed or 0), seed or 0

@@ -71,7 +71,7 @@ def main(config_path: Any = None, config_name: Any = None, **kwargs: Any) -> Any
         def call(*args: Any) -> Any:
             if args:
                 return function(*args)
-            folder = os.path.join(os.path.dirname(run().script), config_path or "")
+            folder = os.path.join(os.path.dirname(run().entry), config_path or "")
             name = config_name
             if name is None and str(config_path).endswith((".yaml", ".yml")):
                 folder, name = os.path.split(folder)
@@ -105,7 +105,7 @@ class initialize:
 
     def __init__(self, config_path: Any = None, *args: Any, **kwargs: Any) -> None:
         folder = kwargs.get("config_dir", config_path) or ""
-        _folder[0] = os.path.join(os.path.dirname(run().script), folder)
+        _folder[0] = os.path.join(os.path.dirname(run().entry), folder)
 
     def __enter__(self) -> None:
         pass

@@ -11,7 +11,7 @@ from ...context import run
 
 def get_original_cwd() -> str:
     """The folder in which the script was started."""
-    return os.path.dirname(run().script)
+    return os.path.dirname(str(run().entry))
 
 
 def to_absolute_path(path: Any) -> str:

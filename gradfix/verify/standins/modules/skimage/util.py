@@ -1,7 +1,8 @@
-"""skimage.util: the scales of pictures."""
+"""skimage.util: the scales of pictures, and their parts."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -41,4 +42,19 @@ def crop(values: Any, crop_width: Any, *args: Any, **kwargs: Any) -> Any:
     return values[tuple(slice(one[0], -one[1] or None) for one in crop_width)]
 
 
+def view_as_windows(values: Any, window_shape: Any, step: Any = 1) -> Any:
+    """All parts of a shape, in the order of their places, ``step`` apart."""
+    count = np.ndim(values)
+    shape = (window_shape,) * count if isinstance(window_shape, int) else tuple(window_shape)
+    steps = (step,) * count if isinstance(step, int) else step
+    found = np.lib.stride_tricks.sliding_window_view(values, shape, writeable=True)
+    return found[tuple(slice(None, None, one) for one in steps)]
+
+
+def view_as_blocks(values: Any, block_shape: Any) -> Any:
+    """Parts of a shape that lie side by side."""
+    return view_as_windows(values, tuple(block_shape), tuple(block_shape))
+
+
+shape = sys.modules[__name__]
 __getattr__ = others(__name__)
