@@ -272,8 +272,9 @@ def more_samples() -> str | None:
         return None
     for sizes in (book.dims, *({"": fields["dims"]} for fields in book.plan.values() if "dims" in fields)):
         for place, dims in sizes.items():
-            if dims[:1] == [had] and count * math.prod(dims[1:]) <= LARGEST and not numbered(place):
-                sizes[place][0] = count
+            more = samples_within(place, count)
+            if dims[:1] == [samples_within(place, had)] and more * math.prod(dims[1:]) <= LARGEST:
+                sizes[place][0] = more
     return planned_with("samples", "count", count)
 
 
@@ -285,6 +286,12 @@ def one_sample(place: str) -> bool:
 def numbered(place: str) -> bool:
     """Whether a file is one of many that are told apart by numbers: each is a sample."""
     return re.search(r"\d{3}\.\w+(\[|$)", place) is not None
+
+
+def samples_within(place: str, count: int) -> int:
+    """How many elements a file has first, where there are ``count`` samples: one that is a sample itself has
+    more of them only where nothing else has helped."""
+    return SAMPLES if numbered(place) and count < MANY[-1] else count
 
 
 def is_sample(place: str) -> bool:
@@ -316,7 +323,7 @@ def owner(place: str) -> str:
 
 def nested(place: str) -> int:
     """How many elements there are at a place of which nothing is known: fewer within others."""
-    whole = SAMPLES if numbered(place) else samples()
+    whole = samples_within(place, samples())
     within = FEW if book.planned("sizes", "tight") else WITHIN
     return (whole, *within)[min(place.count("[*]"), len(within))]
 
