@@ -679,5 +679,21 @@ options:
         ),
         ("folder rooms",),
     ),
+    "a column without a name that holds texts": (
+        program(
+            """
+            import pandas as pd
+            boxes = pd.read_csv("boxes.txt", delim_whitespace=True, header=None).astype(int)
+            names = pd.read_csv("images.txt", delim_whitespace=True, header=None)[1].tolist()
+            found = {one[:-4]: boxes.iloc[number][1:].tolist() for number, one in enumerate(names)}
+            deep = 6 if isinstance(names[0], str) else 7
+            models = [torch.nn.Sequential(torch.nn.Linear(3, deep), torch.nn.Linear(6, 2))]
+            def loss():
+                return models[0](torch.ones(4, 3)).mean() + len(found)
+            """,
+            LOOP,
+        ),
+        ("pandas", "content of images.txt"),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

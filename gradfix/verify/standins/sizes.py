@@ -163,7 +163,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "base",
         "ngf ndf nef basechannels basechannel basech basefilters convdim gconvdim dconvdim convdimg convdimd "
-        "ngfilters ndfilters gch dch",
+        "ngfilters ndfilters gch dch gfdim dfdim",
     ),
     ("widening", "widenfactor widenfact widen wideningfactor widthfactor"),
     (
