@@ -26,7 +26,7 @@ from typing import Any
 
 import torch
 
-from . import absent, content, context, files, guards, library, samples
+from . import absent, content, context, files, finder, guards, library, samples
 
 BATCH = 4
 FILL = 64
@@ -709,6 +709,7 @@ def code_of(run: context.Run, text: str, path: str) -> types.CodeType:
         tree = library.OldMethods().visit(tree)
     if (older := library.old_results(run)) is not None:
         tree = older.visit(tree)
+    tree = finder.as_python_2(path, tree)
     code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
     return code
 
