@@ -180,7 +180,10 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "numsnippets nsnippets numtrajs ntrajs numtrajectories ntrajectories numpairs npairs numtriplets",
     ),
     ("tasks in all", "numtasks ntasks numtraintasks numtesttasks"),
-    ("tasks", "taskmbsize metabatchsize metabatch metabatchsz tasksperbatch tasksperstep taskspermetabatch"),
+    (
+        "tasks",
+        "tasknum taskmbsize metabatchsize metabatch metabatchsz tasksperbatch tasksperstep taskspermetabatch",
+    ),
     ("shots", "shots shot kshot kshots numshots numshot nshot nshots trainshots trainshot kspt kqry kquery"),
     (
         "evaluation",
