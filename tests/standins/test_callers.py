@@ -435,3 +435,52 @@ def test_an_option_takes_what_is_asked_about(name: str, running: Runner, tmp_pat
     assert steps(found) == 4, (found.uncaught, found.output)
     chosen = [one for one in found.standins if one.startswith("argument policy")]
     assert chosen == ([] if "anyhow" in name else ["argument policy: 'trainer'"])
+
+
+def test_options_that_a_module_in_between_asks_about(running: Runner, tmp_path: Path) -> None:
+    main = """
+        import argparse
+        import torch
+        from makers import create
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--kind", default="other")
+        parser.add_argument("--pairs", default="none")
+        model = create(parser.parse_args())
+        for _ in range(3):
+            model.set_input(torch.ones(2, 3))
+            model.optimize()
+        """
+    makers = """
+        def create(opt):
+            if opt.kind == "other":
+                from other import Other
+                return Other()
+            elif opt.kind == "trainer":
+                assert opt.pairs == "aligned"
+                from trainer import Trainer
+                return Trainer()
+        """
+    other = """
+        class Other:
+            def set_input(self, values):
+                pass
+            optimize = print
+        """
+    trainer = """
+        import torch
+        class Trainer:
+            def __init__(self):
+                self.model = torch.nn.Linear(3, 1)
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+            def set_input(self, values):
+                self.values = values
+            def optimize(self):
+                self.optimizer.zero_grad()
+                self.model(self.values).mean().backward()
+                self.optimizer.step()
+        """
+    for name, text in {"main.py": main, "makers.py": makers, "other.py": other}.items():
+        (tmp_path / name).write_text(textwrap.dedent(text))
+    found = run(running, tmp_path / "trainer.py", textwrap.dedent(trainer))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "argument kind: 'trainer'" in found.standins

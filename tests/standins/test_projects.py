@@ -177,6 +177,27 @@ def test_a_version_that_a_setup_writes(running: Runner, tmp_path: Path) -> None:
     assert "kit.version: no version" in found.standins
 
 
+def test_modules_of_packages_find_those_beside_them_as_in_python_2(running: Runner, tmp_path: Path) -> None:
+    files = {
+        "nets/__init__.py": "",
+        "nets/build.py": "import shapes, math\ndef width():\n    return shapes.WIDTH\n",
+        "nets/shapes.py": "WIDTH = 5\n",
+        "data/__init__.py": "",
+        "data/read.py": "import sys\nfrom shapes import load\n",
+        "data/shapes.py": "import torch\ndef load(wide):\n    return torch.ones(2, wide)\n",
+    }
+    project(tmp_path, files)
+    source = """
+        from nets.build import width
+        from data.read import load
+        def batch():
+            return load(width())
+    """
+    found = run(running, tmp_path / "script.py", program(source))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert any(one.startswith("imports of Python 2: ") for one in found.standins)
+
+
 def test_methods_of_mappings_that_python_2_had(running: Runner, tmp_path: Path) -> None:
     text = """
         def widths(given):

@@ -789,5 +789,40 @@ options:
         ),
         ("folder rooms",),
     ),
+    "a column without a name that holds texts": (
+        program(
+            """
+            import pandas as pd
+            boxes = pd.read_csv("boxes.txt", delim_whitespace=True, header=None).astype(int)
+            names = pd.read_csv("images.txt", delim_whitespace=True, header=None)[1].tolist()
+            found = {one[:-4]: boxes.iloc[number][1:].tolist() for number, one in enumerate(names)}
+            deep = 6 if isinstance(names[0], str) else 7
+            models = [torch.nn.Sequential(torch.nn.Linear(3, deep), torch.nn.Linear(6, 2))]
+            def loss():
+                return models[0](torch.ones(4, 3)).mean() + len(found)
+            """,
+            LOOP,
+        ),
+        ("pandas", "content of images.txt"),
+    ),
+    "house numbers, the number of each picture last": (
+        program(
+            """
+            import numpy as np
+            from PIL import Image
+            from scipy.io import loadmat
+            held = loadmat("data/train_32x32.mat")
+            pictures = held["X"].transpose(3, 2, 0, 1)
+            labels = held["y"].squeeze().astype(int)
+            shown = Image.fromarray(np.uint8(pictures[0].transpose((1, 2, 0))))
+            deep = 6 if labels.shape == (64,) and shown.size == (32, 32) else 7
+            models = [torch.nn.Sequential(torch.nn.Conv2d(3, deep, 32), torch.nn.Conv2d(6, 2, 1))]
+            def loss():
+                return models[0](torch.from_numpy(pictures[:4]).float()).mean()
+            """,
+            LOOP,
+        ),
+        ("content of train_32x32.mat",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

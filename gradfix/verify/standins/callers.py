@@ -51,8 +51,14 @@ def call_what_nobody_called(run: context.Run, main: types.ModuleType) -> None:
         if run.recorder.backwards:
             return
     sys.modules["__main__"] = main
-    missing = derive.call(run, main)
+    try:
+        missing = derive.call(run, main)
+    except Exception:
+        if failure is None or run.recorder.backwards:
+            raise
+        missing = None
     if failure is not None and not run.recorder.backwards:
+        # The project knows better how its function is called than anybody who reads it.
         raise failure
     if missing is not None:
         run.stop(missing.said(), missing.line)
@@ -68,9 +74,10 @@ def run_through(run: context.Run, entry: str) -> None:
     run.entry = entry
     text = run.text(entry)
     held = [os.path.basename(one) for one in settings_files(run.root)]
-    own, others = training(run.tree(run.script)), definitions_beside(run)
-    by_name = named_by_option(run.tree(entry), own, others, held)
-    for option, value in [*chosen(run.tree(entry), module_name(run.script)), *by_name]:
+    own, others, name = training(run.tree(run.script)), definitions_beside(run), module_name(run.script)
+    between = [one for one in project_files(run) if one != entry and name in imports(run, one)]
+    asked = [pair for one in [entry, *between] for pair in chosen(run.tree(one), name)]
+    for option, value in [*asked, *named_by_option(run.tree(entry), own, others, held)]:
         content.book.plan.setdefault("argument " + option, {}).setdefault("value", value)
     within_package(run, main, entry, text)
     exec(sizes.code_of(run, text, entry), main.__dict__)
@@ -124,7 +131,9 @@ def chosen(tree: ast.Module, module: str) -> list[tuple[str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and mentions(node.body, names) and not mentions(node.orelse, names):
             tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
-            for test in tests[:1]:
+            # What else it insists on there.
+            tests = [*tests[:1], *(one.test for one in node.body if isinstance(one, ast.Assert))]
+            for test in tests:
                 if (one := compared(test)) is not None:
                     wanted.setdefault(one[0], []).append(one[1])
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict):

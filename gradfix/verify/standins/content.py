@@ -191,7 +191,9 @@ class Book:
         known = self.dims.get(place) if known is None else known
         if known is None:
             known = [BATCH] if in_batch(place) else [] if one_sample(place) else [nested(place)]
-            if SQUARE.search(last(place)):
+            if (svhn := SVHN.fullmatch(place)) is not None:
+                known = [32, 32, 3, samples()] if svhn[1] == "X" else [samples(), 1]
+            elif SQUARE.search(last(place)):
                 known = [self.prime(place)] * 2
             elif POSE.search(last(place)):
                 known += [3, 3] if last(place).lower().startswith("intrinsic") else [4, 4]
@@ -241,6 +243,8 @@ class Book:
         return str(found)
 
 
+SVHN = re.compile(r"(?:train|test|extra)_32x32\.mat\['(X|y)'\]")
+"""Pictures, the number of each last, and labels, in the files of SVHN (http://ufldl.stanford.edu/housenumbers)."""
 SIDES = re.compile(r"(?<!\d)(\d+)x\1(?!\d)")
 """Names of pictures of one of several sizes: ``data16x16``."""
 SPLITS = re.compile(r"(?<![a-z])(?:train(?:ing)?|valid(?:ation)?|val|dev|eval|test(?:ing)?)(?![a-z])", re.I)

@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from . import absent, content, context, formats, media
+from . import absent, content, context, formats, media, plans
 
 TEXT = (".txt", ".text", ".tokens", ".raw", ".en", ".de", ".fr", ".src", ".tgt")
 
@@ -707,6 +707,10 @@ NOTHING_FOUND = re.compile(
 """Messages where a script has found no files."""
 
 
+NOTHING_READ = re.compile(
+    r"empty|num_samples|division by zero|list index out of range|at least one|greater than 0"
+)
+"""Messages where a script has read nothing."""
 REAL_LENGTH = re.compile(r"\b[1-6]0000\b")
 """In messages about as many samples as the files of known data sets hold."""
 
@@ -724,8 +728,10 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("folders", "endings", [*known, *missed])
     if book.asked and not book.planned("folders", "asked"):
         return content.planned_with("folders", "asked", True)
-    if book.asked_file and not book.planned("files", "asked"):
-        return content.planned_with("files", "asked", True)
+    insisted = isinstance(error, AssertionError) and plans.insisted(error) is None
+    if book.asked_file and (insisted or NOTHING_READ.search(str(error))):
+        if (asked := content.planned_with("files", "asked", True)) is not None:
+            return asked
     if book.begun and not book.planned("folders", "begun"):
         return content.planned_with("folders", "begun", True)
     return None

@@ -121,7 +121,7 @@ class Finder(importlib.abc.MetaPathFinder):
             inner = []
         # What a script adds relative to the folder that it is started in, which is mostly its own.
         added = [os.path.normpath(os.path.join(folders[0], entry)) for entry in sys.path if entry[:1] == "."]
-        for folder in [*folders, *added, *inner]:
+        for folder in dict.fromkeys([*folders, *added, self.asking(), *inner]):
             if known and folder != folders[0] and os.path.isfile(os.path.join(folder, "__init__.py")):
                 continue
             found = importlib.machinery.PathFinder.find_spec(fullname, [folder])
@@ -141,6 +141,11 @@ class Finder(importlib.abc.MetaPathFinder):
             "import of " + fullname, "the project's own, from folder " + os.path.relpath(folder, root)
         )
         return importlib.machinery.PathFinder.find_spec(fullname, [folder])
+
+    def asking(self) -> str:
+        """The folder of the module that asks."""
+        frame = self.run.caller()
+        return os.path.dirname(frame.f_code.co_filename if frame is not None else self.run.script)
 
     def itself(self, name: str, root: str) -> importlib.machinery.ModuleSpec | None:
         """The project as a package by the name that its folder has, or has elsewhere."""
@@ -164,17 +169,18 @@ class Finder(importlib.abc.MetaPathFinder):
         return found
 
     def deeper(self, name: str, root: str) -> str | None:
-        """The file or package called ``name`` that is nearest to the script, anywhere in the project."""
+        """The file or package called ``name`` beside the module that asks, else nearest to the script."""
         places = []
+        near = self.asking()
         for count, (folder, inner, files) in enumerate(os.walk(root)):
             inner[:] = sorted(one for one in inner if one[0] != "." and one != "site-packages")
             package = name in inner and has_code(os.path.join(folder, name)) and self.could_be(name, folder)
             if name + ".py" in files or package:
                 shared = os.path.commonpath([folder, os.path.dirname(self.run.script)])
-                places.append((-len(shared), len(folder), os.path.join(folder, name)))
+                places.append((folder != near, -len(shared), len(folder), os.path.join(folder, name)))
             if count > 2000:
                 break
-        return min(places)[2] if places else None
+        return min(places)[3] if places else None
 
     def could_be(self, name: str, above: str) -> bool:
         """Whether a folder can be the package that is asked for: one without ``__init__.py`` has nothing but
@@ -279,9 +285,56 @@ LEFT_OUT = re.compile(r"cannot import name '\w+' from '([\w.]+)' \((?:unknown lo
 """The message about a package that is only a folder, or whose own file does not say all that it holds."""
 
 
+ANOTHER = re.compile(r"cannot import name '\w+' from '(\w+)' \(.*\.py\)|module '(\w+)' has no attribute")
+"""Messages about a module that another one of the project was found for, which has the same name."""
+
+
+class Beside(ast.NodeTransformer):
+    """Lets the modules of a package find those beside them first, as Python 2 does."""
+
+    def __init__(self, path: str) -> None:
+        self.folder = os.path.dirname(path)
+
+    def is_beside(self, name: str) -> bool:
+        """Whether there is such a module beside the one that imports it."""
+        return os.path.isfile(os.path.join(self.folder, name + ".py"))
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+        """``from shapes import area``."""
+        if not node.level and self.is_beside(node.module or ""):
+            node.level = 1
+        return node
+
+    def visit_Import(self, node: ast.Import) -> Any:
+        """``import shapes``."""
+        found: list[ast.stmt] = []
+        for one in node.names:
+            made = ast.ImportFrom(None, [one], 1) if self.is_beside(one.name) else ast.Import([one])
+            found.append(ast.copy_location(made, node))
+        return found
+
+
+def as_python_2(path: str, tree: ast.AST) -> Any:
+    """The tree of a module as Python 2 reads its imports, if it is one of a package."""
+    within = path != context.run().entry and os.path.isfile(
+        os.path.join(os.path.dirname(path), "__init__.py")
+    )
+    if not within or not content.book.planned("python", "imports"):
+        return tree
+    context.run().used("imports of Python 2", "a module beside the one that imports comes first")
+    return Beside(path).visit(tree)
+
+
 def advise(error: BaseException) -> str | None:
     """The plan in which such a package has what its modules define, or in which an option names a module
     that there is."""
+    found, frame = ANOTHER.match(str(error)), context.raised_in(error)
+    if found and frame is not None and context.run().owns(frame):
+        name = found[1] or found[2]
+        beside = os.path.join(os.path.dirname(frame.f_code.co_filename), name + ".py")
+        taken = getattr(sys.modules.get(name), "__file__", None)
+        if os.path.isfile(beside) and taken and not os.path.samefile(beside, taken):
+            return content.planned_with("python", "imports", True)
     if not isinstance(error, ImportError):
         return None
     found = LEFT_OUT.match(str(error))

@@ -89,6 +89,9 @@ def advised(error: BaseException) -> str | None:
         return content.planned_with(wanting_text(error), "text", True)
     if isinstance(error, TypeError) and TEXT_ADDED.search(message) and (column := named_column(error)):
         return content.planned_with(column, "text", True)
+    if NUMBER_FOR_TEXT.search(message) and (column := named_column(error) or last_column()):
+        if (texts := content.planned_with(column, "text", True)) is not None:
+            return texts
     if re.search(r"\b(Content|Number)\b", message) and isinstance(error, TypeError):
         # A function of torch was looked up before the content was there that it is called with.
         return content.planned_with("torch", "contents", True) or content.planned_with(
@@ -227,6 +230,21 @@ TEXT_ADDED = re.compile(
     r"expected str, bytes or os.PathLike object, not (int|float)|join\(\) argument must be str"
 )
 """Messages where a number has the place of a text."""
+
+
+NUMBER_FOR_TEXT = re.compile(
+    r"'(?:float|int|numpy\.float64|numpy\.int64)' object (?:is not subscriptable|has no attribute '(?:"
+    + "|".join(sorted(content.TEXT))
+    + r")')"
+)
+"""Messages where a number is taken apart as a text is."""
+
+
+def last_column() -> str:
+    """The column of a table of numbers that was asked for last."""
+    tables = {place for place, dims in content.book.dims.items() if len(dims) == 2}
+    places = [place for place in content.book.kinds if content.owner(place) in tables]
+    return places[-1] if places and not content.one_sample(places[-1]) else ""
 
 
 def named_column(error: BaseException) -> str:

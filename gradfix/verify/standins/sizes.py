@@ -27,7 +27,7 @@ from typing import Any
 
 import torch
 
-from . import absent, content, context, files, guards, library, samples
+from . import absent, content, context, files, finder, guards, library, samples
 
 BATCH = 4
 FILL = 64
@@ -169,7 +169,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "base",
         "ngf ndf nef basechannels basechannel basech basefilters convdim gconvdim dconvdim convdimg convdimd "
-        "ngfilters ndfilters ch gch dch",
+        "ngfilters ndfilters ch gch dch gfdim dfdim",
     ),
     ("widening", "widenfactor widenfact widen wideningfactor widthfactor"),
     (
@@ -186,7 +186,10 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "numsnippets nsnippets numtrajs ntrajs numtrajectories ntrajectories numpairs npairs numtriplets",
     ),
     ("tasks in all", "numtasks ntasks numtraintasks numtesttasks"),
-    ("tasks", "taskmbsize metabatchsize metabatch metabatchsz tasksperbatch tasksperstep taskspermetabatch"),
+    (
+        "tasks",
+        "tasknum taskmbsize metabatchsize metabatch metabatchsz tasksperbatch tasksperstep taskspermetabatch",
+    ),
     ("shots", "shots shot kshot kshots numshots numshot nshot nshots trainshots trainshot kspt kqry kquery"),
     (
         "evaluation",
@@ -753,6 +756,7 @@ def code_of(run: context.Run, text: str, path: str) -> types.CodeType:
         tree = library.OldMethods().visit(tree)
     if (older := library.old_results(run)) is not None:
         tree = older.visit(tree)
+    tree = finder.as_python_2(path, tree)
     code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
     return code
 

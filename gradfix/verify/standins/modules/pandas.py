@@ -477,8 +477,9 @@ class DataFrame:
             found = self._made._child(name)
             count = len(self.index)
             if isinstance(found, str):
-                # The plan says that it holds texts.
-                self._held[name] = numbers([f"{name}_{i:03d}" for i in range(count)])
+                # The plan says that it holds texts; ``1_000`` would be a number.
+                called = name if isinstance(name, str) else f"column_{name}"
+                self._held[name] = numbers([f"{called}_{i:03d}" for i in range(count)])
                 return self._held[name]
             kind = content.book.kind(found._place)
             generator = run().generator("column", found._place)

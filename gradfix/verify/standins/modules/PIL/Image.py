@@ -207,10 +207,9 @@ def fromarray(values: Any, mode: str | None = None) -> Image:
         raise ValueError(f"expected {wanted}D tensor, got {pixels.dim()}D tensor")
     if pixels.dim() == 2:
         pixels = pixels[..., None]
-    if mode is not None and pixels.shape[2] != CHANNELS[mode]:
-        raise ValueError(
-            f"expected a picture to have {CHANNELS[mode]} channels, but got {pixels.shape[2]} channels"
-        )
+    wanted = CHANNELS[mode] if mode is not None else pixels.shape[2] if pixels.shape[2] in (1, 3, 4) else 3
+    if pixels.shape[2] != wanted:
+        raise ValueError(f"expected a picture to have {wanted} channels, but got {pixels.shape[2]} channels")
     return Image(pixels.clone(), mode or {1: "L", 3: "RGB", 4: "RGBA"}[pixels.shape[2]])
 
 
