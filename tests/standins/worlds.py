@@ -344,6 +344,27 @@ SMALLER: dict[str, tuple[str, str]] = {
         ),
         "constant ch",
     ),
+    "the type of variables": (
+        program(
+            """
+            import numpy as np
+            from torch.autograd import Variable
+            models = [torch.nn.RNN(2, 3)]
+            counted = np.sum(np.prod(one.size()) for one in models[0].parameters())
+            def repackaged(hidden):
+                if type(hidden) == Variable:
+                    return Variable(hidden.data)
+                return tuple(repackaged(one) for one in hidden)
+            def loss():
+                states, hidden = models[0](torch.ones(1, 2, 2))
+                assert counted == 21 and repackaged(hidden).shape == (1, 2, 3)
+                assert repackaged((hidden,))[0].grad_fn is None and type(models) != Variable == Variable
+                return states.mean()
+            """,
+            LOOP,
+        ),
+        "the type of variables",
+    ),
     "one of several accelerators": (
         program(
             """

@@ -150,7 +150,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
     ),
     (
         "depth",
-        "nlayer nlayers numlayers nblocks numblocks numresblocks nresblocks nresblock numresiduallayers "
+        "layers nlayer nlayers numlayers nblocks numblocks numresblocks nresblocks nresblock "
+        "numresiduallayers "
         "numencoderlayers numdecoderlayers enclayers declayers numhiddenlayers nresnetlayers "
         "numresidualblocks nresidualblocks numtransformerlayers nblock numblock noutresblock ncondresblock "
         "residualblocks resblocks nresidual numresidual nres",
