@@ -375,6 +375,22 @@ SMALLER: dict[str, tuple[str, str]] = {
         ),
         "constant ch",
     ),
+    "names that only an accelerator gives a value": (
+        program(
+            """
+            class Given:
+                cuda = torch.cuda.is_available()
+            models = [torch.nn.Linear(4, 1)]
+            def loss():
+                data = torch.ones(2, 4)
+                if Given.cuda:
+                    moved = data.cuda()
+                return models[0](moved).mean()
+            """,
+            LOOP,
+        ),
+        "cuda",
+    ),
     "the type of variables": (
         program(
             """
