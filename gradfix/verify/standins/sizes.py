@@ -113,7 +113,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "minmemorysize startupdate randomsteps initialcollectsteps initreplaysize seedepisodes observe "
         "numseedsteps replayinitial startepisode numinitialsteps observation startsize learnstartstep "
         "minimalsize minhistory updatestart initsteps numstepsbeforetrain replaystartthreshold "
-        "explorationsteps",
+        "explorationsteps episodesbeforetrain",
     ),
     (
         "memory",
