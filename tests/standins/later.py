@@ -52,6 +52,27 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("nowhere_at_all",),
     ),
+    "classes of a missing module": (
+        program("""
+            from nowhere_at_all import Base, Mixed
+            from nowhere_at_all.kinds import Kind
+            import nowhere_at_all.kinds
+            models = [torch.nn.Linear(3, 1)]
+            class Both(Base, Mixed):
+                def __init__(self, model, size):
+                    Base.__init__(self, size, size, size, size=size)
+                    Mixed.__init__(self)
+                    self.size = model and size
+            class Third(Kind, Both):
+                pass
+            class Whole(nowhere_at_all.kinds, Kind):
+                size = 3
+            made = [Both(models, 3), Third(models, 3), Whole()]
+            def batch():
+                return torch.ones(2, sum(one.size for one in made) // len(made))
+        """),
+        ("nowhere_at_all",),
+    ),
     "tensors for numbers": (
         program("""
             import gym

@@ -283,6 +283,18 @@ STOPPED: dict[str, tuple[str, str]] = {
         """),
         "instrument_of_nobody is missing and its values are needed at line",
     ),
+    "a base's network": (
+        program("""
+            import instrument_of_nobody
+            class Own(instrument_of_nobody.Base):
+                def __init__(self, net):
+                    instrument_of_nobody.Base.__init__(self, net)
+            Own(torch.nn.Linear(1, 1))
+            def batch():
+                return torch.ones(2, 2)
+        """),
+        "instrument_of_nobody is missing and its values are needed at line",
+    ),
     "caught": (
         program("""
             import instrument_of_nobody

@@ -40,9 +40,10 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
             @dataclass
             class Settings:
                 img_size: int = 512
-            def sizes(n_layers=12, *, seq_len=1024):
+            def sizes(n_layers=12, *, seq_len=1024, layers=8):
                 batch_size, rate = int(1e3), 0.1
                 others = {"num_layers": 6, "width": 300}
+                assert layers == 2 and others
                 return batch_size, n_layers, seq_len, others["num_layers"], others["width"], rate
             def batch():
                 assert sizes() == (4, 2, 32, 2, 300, 0.1) and Settings().img_size == 64

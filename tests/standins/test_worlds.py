@@ -257,3 +257,16 @@ def test_processes_that_wait_for_what_they_are_told_run_beside(running: Runner, 
             LOOP,
         ),
     )
+
+
+def test_a_name_that_nothing_gives_a_value_is_the_script_s_own_mistake(
+    running: Runner, tmp_path: Path
+) -> None:
+    """Nor is there an accelerator for one that something else gives a value, or that is reached without."""
+    for given in ("", "if torch.cuda.is_available():\n    moved = 1\nif Given.other:\n    moved = 2\n"):
+        text = "class Given:\n    other = False\n" + given + "net = torch.nn.Linear(moved, 1)\n"
+        text = "import torch\n" + text + "net(torch.ones(1, 1)).sum().backward()\n"
+        (found,) = running.run(
+            [planned(running, Job(tmp_path / "script.py", text, limits=LIMITS, manner="small"))]
+        )
+        assert "name 'moved' is not defined" in (runner.obstacle(found) or "") and "cuda" not in told(found)

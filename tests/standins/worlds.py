@@ -151,6 +151,37 @@ WORLDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("gym_super_mario_bros", "nes_py", "environment Game-Nes"),
     ),
+    "particles of several agents": (
+        program(
+            """
+            from multiagent.environment import MultiAgentEnv
+            import multiagent.scenarios as scenarios
+            def made(name):
+                scenario = scenarios.load(name + ".py").Scenario()
+                world = scenario.make_world()
+                return MultiAgentEnv(world, scenario.reset_world, scenario.reward, scenario.observation)
+            tag, spoken, several = made("simple_tag"), made("simple_reference"), made("of_nobody")
+            model = tag and torch.nn.Linear(18, several.action_space[0].n)
+            assert [one.adversary for one in tag.agents] == [True, True, True, False] and model
+            assert [one.shape for one in tag.observation_space] == [(16,)] * 3 + [(14,)] and model
+            assert [*spoken.action_space[0].nvec] == [5, 10] and several.n == 3 and model
+            assert not hasattr(several.world.agents[0], "adversary") and model
+            class env:
+                def reset():
+                    return several.reset()[0]
+                def step(action):
+                    states, rewards, done, info = several.step([action] * several.n)
+                    assert len(rewards) == len(done) == len(info["n"]) == 3 and not any(done) and model
+                    return states[0], rewards[0], done[0], info
+            def seen(state):
+                return torch.from_numpy(state).float()
+            def act(chances):
+                return int(chances.argmax())
+            """,
+            POLICY,
+        ),
+        ("multiagent", "world of_nobody", "environment simple_tag"),
+    ),
     "games frame by frame": (
         program(
             """
@@ -343,6 +374,43 @@ SMALLER: dict[str, tuple[str, str]] = {
             LOOP,
         ),
         "constant ch",
+    ),
+    "names that only an accelerator gives a value": (
+        program(
+            """
+            class Given:
+                cuda = torch.cuda.is_available()
+            models = [torch.nn.Linear(4, 1)]
+            def loss():
+                data = torch.ones(2, 4)
+                if Given.cuda:
+                    moved = data.cuda()
+                return models[0](moved).mean()
+            """,
+            LOOP,
+        ),
+        "cuda",
+    ),
+    "the type of variables": (
+        program(
+            """
+            import numpy as np
+            from torch.autograd import Variable
+            models = [torch.nn.RNN(2, 3)]
+            counted = np.sum(np.prod(one.size()) for one in models[0].parameters())
+            def repackaged(hidden):
+                if type(hidden) == Variable:
+                    return Variable(hidden.data)
+                return tuple(repackaged(one) for one in hidden)
+            def loss():
+                states, hidden = models[0](torch.ones(1, 2, 2))
+                assert counted == 21 and repackaged(hidden).shape == (1, 2, 3)
+                assert repackaged((hidden,))[0].grad_fn is None and type(models) != Variable == Variable
+                return states.mean()
+            """,
+            LOOP,
+        ),
+        "the type of variables",
     ),
     "one of several accelerators": (
         program(

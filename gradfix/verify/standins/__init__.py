@@ -66,6 +66,7 @@ class Standins:
             or library.advise(error)
             or files.advise(error)
             or finder.advise(error)
+            or cuda.advise(error)
             or arguments.advise(error)
             or worlds.advise(error)
             or messages.advise(error)

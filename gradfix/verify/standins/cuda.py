@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import contextlib
 import copyreg
+import re
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -43,6 +45,46 @@ def install(run: context.Run) -> None:
     modules(run)
     numbered(run)
     synchronized(run)
+
+
+UNBOUND = re.compile(r"(?:local variable|name|free variable) '(\w+)'|object has no attribute '(\w+)'")
+"""Messages about a name, or an attribute, that has not been given a value."""
+DEVICES = re.compile(r"cuda|gpu", re.I)
+
+
+def advise(error: BaseException) -> str | None:
+    """The plan in which there is an accelerator, if the run failed for a name that it has only with one.
+
+    ``if args.cuda: data = data.cuda()``, where nothing gives ``data`` a value without.
+    """
+    frame, found = context.raised_in(error), UNBOUND.search(str(error))
+    if not isinstance(error, (NameError, AttributeError)) or frame is None or found is None:
+        return None
+    run = context.run()
+    if not run.owns(frame):
+        return None
+    tree = run.tree(frame.f_code.co_filename)
+    around = [
+        node
+        for node in context.statements_at(tree, frame.f_lineno)
+        if isinstance(node, ast.FunctionDef) and node.name == frame.f_code.co_name and found[1]
+    ]
+    name = found[1] or found[2]
+    bound = [*bindings(around[-1] if around else tree, name)] or [*bindings(tree, name)]
+    return content.planned_with("torch", "available", True) if bound and all(bound) else None
+
+
+def bindings(node: ast.AST, name: str, with_one: bool = False) -> Iterator[bool]:
+    """Of each place where a name, or an attribute, gets a value: whether only an accelerator leads there."""
+    for child in ast.iter_child_nodes(node):
+        asks = isinstance(node, ast.If) and child in node.body and not isinstance(node.test, ast.UnaryOp)
+        inside = with_one or (asks and DEVICES.search(ast.unparse(node.test)) is not None)  # type: ignore[attr-defined]
+        named = getattr(child, "id", getattr(child, "attr", getattr(child, "arg", None)))
+        if named == name and (
+            isinstance(child, ast.arg) or isinstance(getattr(child, "ctx", None), ast.Store)
+        ):
+            yield inside
+        yield from bindings(child, name, inside)
 
 
 def cpu(run: context.Run, device: Any) -> Any:
@@ -246,7 +288,8 @@ def queries(run: context.Run) -> None:
     owners = [torch.cuda, *([torch.accelerator] if hasattr(torch, "accelerator") else [])]
 
     def available() -> bool:
-        if not demanded(run, "is_available"):
+        wanted = content.book.planned("torch", "available") and context.caller_of_standins(run) is not None
+        if not wanted and not demanded(run, "is_available"):
             return False
         run.used("cuda", "the CPU")
         return True

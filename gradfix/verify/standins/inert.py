@@ -40,9 +40,15 @@ ENVIRONMENT = frozenset(("reset", "step", "action_space", "observation_space"))
 class Inert:
     """A value of a missing module; see the module's docstring."""
 
-    def __init__(self, path: str, lenient: bool = False) -> None:
-        self.__dict__["_path"] = path
-        self.__dict__["_lenient"] = lenient
+    def __new__(cls, path: str = "", lenient: bool = False) -> Inert:
+        made = super().__new__(cls)
+        made.__dict__.update(_path=path, _lenient=lenient)
+        return made
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing, as for :class:`InertBase`: a class derived from it says ``Base.__init__(self, 3)``."""
+        if not self._lenient and any(trains(value) for value in [*args, *kwargs.values()]):
+            self._needed()
 
     def _child(self, suffix: str) -> Inert:
         return Inert(self._path + suffix, self._lenient)
@@ -83,7 +89,7 @@ class Inert:
         return self._child("()")
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        return () if any(isinstance(base, type) for base in bases) else (InertBase,)
+        return based(self, bases)
 
     @classmethod
     def __torch_function__(cls, function: Any, classes: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -190,8 +196,12 @@ class Decorated(Inert):
     """A function with the decorator of a missing module. What that makes of it nobody knows, so it ends the
     run when it is called; a project whose modules only define it runs."""
 
+    def __new__(cls, path: str = "", function: Any = None) -> Decorated:
+        made = super().__new__(cls, path)
+        assert isinstance(made, Decorated)
+        return made
+
     def __init__(self, path: str, function: Any) -> None:
-        super().__init__(path)
         inner = under(function)
         for name in ("__name__", "__qualname__", "__doc__", "__module__"):
             self.__dict__[name] = getattr(inner, name)
@@ -251,6 +261,16 @@ class InertModule(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         return Inert(self.__name__ + "." + name, self._lenient)
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        """What looks like a module may be a class: ``from nowhere import Agent``."""
+        return based(self, bases)
+
+
+def based(base: Any, bases: tuple[Any, ...]) -> tuple[type, ...]:
+    """What a class is derived from in the place of an inert base: one class for all of these."""
+    real = any(isinstance(one, type) for one in bases)
+    return () if real or bases[0] is not base else (InertBase,)
 
 
 def starred(public: Iterable[str] = ()) -> list[str]:

@@ -66,6 +66,7 @@ def install(run: context.Run) -> None:
     subclasses(run)
     if content.book.planned("torch", "contents"):
         content.convert_contents()
+    variables(run)
     plotting(run)
     if "numpy" in sys.modules:
         arrays(run, sys.modules["numpy"])
@@ -464,6 +465,24 @@ def whole_numbers(run: context.Run) -> None:
     context.replace(torch, "full", full)
 
 
+KIND = re.compile(r"type\(.*\)\s*[!=]=\s*(?:[\w.]+\.)?Variable\b")
+"""Code that asks whether something is of the type that tensors with a history once had."""
+
+
+def variables(run: context.Run) -> None:
+    """``type(hidden) == Variable``: it is the type of all tensors today; only if the run failed for it."""
+    if not content.book.planned("torch", "variables"):
+        return
+    kind: Any = type(torch.autograd.Variable)
+
+    def same(self: Any, other: Any) -> bool:
+        if other is torch.Tensor:
+            run.used("the type of variables", "that of tensors")
+        return other is self or other is torch.Tensor
+
+    kind.__eq__, kind.__hash__ = same, type.__hash__
+
+
 def numbers(run: context.Run) -> None:
     """``loss.data.numpy()[0]``: a loss was once an array of one element; only if the run failed for it."""
     if not content.book.planned("torch", "numbers"):
@@ -607,6 +626,7 @@ def arrays(run: context.Run, numpy: Any) -> None:
             setattr(numpy, name, value)
     copies(run, numpy)
     ragged(run, numpy)
+    sums(run, numpy)
     drawn(numpy)
     binary(run, numpy)
 
@@ -635,6 +655,19 @@ def binary(run: context.Run, numpy: Any) -> None:
         return real(string, dtype, count, sep=sep, **kwargs)
 
     context.replace(numpy, "fromstring", make)
+
+
+def sums(run: context.Run, numpy: Any) -> None:
+    """``numpy.sum`` of what a generator gives, which was Python's sum of it."""
+    real = numpy.sum
+
+    def total(a: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(a, types.GeneratorType):
+            run.used("numpy.sum of a generator", "the sum of what it gives")
+            return sum(a)
+        return real(a, *args, **kwargs)
+
+    context.replace(numpy, "sum", total)
 
 
 def ragged(run: context.Run, numpy: Any) -> None:
@@ -781,6 +814,8 @@ def advise(error: BaseException) -> str | None:
             return content.planned_with("torch", "devices", 1)
     if str(error) == "too many indices for array: array is 0-dimensional, but 1 were indexed":
         return content.planned_with("torch", "numbers", True)
+    if str(error) == "iteration over a 0-d tensor" and any(KIND.search(one) for one in texts(context.run())):
+        return content.planned_with("torch", "variables", True)
     if str(error) == "len() of a 0-d tensor" and "__getitem__" in vars(torch.Tensor):
         return content.planned_with("torch", "unindexed", True)
     if isinstance(error, TypeError) and TENSOR_FOR_LIST.match(str(error)):

@@ -114,7 +114,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "minmemorysize startupdate randomsteps initialcollectsteps initreplaysize seedepisodes observe "
         "numseedsteps replayinitial startepisode numinitialsteps observation startsize learnstartstep "
         "minimalsize minhistory updatestart initsteps numstepsbeforetrain replaystartthreshold "
-        "explorationsteps",
+        "explorationsteps episodesbeforetrain",
     ),
     (
         "memory",
@@ -151,7 +151,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
     ),
     (
         "depth",
-        "nlayer nlayers numlayers nblocks numblocks numresblocks nresblocks nresblock numresiduallayers "
+        "layers nlayer nlayers numlayers nblocks numblocks numresblocks nresblocks nresblock "
+        "numresiduallayers "
         "numencoderlayers numdecoderlayers enclayers declayers numhiddenlayers nresnetlayers "
         "numresidualblocks nresidualblocks numtransformerlayers nblock numblock noutresblock ncondresblock "
         "residualblocks resblocks nresidual numresidual nres",
