@@ -199,6 +199,53 @@ def test_the_next_script_runs_where_one_trains_without_the_file(running: Runner,
     assert reason.startswith("nothing in this file trained") and reason.endswith("main.py)"), reason
 
 
+README = """\
+# A trainer
+
+```console
+$ python -c 'from trainer import Trainer'
+```
+
+```python
+import torch
+import torch.nn as nn
+
+net = nn.Linear(2, 2)  # Something else.
+nn.Parameter(net)
+```
+
+```python
+import torch
+from trainer import Trainer
+
+Trainer(torch.nn.Linear(2, 2), 0.1).fit([torch.ones(3, 2)] * 4)
+```
+"""
+
+
+def test_the_readme_shows_how_it_is_called(running: Runner, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(README)
+    found = run(running, tmp_path / "trainer.py", TRAINER)
+    assert steps(found) == 4, found.uncaught
+    assert "a caller of trainer.py: README.md" in found.standins
+
+
+def test_an_example_calls_before_a_test_does(running: Runner, tmp_path: Path) -> None:
+    """A test may put something in the place of what trains, or need what nobody has."""
+    for folder in ("examples", "tests"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "examples" / "sample_and_demonstrate.py").write_text(
+        "import torch\nfrom trainer import Trainer\nif __name__ == '__main__':\n"
+        "    Trainer(torch.nn.Linear(2, 2), 0.1).fit([torch.ones(3, 2)] * 4)\n"
+    )
+    (tmp_path / "tests" / "test_it.py").write_text(
+        "from nowhere_to_be_had import rate\nfrom trainer import Trainer\nassert float(rate)\n"
+        "if __name__ == '__main__':\n    Trainer(None, rate)\n"
+    )
+    found = run(running, tmp_path / "trainer.py", TRAINER)
+    assert steps(found) == 4, (found.uncaught, found.standins)
+
+
 FUNCTION = """
     import torch
     import torch.nn.functional as F

@@ -64,6 +64,26 @@ assert (given.kind, given.mode, given.rate) == ("wide", "train", 0.5)
     assert "arguments: as the project types them: --kind wide --rate 0.5" in found.standins
 
 
+def test_an_option_alone_that_does_something_else_is_not_typed(running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {"README.md": "python fit.py --resume\n"})
+    text = """
+import argparse
+import os
+parser = argparse.ArgumentParser()
+parser.add_argument("--other_path", action="store", dest="other_path")
+parser.add_argument("--resume", action="store_true")
+given = parser.parse_args()
+if given.resume:
+    raise SystemExit("there is nothing yet")
+def read(place):
+    return os.path.basename(place)
+name = read(place=given.other_path)
+"""
+    found = run(running, tmp_path / "fit.py", program(text + BATCH))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert not any(one.startswith("arguments: as the project types them") for one in found.standins)
+
+
 def test_a_required_name_is_the_one_that_the_project_types(running: Runner, tmp_path: Path) -> None:
     project(tmp_path, {"README.md": "Run `python fit.py --kind wide --root /path/to/data`.\n"})
     text = """

@@ -159,6 +159,34 @@ TRIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("content of values.json",),
     ),
+    "a word and its class on each line": (
+        program(
+            """
+            words, classes, sentences, held = set(), set(), [], []
+            features = None
+            for line in open("data/train.bio").readlines():
+                if len(line) > 2:
+                    pairs = line.strip().split()
+                    features = len(pairs) - 2 if features is None else features
+                    held.append(pairs[0])
+                    words.add(pairs[0])
+                    classes.add(pairs[-1])
+                    for number in range(features):
+                        words.add(pairs[number + 1].split("]", 1)[-1])
+                else:
+                    sentences.append(held)
+                    held = []
+            models = [torch.nn.Embedding(len(words), 3)]
+            def loss():
+                found = models[0](torch.zeros(4, dtype=torch.long)).mean()
+                assert found.requires_grad and len(words) > 20 and len(sentences) == 50
+                assert found.requires_grad and sorted(classes) == ["B-ONE", "O"]
+                return found
+            """,
+            LOOP,
+        ),
+        ("file data/train.bio",),
+    ),
     "files of which each holds one sample": (
         program(
             """

@@ -145,6 +145,8 @@ def text_of(run: context.Run, name: str) -> str:
     content.book.separators[re.sub(r"\d+", "*", name)] = separator_of(run)
     if asks_for_blanks(run):
         content.book.blanks.add(re.sub(r"\d+", "*", name))
+    if style == plans.LABELLED:
+        return labelled(run, name)
     if style in ("common words", plans.SENTENCES):
         lines = media.text(run, name).splitlines()
         return "\n".join(in_sentences(lines) if style == plans.SENTENCES else lines) + "\n"
@@ -175,7 +177,8 @@ def separator_of(run: context.Run) -> str:
 
 
 BLANK = re.compile(
-    r"""len\(\w+(\.r?strip\(\))?\)\s*(==|>|<)\s*[01]|(==|!=)\s*(''|""|'\\n'|"\\n")|\bnot line\b"""
+    r"""len\(\w+(\.r?strip\(\))?\)\s*(==|>|<)\s*[01]|(==|!=)\s*(''|""|'\\n'|"\\n")|\bnot line\b|"""
+    r"""len\(line\)\s*>\s*2"""
 )
 """A question for lines that hold nothing: between the sentences of a text with a word on each line."""
 SENTENCE = 8
@@ -200,6 +203,18 @@ def rows_of(run: context.Run, name: str, kind: str, count: str, separator: str) 
             first, middle = str(number % SENTENCE + 1), [number % SENTENCE] * len(middle)
         rows.append(separator.join([first, *map(str, middle), last]))
     return "\n".join(in_sentences(rows) if sentences else rows) + "\n"
+
+
+def labelled(run: context.Run, name: str) -> str:
+    """A word and its class on each line, by which those of one thing begin with its first."""
+    words = media.text(run, name).split()
+    drawn = torch.randint(0, 2, (len(words),), generator=run.generator("classes", name)).tolist()
+    lines = [word + (" B-ONE" if one else " O") for word, one in zip(words, drawn)]
+    return "\n".join(in_sentences(lines[:LABELLED])) + "\n"
+
+
+LABELLED = 400
+"""Words in such a text."""
 
 
 def in_sentences(lines: list[str]) -> list[str]:

@@ -27,6 +27,8 @@ OTHER = re.compile(
     r"test|eval|infer|demo|sampl|generat|predict|plot|visual|setup|conftest|export|convert", re.I
 )
 """Scripts that mostly do something else than train."""
+TESTS = re.compile(r"(^|[/\\_])tests?([/\\_.]|$)", re.I)
+"""Scripts that try the project's parts."""
 PREPARES = re.compile(r"^sys\.|^warnings|seed|logg|matplotlib|plt\.|set_|append|environ|filter|register")
 USUAL = re.compile(r"main|train|run", re.I)
 
@@ -40,8 +42,11 @@ def call_what_nobody_called(run: context.Run, main: types.ModuleType) -> None:
         return
     failure: BaseException | None = None
     turn = content.book.planned("callers", "turn") or 0
-    for entry in entries(run)[turn : turn + TRIES]:
+    shown = [*((entry, "") for entry in entries(run)[turn : turn + TRIES]), *examples(run)[:TRIES]]
+    for entry, text in shown:
         run.used("a caller of " + os.path.basename(run.script), os.path.relpath(entry, run.root))
+        if text:
+            run.examples[entry] = text
         try:
             run_through(run, entry)
         except (Exception, SystemExit) as error:
@@ -83,6 +88,28 @@ def run_through(run: context.Run, entry: str) -> None:
     exec(sizes.code_of(run, text, entry), main.__dict__)
 
 
+README = re.compile(r"readme.*\.(md|markdown)$", re.I)
+BLOCK = re.compile(r"^```[ {.]*(?:python|py)\d?\b[^\n]*\n(.*?)^```", re.I | re.M | re.S)
+
+
+def examples(run: context.Run) -> list[tuple[str, str]]:
+    """The programs by which the project's README shows how what nobody calls is used, each with its file.
+
+    They keep the lines that they have in it.
+    """
+    wanted = {node.name for node in derive.uncalled(run.tree(run.script))}
+    found = []
+    for folder in run.folders():
+        for name in sorted(os.listdir(folder)):
+            path = os.path.join(folder, name)
+            text = context.read(path) if README.match(name) and os.path.isfile(path) else ""
+            for block in BLOCK.finditer(text):
+                program = "\n" * text.count("\n", 0, block.start(1)) + block[1]
+                if mentions(context.parse(program).body, wanted):
+                    found.append((path, program))
+    return found
+
+
 def entries(run: context.Run) -> list[str]:
     """The scripts of the project that reach the run's script by their imports, best first."""
     files = project_files(run)
@@ -110,7 +137,9 @@ def entries(run: context.Run) -> list[str]:
                 alike = own.search(name) is not None
                 usual = alike or USUAL.search(name) is not None
                 found.append((other, not usual, distance, not alike, len(path), path))
-    return [one[-1] for one in sorted(found)]
+    ordered = [one[-1] for one in sorted(found)]
+    # A test often puts something in the place of what trains.
+    return [one for one in ordered if not TESTS.search(os.path.relpath(one, run.root))] or ordered
 
 
 def chosen(tree: ast.Module, module: str) -> list[tuple[str, str]]:

@@ -101,8 +101,16 @@ def tried(run: context.Run, parser: argparse.ArgumentParser) -> list[str]:
     turn = content.book.planned("arguments", "told")
     known = parser._option_string_actions
     every = list(dict.fromkeys(one for one in (understood(words, known) for words in lines(run)) if one))
+    every = [words for words in every if not any(instead(one, known) for one in words)]
     content.book.told = len(every)
     return [*every[(turn - 1) % len(every)]] if turn and every else []
+
+
+def instead(word: str, known: dict[str, argparse.Action]) -> bool:
+    """Whether an option alone says that a script is to do something else: ``--resume``, ``--test``."""
+    alone = isinstance(known.get(word), argparse._StoreTrueAction)
+    found = ELSE.match(word.lstrip("-")) if alone else None
+    return found is not None and word.lstrip("-") == found[0]
 
 
 def understood(words: tuple[str, ...], known: dict[str, argparse.Action]) -> tuple[str, ...]:

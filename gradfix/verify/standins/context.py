@@ -56,6 +56,8 @@ class Run:
         """Whether the script has unpacked an archive that is not there."""
         self.lacking = False
         """Whether anything that the script needs is not there, and has a stand-in."""
+        self.examples: dict[str, str] = {}
+        """Programs that stand in other texts of the project, by the files of these."""
         self._told: set[str] = set()
 
     def used(self, what: str, gave: str) -> None:
@@ -125,7 +127,7 @@ class Run:
         """The text of a file of the project; the script's is the one that runs."""
         if filename == self.script:
             return self.source
-        return read(filename)
+        return self.examples[filename] if filename in self.examples else read(filename)
 
     def tree(self, filename: str) -> ast.Module:
         """The parsed text of a file of the project, empty if it does not parse."""

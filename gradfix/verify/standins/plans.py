@@ -547,6 +547,9 @@ def read_in(inner: ast.expr, node: ast.expr, frame: types.FrameType) -> Any:
 
 SENTENCES = "words in sentences"
 """The style of a text with a word and more on each line, and one that holds nothing after each sentence."""
+LABELLED = "words with classes"
+"""The style of a text with a word and a class of it on each line, and one that holds nothing after each
+sentence."""
 NOTHING_LEFT = re.compile(r"division by zero|num_samples should be a positive|empty (range|sequence)")
 """Messages where a text of one long sentence may have been too long, and left no sample."""
 
@@ -585,6 +588,10 @@ def of_nothing(error: BaseException) -> bool:
 
 def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
     """Another number of values in a row."""
+    if message == "list index out of range" and not highest_index(error):
+        for name, style in reversed(list(content.book.styles.items())):
+            if style == "common words" and name in content.book.blanks:
+                return name, "style", LABELLED
     short = re.search(r"not enough values to unpack \(expected (\d+), got (\d+)\)", message)
     if short or (message == "list index out of range" and not of_nothing(error)):
         for name, style in reversed(list(content.book.styles.items())):
