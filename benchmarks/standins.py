@@ -119,7 +119,8 @@ def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
     if furthest is not None and (why or broken_off(recording)):
         # It came to a gradient in no manner without breaking off: the first that came to one is taken.
         (recording, manner), why = furthest, None
-    steps = sum(step.consumes for step in recording.steps)
+    # What trained without the script says nothing of it.
+    steps = 0 if why else sum(step.consumes for step in recording.steps)
     if why:
         # Those that follow only differ in sizes; what stopped the run with small ones says more.
         why = reasons[1]

@@ -5,6 +5,30 @@ from __future__ import annotations
 from tests.standins.programs import program
 
 LATER: dict[str, tuple[str, tuple[str, ...]]] = {
+    "settings that are taken away": (
+        program("""
+            import ml_collections
+            settings = ml_collections.ConfigDict({"pieces": {"wide": 16}})
+            del settings.pieces.wide
+            assert "wide" not in settings.pieces and not hasattr(settings.pieces, "wide")
+            settings.pieces.grid = (2, 2)
+            assert settings.pieces.to_dict() == {"grid": (2, 2)}
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("ml_collections",),
+    ),
+    "pictures that are sheared": (
+        program("""
+            from PIL import Image
+            shown = Image.open("photos/first.png")
+            sheared = shown.transform(shown.size, Image.AFFINE, (1, 0.2, 0, 0, 1, 0))
+            assert sheared.size == shown.size and Image.Transform.AFFINE == Image.AFFINE
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("PIL",),
+    ),
     "masks as arrays": (
         program("""
             import imageio

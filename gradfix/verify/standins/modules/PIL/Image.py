@@ -18,6 +18,7 @@ from ...media import pixels as made_up
 NEAREST, LANCZOS, BILINEAR, BICUBIC, BOX, HAMMING = 0, 1, 2, 3, 4, 5
 ANTIALIAS = LANCZOS
 FLIP_LEFT_RIGHT, FLIP_TOP_BOTTOM, ROTATE_90, ROTATE_180, ROTATE_270 = 0, 1, 2, 3, 4
+AFFINE, EXTENT, PERSPECTIVE, QUAD, MESH = 0, 1, 2, 3, 4
 MAX_IMAGE_PIXELS: Any = None
 CHANNELS = {"L": 1, "RGB": 3, "RGBA": 4, "P": 1, "1": 1, "F": 1, "I": 1, "CMYK": 4, "YCbCr": 3, "HSV": 3}
 
@@ -26,6 +27,12 @@ class Resampling:
     """The names of the ways of resampling."""
 
     NEAREST, LANCZOS, BILINEAR, BICUBIC, BOX, HAMMING = 0, 1, 2, 3, 4, 5
+
+
+class Transform:
+    """The names of the ways of transforming."""
+
+    AFFINE, EXTENT, PERSPECTIVE, QUAD, MESH = 0, 1, 2, 3, 4
 
 
 class UnidentifiedImageError(OSError):

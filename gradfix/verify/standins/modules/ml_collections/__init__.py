@@ -17,6 +17,12 @@ class ConfigDict(EasyDict):
     def __init__(self, initial_dictionary: Any = None, *args: Any, **kwargs: Any) -> None:
         super().__init__(initial_dictionary or {})
 
+    def __delattr__(self, name: str) -> None:
+        try:
+            del self[name]
+        except KeyError as error:
+            raise AttributeError(name) from error
+
     def to_dict(self) -> dict[str, Any]:
         """The same as plain dictionaries."""
         return {name: one.to_dict() if isinstance(one, ConfigDict) else one for name, one in self.items()}
