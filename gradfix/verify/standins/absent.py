@@ -210,10 +210,10 @@ def labelled(run: context.Run, name: str) -> str:
     words = media.text(run, name).split()
     drawn = torch.randint(0, 2, (len(words),), generator=run.generator("classes", name)).tolist()
     lines = [word + (" B-ONE" if one else " O") for word, one in zip(words, drawn)]
-    return "\n".join(in_sentences(lines[:LABELLED])) + "\n"
+    return "\n".join(in_sentences(lines[:LABELLED_WORDS])) + "\n"
 
 
-LABELLED = 400
+LABELLED_WORDS = 400
 """Words in such a text."""
 
 
