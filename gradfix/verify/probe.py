@@ -50,7 +50,6 @@ import socket
 import sys
 import tempfile
 import threading
-import time
 import traceback
 import types
 from collections.abc import Callable
@@ -77,6 +76,7 @@ def companion(name: str) -> Any:
 
 
 sandbox = companion("sandbox")
+clock = companion("clock")
 
 EXACT = 10_000
 """Tensors up to this many elements are stored whole, larger ones as a sketch."""
@@ -84,6 +84,8 @@ SKETCH = 16
 """Numbers in a sketch: projections on fixed random signs, whose differences estimate a norm."""
 ROW = 4096
 """Elements in a row of a sketch: a sign for each row and one for each place in it."""
+SOON = 0.05
+"""Seconds until a run that waited for a processor is asked again whether its time is over, at least."""
 ROWS = 64
 """Rows that are measured at a time: as float64 they fit a processor's cache."""
 GRAPH_NODES = 200_000
@@ -188,7 +190,7 @@ class Recorder:
         self.pid = os.getpid()
         self.standins: Any = None
         self.lock = threading.RLock()
-        self.started = time.monotonic()
+        self.clock = clock.Clock()
         self.events = open(os.path.join(job["folder"], "events.jsonl"), "w", encoding="utf-8")  # noqa: SIM115
         self.values = open(os.path.join(job["folder"], "values.bin"), "wb")  # noqa: SIM115
         self.offset = 0
@@ -244,7 +246,7 @@ class Recorder:
             leaves = {name: self.describe(leaf.grad) for name, leaf in self.leaves.values()} if calm else {}
             watched = self.optimizers if calm and self.job["updates"] else []
             weights = [self.weights(optimizer) for optimizer in watched]
-        seconds = time.monotonic() - self.started
+        seconds = self.clock.elapsed()
         self.emit("end", how=how, raised=raised, leaves=leaves, weights=weights, seconds=seconds)
         with contextlib.suppress(Exception):
             sys.stdout.flush()
@@ -1014,7 +1016,14 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
                 standins.late()
             recorder.finish("seconds")
 
-        signal.signal(signal.SIGALRM, lambda *_: recorder.interrupt(late))
+        def alarm(*_: object) -> None:
+            left = job["limits"]["seconds"] - recorder.clock.elapsed()
+            if left > 0:
+                signal.setitimer(signal.ITIMER_REAL, max(left, SOON))
+            else:
+                recorder.interrupt(late)
+
+        signal.signal(signal.SIGALRM, alarm)
         signal.setitimer(signal.ITIMER_REAL, job["limits"]["seconds"])
     if job["manner"] != "as it is":
         with recorder.bookkeeping():
@@ -1193,7 +1202,7 @@ class Server:
             finally:
                 os._exit(70)
         theirs.close()
-        watch = self.supervisor(child, job["folder"], job["limits"], self.GRACE)
+        watch = self.supervisor(child, job["folder"], job["limits"], self.GRACE, clock.Clock(child))
         watch.connect(ours)
         self.running[child] = (name, watch)
         with contextlib.suppress(AttributeError, OSError):

@@ -277,6 +277,7 @@ class Recording:
     leaves: Mapping[str, Values | None]
     """Without an optimizer: the gradients of all leaves when the run ended by itself or by an error."""
     seconds: float
+    """How long it took, without what it waited for a processor; 0 if it could not say."""
     output: str = ""
     """The end of what the script printed, standard error last."""
     standins: tuple[str, ...] = ()

@@ -61,7 +61,7 @@ class Limits:
     backwards: int = 40
     """Backward calls."""
     seconds: float = 30.0
-    """Wall clock of one run, without the import of torch."""
+    """Of one run, without the import of torch, and without waiting for a processor (see ``clock.py``)."""
     memory: int = 4 << 30
     """Bytes of memory beyond what the imported torch has."""
     file: int = 1 << 30
@@ -744,13 +744,14 @@ def search(runner: Runner, job: Job) -> tuple[Job, Job]:
 
     A run that stops at content that was made up in a wrong shape says what the shape should have been.
     """
-    until = time.monotonic() + job.limits.seconds * (2 if job.manner == "small" else 1)
+    left = job.limits.seconds * (2 if job.manner == "small" else 1)
     patience, plain = PATIENCE, job
     for _ in range(TRIES):
         if not forced(job.plan) and not later(job.plan):
             plain = job
         (recording,) = runner.run([job])
         wanted = recording.plan
+        left -= max(0.0, recording.seconds) or (recording.ending == "killed") * job.limits.seconds
         if recording.ending == "killed" and job.manner == "small":
             # It was within one operation when its time was over, and could not say what it might do with.
             wanted = tighter(job.plan)
@@ -762,9 +763,9 @@ def search(runner: Runner, job: Job) -> tuple[Job, Job]:
             break
         if recording.ending == "seconds" and not patience:
             break
-        if time.monotonic() > until + job.limits.seconds:
+        if left < -job.limits.seconds:
             break
-        if time.monotonic() > until:
+        if left < 0:
             if recording.ending not in ("seconds", "killed"):
                 break
             patience -= 1

@@ -122,11 +122,13 @@ def hidden(pid: int) -> dict[tuple[int, int], int]:
 class Supervisor:
     """Watches the process group of one run, from its beginning until nothing of it is left."""
 
-    def __init__(self, group: int, folder: str, limits: dict[str, Any], grace: float) -> None:
+    def __init__(self, group: int, folder: str, limits: dict[str, Any], grace: float, clock: Any) -> None:
         self.group = group
         self.folder = folder
         self.limits = limits
-        self.deadline = time.monotonic() + limits["seconds"] + grace
+        self.seconds = limits["seconds"] + grace
+        self.clock = clock
+        """Of the first process."""
         self.next_look = 0.0
         self.listener: int | None = None
         self.alone = True
@@ -212,7 +214,7 @@ class Supervisor:
     def excess(self) -> str | None:
         """What the run has used too much of, if it has."""
         now = time.monotonic()
-        if now > self.deadline:
+        if now > self.clock.started + self.seconds and self.clock.elapsed() > self.seconds:
             return "it did not return in time"
         if now < self.next_look:
             return None
@@ -286,6 +288,7 @@ class Supervisor:
             self.answer()
             time.sleep(0.005)
         self.hang_up()
+        self.clock.close()
         return status
 
     def hang_up(self) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from redteam import LANDLOCK, LIMITS, Attack
 
-from gradfix.verify import sandbox, supervisor
+from gradfix.verify import clock, sandbox, supervisor
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Limits
 
@@ -209,7 +209,7 @@ def test_an_endless_run_is_ended_with_all_that_it_started(attack: Attack) -> Non
 
 
 def test_a_signal_s_target_is_read_as_the_kernel_reads_it(tmp_path: Path) -> None:
-    watch = supervisor.Supervisor(os.getpgid(0), str(tmp_path), {**vars_of(LIMITS)}, 1.0)
+    watch = supervisor.Supervisor(os.getpgid(0), str(tmp_path), {**vars_of(LIMITS)}, 1.0, clock.Clock())
     assert watch.own(os.getpid()) and watch.own(0)
     assert watch.own((-os.getpgid(0)) & 0xFFFFFFFFFFFFFFFF)
     assert not watch.own(1) and not watch.own(0xFFFFFFFF) and not watch.own((-1) & 0xFFFFFFFFFFFFFFFF)

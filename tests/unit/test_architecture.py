@@ -38,6 +38,7 @@ MAY_NOT_IMPORT = {
     "gradfix.verify.probe": ("gradfix",),
     "gradfix.verify.sandbox": ("gradfix",),
     "gradfix.verify.supervisor": ("gradfix",),
+    "gradfix.verify.clock": ("gradfix",),
     "gradfix.verify.provenance": ("gradfix",),
     "gradfix.verify.dataless": ("gradfix",),
     "gradfix.verify.standins": ("gradfix",),

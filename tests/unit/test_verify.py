@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import textwrap
 import time
@@ -1462,7 +1463,33 @@ def test_nothing_outlives_the_total_time(tmp_path: Path) -> None:
     assert time.monotonic() - started < 15
 
 
-@pytest.mark.parametrize("name", ["probe.py", "sandbox.py", "supervisor.py"])
+BUSY = """
+import time, torch
+while time.process_time() < 1:
+    pass
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not tell who waited")
+def test_what_others_take_of_a_processor_is_not_a_run_s_time(tmp_path: Path) -> None:
+    ours = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(ours)})
+    # Runs stand back for others: with one of these beside it, a run gets a quarter of the processor.
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        with Runner(sys.executable, workers=1) as running:
+            limits = Limits(seconds=2)
+            (busy,) = running.run([Job(tmp_path / "busy.py", BUSY, limits=limits)])
+            (asleep,) = running.run([Job(tmp_path / "asleep.py", SLOW, limits=limits)])
+    finally:
+        other.kill()
+        other.wait()
+        os.sched_setaffinity(0, ours)
+    assert busy.ending == "finished"
+    assert asleep.ending == "seconds"
+
+
+@pytest.mark.parametrize("name", ["probe.py", "sandbox.py", "supervisor.py", "clock.py"])
 def test_what_runs_in_the_user_s_interpreter_stands_alone(name: str) -> None:
     source = runner.PROBE.with_name(name).read_text(encoding="utf-8")
     compile(source, name, "exec")
