@@ -1,6 +1,6 @@
 """How many training scripts get to their optimizer steps without their data, and how fast.
 
-    python benchmarks/standins.py FOLDER_OR_LIST... [--python EXE] [--seconds N] [--json FILE]
+    python benchmarks/standins.py FOLDER_OR_LIST... [--python EXE] [--seconds N] [--steps N] [--json FILE]
 
 Each argument is a folder, of which the training scripts are taken, or a text file with a path on
 each line. A training script is a Python file that parses, imports torch, calls ``.backward(`` and
@@ -8,9 +8,11 @@ each line. A training script is a Python file that parses, imports torch, calls 
 its own outside any function.
 
 Each script is run as verification runs it (``gradfix.verify.runner``): as it stands, then with
-stand-ins, with the first manner of running that gets to a gradient. A script counts as reached when
-two optimizer steps consumed gradients. The seconds are those of all its runs, without the import of
-torch, which the runs share. This repository holds none of the scripts that were measured.
+stand-ins, with the first manner of running that gets to a gradient; where that takes too much time or
+memory, without data. A script counts as reached when two optimizer steps consumed gradients. The seconds
+are those of all its runs, one after the other: without the import of torch, which the runs share, and, where
+the system tells it, without waiting for a processor that has other work. This repository holds none of the
+scripts that were measured.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from gradfix.verify.recording import Recording
@@ -38,6 +40,7 @@ from gradfix.verify.runner import (
     choose_interpreter,
     hopeless,
     obstacle,
+    overwhelmed,
     search,
 )
 
@@ -62,14 +65,15 @@ def main() -> None:
     parser.add_argument("scripts", metavar="FOLDER_OR_LIST", nargs="+", type=Path)
     parser.add_argument("--python", metavar="EXE", default=sys.executable)
     parser.add_argument("--seconds", metavar="N", type=float, default=20.0, help="for one run")
+    parser.add_argument("--steps", metavar="N", type=int, default=2, help="after which a run ends")
     parser.add_argument("--json", metavar="FILE", type=Path)
     options = parser.parse_args()
     interpreter = choose_interpreter(Path.cwd() / "script.py", options.python)
     if not isinstance(interpreter, Interpreter):
         sys.exit(interpreter)
-    limits = Limits(steps=4, seconds=options.seconds)
+    limits = Limits(steps=options.steps, seconds=options.seconds)
     found = []
-    with Runner(interpreter.executable, workers=1, total=1e9) as runner:
+    with Timed(interpreter.executable, total=1e9) as runner:
         for path in dict.fromkeys(script for given in options.scripts for script in scripts(given)):
             measured = measure(runner, path, limits)
             found.append(measured)
@@ -91,20 +95,39 @@ def main() -> None:
         print(f"median of those that reached {statistics.median(one.seconds for one in reached):.1f} s")
 
 
-def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
+class Timed(Runner):
+    """A runner that adds up what its runs took."""
+
+    def __init__(self, executable: str, total: float) -> None:
+        super().__init__(executable, workers=1, total=total)
+        self.seconds: dict[Job, float] = {}
+
+    def run(self, jobs: Iterable[Job]) -> list[Recording]:
+        """See :meth:`Runner.run`."""
+        wanted = list(jobs)
+        found = super().run(wanted)
+        for job, recording in zip(wanted, found):
+            # One that was killed had all of its time, and could not say so.
+            self.seconds[job] = recording.seconds or job.limits.seconds
+        return found
+
+
+def measure(runner: Timed, path: Path, limits: Limits) -> Measured:
     """Run one script in the manners that verification tries."""
-    started = time.monotonic()
+    runner.seconds = {}
+    started = time.process_time()
     source = path.read_text(encoding="utf-8-sig", errors="replace")
     furthest: tuple[Recording, Manner] | None = None
     manner: Manner = "as it is"
     why: str | None = ""
+    without = ""
     reasons = []
     for manner in MANNERS:
         try:
             job, last = search(runner, Job(path, source, limits=limits, manner=manner))
             (recording,) = runner.run([job])
         except CannotRun as error:
-            return Measured(str(path), 0, 0, manner, time.monotonic() - started, str(error), [])
+            return Measured(str(path), 0, 0, manner, sum(runner.seconds.values()), str(error), [])
         why = obstacle(recording)
         if why is None and not broken_off(recording):
             break
@@ -116,6 +139,11 @@ def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
             break
         if manner == "small" and hopeless(runner, last):
             break
+    if furthest is None and manner != "as it is" and any(map(overwhelmed, runner.run([job, last]))):
+        # So does verification, which then compares shapes and hashes.
+        (dataless,) = runner.run([replace(job, fake=True)])
+        if obstacle(dataless) is None and not broken_off(dataless):
+            recording, why, without = dataless, None, ", without data"
     if furthest is not None and (why or broken_off(recording)):
         # It came to a gradient in no manner without breaking off: the first that came to one is taken.
         (recording, manner), why = furthest, None
@@ -130,8 +158,8 @@ def measure(runner: Runner, path: Path, limits: Limits) -> Measured:
         path=str(path),
         steps=steps,
         backwards=len(recording.backwards),
-        manner=manner,
-        seconds=time.monotonic() - started,
+        manner=manner + without,
+        seconds=sum(runner.seconds.values()) + time.process_time() - started,
         why=why or "",
         standins=list(recording.standins),
     )

@@ -1061,6 +1061,8 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
 def load_standins() -> Any:
     """The package of stand-ins beside this file, under a name that no script uses."""
     name = "_gradfix_standins"
+    if name in sys.modules:
+        return sys.modules[name]
     spec = importlib.util.spec_from_file_location(
         name, os.path.join(STANDINS, "__init__.py"), submodule_search_locations=[STANDINS]
     )
@@ -1147,6 +1149,8 @@ class Server:
         self.ends: dict[int, int] = {}
         """By process, where the system has it: a descriptor that can be read when the process has ended."""
         self.supervisor = companion("supervisor").Supervisor
+        self.equipped = False
+        """Whether the stand-ins are loaded."""
 
     def say(self, **message: Any) -> None:
         """Send one line to the caller."""
@@ -1189,6 +1193,11 @@ class Server:
         """Fork a process for the job in the file ``name``."""
         with open(name, encoding="utf-8") as file:
             job = json.load(file)
+        if job["manner"] != "as it is" and not self.equipped:
+            # Once for all that follow: compiling them takes most of a second, and nothing keeps the result.
+            load_standins()
+            gc.freeze()
+            self.equipped = True
         ours, theirs = socket.socketpair()
         child = os.fork()
         if child == 0:
