@@ -144,13 +144,13 @@ def attempts(options: Options) -> list[tuple[Case, Attempt]]:
 
 def test_every_repair_is_proved_by_running_it(attempts: list[tuple[Case, Attempt]]) -> None:
     """Both versions run under torch; gradients, errors and what each step consumes are as claimed."""
-    from gradfix.verify.runner import Rewrite, verify_rewrites
+    from gradfix.verify.runner import Limits, Rewrite, verify_rewrites
 
     rewrites = [
         Rewrite(case.path, attempt.before, attempt.after, attempt.fix.claim, attempt.fix.effect)
         for case, attempt in attempts
     ]
-    evidence = verify_rewrites(rewrites, seeds=(0,))
+    evidence = verify_rewrites(rewrites, seeds=(0,), limits=Limits(total=1800))
     unproved = {
         case.name: one.lines() for (case, _), one in zip(attempts, evidence) if one.outcome != "proved"
     }

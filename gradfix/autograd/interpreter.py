@@ -493,7 +493,7 @@ class Run:
             or self.inside
             or self.relevance.touches(site)
             or any(self.relevance.switched(site))
-            or any(self.relevance.started(site))
+            or self.relevance.started(site)
         )
         if key is not None and key in self.decisions:
             if site is not None and trains and site not in self.undecided:
@@ -1105,7 +1105,8 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
 
 def _picks(run: Run, test: ast.expr) -> bool:
     """Whether a condition picks parameters, as ``if "head" in name`` does in a loop over them."""
-    return any(isinstance(n, ast.Name) and any(n.id in names for names in run.each) for n in ast.walk(test))
+    picked = set().union(*run.each)
+    return bool(picked) and any(isinstance(n, ast.Name) and n.id in picked for n in ast.walk(test))
 
 
 def _skips_by_number(run: Run, node: ast.If, frame: Frame) -> bool:

@@ -51,6 +51,7 @@ class Relevance:
         """The relevant loops in a loop, as long as no module is joined."""
         self._names: dict[ast.AST, dict[str, None]] = {}
         """What each loop may look up, see :meth:`names`, in the order in which it stands there."""
+        self._started: dict[ast.AST, list[ast.Call]] = {}
         self._called_names: dict[ast.AST | None, dict[str, None]] = {}
         """What the functions in each function, or in the module, mention."""
         self._collect(tree.body, None)
@@ -232,18 +233,27 @@ class Relevance:
                     for target in statement.targets:
                         yield from self._asked.get(ast.unparse(target), ())
 
-    def started(self, site: ast.AST) -> Iterator[ast.Call]:
+    def started(self, site: ast.AST) -> Sequence[ast.Call]:
         """The backward calls of the classes that a condition picks: ``elif new: agent = AgentB()``.
 
         Also where a method of the class makes the object: ``agents.AgentB.from_config(config)``.
         """
-        if isinstance(site, ast.If) and self._trainers:
-            for statement in (*site.body, *site.orelse):
-                for node in ast.walk(statement):
-                    if isinstance(node, ast.Call):
-                        for made in (node.func, getattr(node.func, "value", None)):
-                            name = getattr(made, "id", "") or getattr(made, "attr", "")
-                            yield from self._trainers.get(name, ())
+        if not (isinstance(site, ast.If) and self._trainers):
+            return ()
+        if site not in self._started:
+            calls = [
+                node
+                for statement in (*site.body, *site.orelse)
+                for node in ast.walk(statement)
+                if isinstance(node, ast.Call)
+            ]
+            names = [
+                getattr(made, "id", "") or getattr(made, "attr", "")
+                for call in calls
+                for made in (call.func, getattr(call.func, "value", None))
+            ]
+            self._started[site] = [call for name in names for call in self._trainers.get(name, ())]
+        return self._started[site]
 
     @cached_property
     def _trainers(self) -> Mapping[str, list[ast.Call]]:

@@ -42,8 +42,13 @@ def missing_attribute(value: Module | Instance, name: str) -> bool:
     bound = [_attributes(c) for c in cls.order()]
     if any(name in always for _, always in bound) or not any(name in inside for inside, _ in bound):
         return False
-    names = (node for c in cls.order() for node in ast.walk(c.node) if isinstance(node, ast.Name))
-    return all(node.id != "setattr" for node in names)
+    return not any(_sets_by_name(c) for c in cls.order())
+
+
+@lru_cache(maxsize=256)
+def _sets_by_name(cls: Class) -> bool:
+    """Whether a class mentions ``setattr``."""
+    return any(isinstance(node, ast.Name) and node.id == "setattr" for node in ast.walk(cls.node))
 
 
 @lru_cache(maxsize=256)

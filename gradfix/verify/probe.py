@@ -556,6 +556,7 @@ class Recorder:
                 if self.standins and not self.steps:
                     self.standins.exhausted()
                 self.finish("backwards")
+        self.provenance.leave_if_lost()
         with self.bookkeeping(), torch.no_grad():
             at = self.here()
             first = args[0] if args else kwargs.get("tensors")
@@ -685,6 +686,7 @@ class Recorder:
             args, kwargs = retained(3, args, kwargs)
             if not recorder.watching():
                 return real_grad(*args, **kwargs)
+            recorder.provenance.leave_if_lost()
             try:
                 with recorder.inside():
                     return real_grad(*args, **kwargs)
@@ -1053,7 +1055,9 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
                 recorder.finish("error", recorder.failed(leaving, "script", where(recorder, leaving)))
         except BaseException as error:
             if standins:
-                standins.failed(error)
+                # A mistake in there says that it is one, and is not taken for the script's.
+                with recorder.bookkeeping():
+                    standins.failed(error)
             recorder.finish("error", recorder.failed(error, "script", where(recorder, error)))
     recorder.finish("finished")
 

@@ -40,7 +40,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
 MARK = "_gradfix_provenance"
 """The attribute of a storage that holds what is known of it; torch keeps it while the memory lives."""
@@ -218,6 +218,8 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.raised: Callable[[BaseException], None] = lambda error: None
         """Is told what an operation raises."""
         self.plain: dict[type, bool] = {}
+        self.left = False
+        """Whether it has left before its block ended."""
         self.salt = os.urandom(16).hex()
         self.uniques = 0
         self.seen = 0
@@ -229,6 +231,20 @@ class Provenance(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _should_skip_dynamo(cls) -> bool:
         """No: torch would have each operation pass its compiler's guard, and nothing is compiled here."""
         return False
+
+    def leave_if_lost(self) -> None:
+        """Look at no more operations if no hash can be trusted: each one costs its way through Python.
+
+        To be called between operations of the user's code.
+        """
+        if self.lost and not self.left and not self.fake and _get_current_dispatch_mode() is self:
+            super().__exit__(None, None, None)  # type: ignore[no-untyped-call]
+            self.left = True
+
+    def __exit__(self, *raised: Any) -> None:
+        """Leave, if that was not done before."""
+        if not self.left:
+            super().__exit__(*raised)  # type: ignore[no-untyped-call]
 
     def of(self, tensor: torch.Tensor | None) -> str | None:
         """The hash of a tensor's present value; ``None`` if there is no tensor or no hash to trust.

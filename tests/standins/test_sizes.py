@@ -144,8 +144,10 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
             data = torch.utils.data.TensorDataset(torch.ones(100_000, 2))
             loader = torch.utils.data.DataLoader(data, 4)
             seen = sum(len(values) for (values,) in loader)
+            with torch.no_grad():
+                evaluated = sum(len(values) for (values,) in loader)
             def batch():
-                assert seen == 16 * 4
+                assert seen == 16 * 4 and evaluated == 4 * 4
                 return torch.ones(4, 2)
         """),
         ("a loop over a loader that trains nothing",),
@@ -168,7 +170,7 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
                 with torch.no_grad():
                     return [sum(1 for _ in batches) for _ in range(times)]
             def batch():
-                assert turns(100, 2) == [16, 16] and turns(10, 3) == [10, 10, 10]
+                assert turns(100, 2) == [4, 4] and turns(3, 3) == [3, 3, 3]
                 assert sum(1 for _ in Batches(100)) == 100
                 return torch.ones(4, 2)
         """),

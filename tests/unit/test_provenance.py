@@ -16,10 +16,14 @@ import pytest
 import torch
 from torch import nn
 from torch.func import functional_call
-from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._python_dispatch import (
+    BaseTorchDispatchMode,
+    _disable_current_modes,
+    _get_current_dispatch_mode,
+)
 from torch.utils.checkpoint import checkpoint
 
-from gradfix.verify.provenance import Provenance, copied_alike
+from gradfix.verify.provenance import MOST, Provenance, copied_alike
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Job, Runner
 
@@ -659,3 +663,45 @@ def test_writes_that_no_operation_makes_are_noticed(
     assert hashes(plain, 0)[0] != hashes(written, 0)[0]
     digests = [r.steps[0].parameters[0].value.digest for r in (plain, written)]
     assert digests[0] != digests[1]
+
+
+# -- when no hash can be trusted any more -----------------------------------------------------
+
+
+def test_it_leaves_where_no_hash_can_be_trusted() -> None:
+    provenance = Provenance()
+    with provenance:
+        provenance.leave_if_lost()
+        assert _get_current_dispatch_mode() is provenance
+        provenance.lost = "a thread was started"
+        with BaseTorchDispatchMode():
+            # It is not its turn.
+            provenance.leave_if_lost()
+            assert _get_current_dispatch_mode() is not provenance
+        provenance.leave_if_lost()
+        assert _get_current_dispatch_mode() is None
+    assert _get_current_dispatch_mode() is None
+
+
+LONG = """
+import torch
+for pass_ in range(2):
+    x = torch.ones(3)
+    for _ in range({most} // 2):
+        x = x + 1
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    (weight * x).sum().backward()
+    optimizer.step()
+from torch.utils._python_dispatch import _get_current_dispatch_mode
+assert _get_current_dispatch_mode() is None
+"""
+
+
+def test_a_long_run_is_watched_on_without_hashes(tmp_path: Path) -> None:
+    with Runner(sys.executable, workers=1) as runner:
+        (recording,) = runner.run([Job(tmp_path / "long.py", LONG.format(most=MOST))])
+    assert recording.ending == "finished", recording.uncaught
+    first, last = ([state.value_hash for state in step.parameters] for step in recording.steps)
+    assert None not in first
+    assert last == [None]

@@ -639,7 +639,7 @@ def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
 
 def shape_unpacked(message: str, error: BaseException) -> tuple[str, str, Any] | None:
     """More dimensions for what the function holds that unpacked its shape: ``n, c, h, w = it.shape``."""
-    found = re.search(r"not enough values to unpack \(expected (\d), got (\d)\)", message)
+    found = re.search(r"not enough values to unpack \(expected (\d), got ([1-9])\)", message)
     trace = innermost(error) if found else None
     if found is None or trace is None:
         return None

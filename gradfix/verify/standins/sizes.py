@@ -6,8 +6,9 @@ object. Everything that is computed from such a name agrees. The script's text s
 its compiled literals are asked about when they are reached.
 
 What a script does at length without training is cut short: a loader's loop that has had
-:data:`UNTRAINED` batches without a backward call ends, and a loop that fills a memory does so in
-:data:`FILL` turns. A script whose shapes are not made for that fails, and is run with its own sizes.
+:data:`UNTRAINED` batches without a backward call (:data:`EVALUATED` where gradients are off) ends, and a
+loop that fills a memory does so in :data:`FILL` turns. A script whose shapes are not made for that fails,
+and is run with its own sizes.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ ENDLESS = 300
 """Times that loaders without batches are asked before it is clear that there is no end to it."""
 UNTRAINED = 16
 """Batches in a row that train nothing: to evaluate, to show, or to compute statistics."""
+EVALUATED = 4
+"""The same where gradients are off, which leaves no doubt."""
 SMALL = {
     "batch": BATCH,
     # Loaders get none anyway, but what trains in processes needs one.
@@ -900,8 +903,9 @@ def short_loops(run: context.Run) -> None:
         then, since = getattr(self, "_gradfix_idle", (run.recorder.backwards, 0))
         since = since + 1 if then == run.recorder.backwards else 1
         self._gradfix_idle = run.recorder.backwards, since
-        if since > UNTRAINED and not asked_for_one(run, sys._getframe(1)):
-            run.used("a loop over a loader that trains nothing", str(UNTRAINED) + " batches")
+        most = UNTRAINED if torch.is_grad_enabled() else EVALUATED
+        if since > most and not asked_for_one(run, sys._getframe(1)):
+            run.used("a loop over a loader that trains nothing", str(most) + " batches")
             raise StopIteration
         return real(self)
 
@@ -914,9 +918,9 @@ def short_loops(run: context.Run) -> None:
             then, since = getattr(self, "_gradfix_idle", (run.recorder.backwards, 0))
             counts = not torch.is_grad_enabled() and hasattr(self, "__dict__")
             since = since + 1 if counts and then == run.recorder.backwards else 0
-            if since > UNTRAINED and not asked_for_one(run, sys._getframe(1)):
+            if since > EVALUATED and not asked_for_one(run, sys._getframe(1)):
                 self._gradfix_idle = then, 0
-                run.used("a loop over a loader that trains nothing", str(UNTRAINED) + " batches")
+                run.used("a loop over a loader that trains nothing", str(EVALUATED) + " batches")
                 raise StopIteration
             try:
                 found = given(self)
