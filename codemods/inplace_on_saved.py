@@ -68,8 +68,8 @@ VIEWS = frozenset(
 """What gives the same memory, or may."""
 
 
-UNALTERED = ("Identity", "Dropout", "DropPath", "Flatten")
-"""What the names of layers have in them that may give back the very tensor that they were given."""
+UNALTERED = ("Identity", "Dropout", "DropPath", "Flatten", "Sequential()")
+"""What stands where layers are made that may give back the very tensor that they were given."""
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -159,15 +159,16 @@ def _out_of_place(program: Program, change: Change) -> Edit | None:
     """The edit that makes a new tensor of what is changed, where nothing else reads the old one."""
     made = _made(change)
     if made is None:
-        return _rewritten(program, change.site) if change.layer is None else None
+        return _rewritten(program, change) if change.layer is None else None
     assert isinstance(change.layer, Module)
     argument = _inplace(made, change.layer.kind)
     assert argument is not None
     return RemoveArgument(Span.of(made), argument) if _only_results(program, made) else None
 
 
-def _rewritten(program: Program, site: ast.AST) -> Edit | None:
+def _rewritten(program: Program, change: Change) -> Edit | None:
     """The edit of a change that is written where it happens."""
+    site = change.site
     statement = program.statement(site)
     overwriters = _overwriters(program)
     match statement:
@@ -180,17 +181,19 @@ def _rewritten(program: Program, site: ast.AST) -> Edit | None:
                 return None
             code = f"{name} = {_renamed(program, call, plain)}"
         case _:
-            return _result_only(program, site) if isinstance(site, ast.Call) else None
+            return _result_only(program, change, site) if isinstance(site, ast.Call) else None
     if statement.lineno != statement.end_lineno or not _alone(program, statement, name, overwriters):
         return None
     return ReplaceStatement(Span.of(statement), code)
 
 
-def _result_only(program: Program, call: ast.Call) -> Edit | None:
+def _result_only(program: Program, change: Change, call: ast.Call) -> Edit | None:
     """The edit of a call whose result is used, where that alone is."""
     name = str(getattr(call.func, "attr", "") or getattr(call.func, "id", ""))
     argument = _inplace(call, name)
     if argument is not None:
+        if change.what != f"{name}#inplace":
+            return None  # somebody's own function, which hands it on
         operand = call.args[0] if call.args else None
         edit: Edit = RemoveArgument(Span.of(call), argument)
     else:
