@@ -87,8 +87,9 @@ def find(program: Program) -> Iterator[Finding]:
             # The layers of a Sequential are all called where it is called.
             places = [(saved, "saved here for the backward")] if saved is not change.site else []
             places += [(change.site, "overwritten here"), (event.site, "needed here: autograd raises")]
-            if line(place) <= 0:
-                continue
+            fixes = offered(_fixes(program, event))
+            if line(place) <= 0 or (line(change.site) <= 0 and not fixes):
+                continue  # It happens in another module, which is not to be told unless it is mended here.
             assert isinstance(place, (ast.expr, ast.stmt))
             yield Finding(
                 "inplace-on-saved",
@@ -96,7 +97,7 @@ def find(program: Program) -> Iterator[Finding]:
                 f"`{receiver(program, event)}` needs",
                 Span.of(place),
                 tuple(note(place, words) for place, words in places if line(place) > 0),
-                offered(_fixes(program, event)),
+                fixes,
             )
 
 

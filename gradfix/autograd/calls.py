@@ -96,6 +96,11 @@ ALIASES = {
     "torch.nn.modules.module.Module": "torch.nn.Module",
     "torch.autograd.grad_mode.no_grad": "torch.no_grad",
     "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",
+    **{
+        f"torch.nn.utils.{norm}.{name}": f"torch.nn.utils.{name}"
+        for norm in ("weight_norm", "spectral_norm")
+        for name in (norm, f"remove_{norm}")
+    },
     "torch.Tensor": "torch.FloatTensor",
     "builtins.xrange": "builtins.range",
     "itertools.izip": "builtins.zip",

@@ -150,6 +150,13 @@ def of_network(layers: str, forward: str, options: Options) -> tuple[list[str], 
             "self.acts = nn.Sequential(nn.ReLU(), nn.Dropout(0.5), nn.CELU(inplace=True))",
         ),
         (
+            "from torch.nn.utils.weight_norm import weight_norm\n"
+            "self.acts = nn.Sequential(weight_norm(self.first), nn.ReLU(), nn.Dropout(inplace=True))",
+            "return self.acts(x)",
+            "from torch.nn.utils.weight_norm import weight_norm\n"
+            "self.acts = nn.Sequential(weight_norm(self.first), nn.ReLU(), nn.Dropout())",
+        ),
+        (
             "self.act = (lambda kind: kind(inplace=True))(nn.SELU)",
             "return self.act(self.last(self.first(x)).tanh())",
             "self.act = (lambda kind: kind())(nn.SELU)",
@@ -221,6 +228,74 @@ def test_a_layer_that_is_there_for_what_it_overwrites_is_only_reported(
 )
 def test_what_changes_nothing_or_may_not_is_not_reported(layers: str, forward: str, options: Options) -> None:
     assert of_network(layers, forward, options) == ([], layers, forward)
+
+
+SCRIPT = """
+import torch
+from torch import nn
+{script}
+loss = net(torch.randn(8, 4)).sum()
+loss.backward()
+"""
+BLOCK = """
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self, act):
+        super().__init__()
+        self.first, self.act = nn.Linear(4, 4), act
+
+    def forward(self, x):
+        return {result}
+
+def layers(act):
+    return nn.Sequential(nn.Linear(4, 4), nn.Sigmoid(), act)
+
+def made():
+    return layers(nn.ReLU(inplace=True))
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "result", "after"),
+    [
+        # It is made in the other module, where no edit lies: told is what is called here.
+        ("from block import made\nnet = made()", "x", "from block import made\nnet = made()"),
+        (
+            "from block import Block\nnet = Block(nn.ReLU(inplace=True))",
+            "self.act(self.first(x).tanh())",
+            None,
+        ),
+        # Here it has one, and there it works on what no other layer can hold.
+        (
+            "from block import layers\nnet = layers(nn.ReLU(inplace=True))",
+            "x",
+            "from block import layers\nnet = layers(nn.ReLU())",
+        ),
+        (
+            "from block import Block\nnet = nn.Sequential(Block(nn.ReLU()), nn.SELU(True))",
+            "self.act(self.first(x))",
+            "from block import Block\nnet = nn.Sequential(Block(nn.ReLU()), nn.SELU())",
+        ),
+        (
+            "from block import Block\nnet = nn.Sequential(Block(nn.ReLU()), nn.SELU(True))",
+            "self.first(x)",
+            None,
+        ),
+        ("from block import Block\nnet = nn.Sequential(Block(nn.Tanh()), nn.ReLU(True))", "unknown(x)", None),
+    ],
+)
+def test_layers_of_which_parts_stand_in_another_module(
+    script: str, result: str, after: str | None, options: Options, tmp_path: Path
+) -> None:
+    (tmp_path / "block.py").write_text(BLOCK.format(result=result))
+    code = SCRIPT.format(script=script)
+    parsed = source.parse(str(tmp_path / "script.py"), code.encode(), 1 << 20)
+    assert isinstance(parsed, Source)
+    made = pipeline.repair(parsed, options)
+    found = [one.finding.code for one in made.applied] + [one.finding.code for one in made.remaining]
+    assert found == ["inplace-on-saved"] * (after is not None)
+    assert made.after.decode() == SCRIPT.format(script=after or script)
 
 
 @pytest.mark.parametrize(
