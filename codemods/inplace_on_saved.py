@@ -4,20 +4,32 @@
     rate += 1               =>   rate = rate + 1
     rate.mean().backward()       rate.mean().backward()
 
-The derivative of an exponential, a sigmoid, a softmax, a square root and others is computed from their
-results, that of a product from its factors. A change in place moves the version of that memory, and the
-backward raises "one of the variables needed for gradient computation has been modified by an inplace
-operation".
+The derivative of an exponential, a sigmoid, a relu, a softmax, a square root and others is computed from
+their results, that of a product from its factors. A change in place moves the version of that memory, and
+the backward raises "one of the variables needed for gradient computation has been modified by an inplace
+operation". So does a layer that works in place behind one of these:
+
+    nn.Sequential(                                  nn.Sequential(
+        nn.Linear(4, 4),                                nn.Linear(4, 4),
+        nn.ReLU(),                                      nn.ReLU(),
+        nn.Dropout(0.5, inplace=True),      =>          nn.Dropout(0.5),
+    )                                               )
+
+What a linear layer, a convolution, a normalisation, a dropout or a leaky relu gives may be overwritten: they
+save what they were given. (That is also why the usual relu in place behind one of them is right. Behind
+another relu in place it is not.) Dropout changes nothing in evaluation, or at a probability of zero.
 
 Preconditions of a fix:
 
-* the change is an augmented assignment to a variable, a method like ``x.add_(y)`` that is a statement or is
-  assigned to ``x`` again, or ``inplace=True`` in a call whose result is assigned to what it changes;
-* that variable was assigned in the same block before, from something that is computed and no view, and in
-  between nothing else has got hold of it: whoever has would no longer see the change.
+* the change is an augmented assignment to a variable, a method like ``x.add_(y)``, or ``inplace=True`` in a
+  call or where a layer is made in this file;
+* nobody reads the overwritten memory afterwards but through the result of the change: it is handed on from
+  layer to layer, or it is a variable that was assigned in the same block before, from something that is
+  computed and no view, which nothing else has got hold of, and which is rebound or not read again. Of a layer
+  this holds for every call of it: ``self.relu(x)`` as a statement of its own is there to change ``x``.
 
-An item or a slice that is assigned (``h[t] = ...``) and a layer like ``nn.ReLU(inplace=True)`` are reported
-without a fix. So is nothing where a parameter is changed: see stale-forward.
+An item or a slice that is assigned (``h[t] = ...``) is reported without a fix. So is nothing where a
+parameter is changed: see stale-forward.
 
 Effect: repairs.
 """
@@ -30,8 +42,10 @@ from collections.abc import Hashable, Iterator
 from gradfix.autograd import operators
 from gradfix.autograd.graph import Backward, Change
 from gradfix.autograd.interpreter import Run
+from gradfix.autograd.library import INPLACE
 from gradfix.autograd.questions import backwards
 from gradfix.autograd.training_step import Program
+from gradfix.autograd.values import Module
 from gradfix.codemod import (
     Claim,
     Edit,
@@ -54,6 +68,10 @@ VIEWS = frozenset(
 """What gives the same memory, or may."""
 
 
+UNALTERED = ("Identity", "Dropout", "DropPath", "Flatten", "Sequential()")
+"""What stands where layers are made that may give back the very tensor that they were given."""
+
+
 def find(program: Program) -> Iterator[Finding]:
     """Report each backward that needs what was overwritten in the forward."""
     for entry in program.entries:
@@ -64,18 +82,22 @@ def find(program: Program) -> Iterator[Finding]:
             # A layer that is called twice is laid down the second time as it was the first.
             again = saver.call is not None and program.function(saver.site) is program.function(change.site)
             saved = saver.call.site if again and saver.call is not None else saver.site
+            layer = _made(change)
+            place = change.site if layer is None else layer
+            # The layers of a Sequential are all called where it is called.
             places = [(saved, "saved here for the backward")] if saved is not change.site else []
             places += [(change.site, "overwritten here"), (event.site, "needed here: autograd raises")]
-            if line(change.site) <= 0:
-                continue
-            assert isinstance(change.site, (ast.expr, ast.stmt))
+            fixes = offered(_fixes(program, event))
+            if line(place) <= 0 or (line(change.site) <= 0 and not fixes):
+                continue  # It happens in another module, which is not to be told unless it is mended here.
+            assert isinstance(place, (ast.expr, ast.stmt))
             yield Finding(
                 "inplace-on-saved",
-                f"`{shown(program, change.site)}` overwrites what the backward of "
+                f"`{shown(program, place)}` overwrites what the backward of "
                 f"`{receiver(program, event)}` needs",
-                Span.of(change.site),
+                Span.of(place),
                 tuple(note(place, words) for place, words in places if line(place) > 0),
-                offered(_fixes(program, change, event)),
+                fixes,
             )
 
 
@@ -84,43 +106,226 @@ def overwritten(run: Run) -> dict[Hashable, Backward]:
     return {e.site: e for e in reversed(backwards(run)) if diagnose(run, e) is Diagnosis.OVERWRITTEN}
 
 
-def _fixes(program: Program, change: Change, event: Backward) -> Iterator[Fix]:
-    edit = _out_of_place(program, change.site)
-    if edit is not None:
-        claim = Claim("E2", line(event.site))
-        yield Fix("compute a new tensor instead", Effect.REPAIRS, (edit,), claim)
-
-
-def _out_of_place(program: Program, site: ast.AST) -> Edit | None:
-    """The edit that gives the variable a new tensor, where nothing else holds the old one."""
-    statement = program.statement(site)
-    if statement.lineno != statement.end_lineno:
+def _made(change: Change) -> ast.Call | None:
+    """The call that made the layer which changed something, if it stands in this file and says so there."""
+    layer = change.layer
+    if not isinstance(layer, Module) or not isinstance(layer.created, ast.Call) or line(layer.created) <= 0:
         return None
+    return layer.created if _inplace(layer.created, layer.kind) is not None else None
+
+
+def _inplace(call: ast.Call, name: str) -> str | int | None:
+    """How a call says literally that what it calls works in place: the keyword, the position, or None."""
+    for keyword in call.keywords:
+        if keyword.arg == "inplace":
+            return "inplace" if _is_true(keyword.value) else None
+    position = INPLACE.get(name.rsplit(".", 1)[-1])
+    if position is None or len(call.args) != position + 1 or any(k.arg is None for k in call.keywords):
+        return None
+    starred = any(isinstance(given, ast.Starred) for given in call.args)
+    return position if not starred and _is_true(call.args[position]) else None
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _fixes(program: Program, event: Backward) -> Iterator[Fix]:
+    claim = Claim("E2", line(event.site))
+    for changes in (_changes(event, later=False), _changes(event, later=True)):
+        edits = [_out_of_place(program, change) for change in changes]
+        told = tuple(edit for edit in edits if edit is not None)
+        if told and len(told) == len(edits):
+            yield Fix("compute a new tensor instead", Effect.REPAIRS, told, claim)
+
+
+def _changes(event: Backward, later: bool) -> list[Change]:
+    """What a backward stumbles over, or would once the first error is mended: one change in each place.
+
+    ``later``: also what comes behind the first one that overwrites something. It matters where that one saves
+    its own result.
+    """
+    found: dict[ast.AST, Change] = {}
+    for node in sorted((n for n, sure in event.visited.items() if sure), key=lambda n: -n.serial):
+        for storage, version, leaf in node.saved:
+            since = [c for c in storage.history[version:] if c.serial < event.serial] if leaf is None else []
+            for change in since if later else since[:1]:
+                if isinstance(change, Change):
+                    made = _made(change)
+                    found.setdefault(change.site if made is None else made, change)
+    return list(found.values())
+
+
+def _out_of_place(program: Program, change: Change) -> Edit | None:
+    """The edit that makes a new tensor of what is changed, where nothing else reads the old one."""
+    made = _made(change)
+    if made is None:
+        return _rewritten(program, change) if change.layer is None else None
+    assert isinstance(change.layer, Module)
+    argument = _inplace(made, change.layer.kind)
+    assert argument is not None
+    return RemoveArgument(Span.of(made), argument) if _only_results(program, made) else None
+
+
+def _rewritten(program: Program, change: Change) -> Edit | None:
+    """The edit of a change that is written where it happens."""
+    site = change.site
+    statement = program.statement(site)
+    overwriters = _overwriters(program)
     match statement:
         case ast.AugAssign(ast.Name(name), operator, value) if site is statement:
             sign = ast.unparse(ast.BinOp(ast.Name("a"), operator, ast.Name("b")))[2:-2]
             code = f"{name} = {name} {sign} {_enclosed(program, value)}"
-            edit: Edit = ReplaceStatement(Span.of(statement), code)
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), method)) as call) if site is call:
             plain = _plain(method)
             if plain is None:
                 return None
             code = f"{name} = {_renamed(program, call, plain)}"
-            edit = ReplaceStatement(Span.of(statement), code)
-        case ast.Assign([ast.Name(name)], ast.Call(ast.Attribute(ast.Name(of), method)) as call) if (
-            site is call and name == of and method.endswith("_")
-        ):
-            plain = _plain(method)
-            if plain is None:
-                return None
-            edit = ReplaceExpression(Span.of(call), _renamed(program, call, plain))
-        case ast.Assign([ast.Name(name)], ast.Call(_, [ast.Name(of), *_], keywords) as call) if (
-            site is call and name == of and any(keyword.arg == "inplace" for keyword in keywords)
-        ):
-            edit = RemoveArgument(Span.of(call), "inplace")
         case _:
+            return _result_only(program, change, site) if isinstance(site, ast.Call) else None
+    if statement.lineno != statement.end_lineno or not _alone(program, statement, name, overwriters):
+        return None
+    return ReplaceStatement(Span.of(statement), code)
+
+
+def _result_only(program: Program, change: Change, call: ast.Call) -> Edit | None:
+    """The edit of a call whose result is used, where that alone is."""
+    name = str(getattr(call.func, "attr", "") or getattr(call.func, "id", ""))
+    argument = _inplace(call, name)
+    if argument is not None:
+        if change.what != f"{name}#inplace":
+            return None  # somebody's own function, which hands it on
+        operand = call.args[0] if call.args else None
+        edit: Edit = RemoveArgument(Span.of(call), argument)
+    else:
+        plain = _plain(name)
+        if plain is None or not isinstance(call.func, ast.Attribute):
             return None
-    return edit if _alone(program, statement, name) else None
+        operand = call.func.value
+        edit = ReplaceExpression(Span.of(call), _renamed(program, call, plain))
+    return edit if _unread(program, call, operand, _overwriters(program)) else None
+
+
+def _overwriters(program: Program) -> set[ast.AST]:
+    """The calls of layers that work in place on what others may hold, and give that back."""
+    runs = (run for entry in program.entries for run in entry.runs)
+    return {call for run in runs for calls in run.overwriters.values() for call in calls}
+
+
+def _only_results(program: Program, made: ast.Call) -> bool:
+    """Whether nobody reads what a layer overwrites but through its results, wherever it is called."""
+    overwriters = _overwriters(program)
+    calls: dict[ast.AST, ast.expr | None] = {}
+    for run in (run for entry in program.entries for run in entry.runs):
+        for call, operand in run.overwriters.get(made, {}).items():
+            calls[call] = operand if calls.get(call, operand) is operand else None
+    statement = program.statement(made)
+    if calls or getattr(statement, "value", None) is made:
+        # Also where no run has come to.
+        for call in _called(program, statement):
+            calls.setdefault(call, call.args[0] if call.args else None)
+    return all(
+        isinstance(call, ast.Call) and _unread(program, call, operand, overwriters)
+        for call, operand in calls.items()
+    )
+
+
+def _called(program: Program, statement: ast.stmt) -> Iterator[ast.Call]:
+    """The calls of what an assignment binds, by its names, as far as they may be calls of it."""
+    targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+    names = {n.id for t in targets if t is not None for n in ast.walk(t) if isinstance(n, ast.Name)}
+    fields = {n.attr for t in targets if t is not None for n in ast.walk(t) if isinstance(n, ast.Attribute)}
+    home = next((n for n in program.ancestors(statement) if isinstance(n, ast.ClassDef)), None)
+    inside = set(ast.walk(home)) if home is not None else set()
+    for node in ast.walk(program.tree):
+        if not isinstance(node, ast.Call):
+            continue
+        match node.func:
+            case ast.Name(name) if name in names - {"self"}:
+                yield node
+            case ast.Attribute(owner, field) if field in fields:
+                # Another class may call something else so.
+                if node in inside or not (isinstance(owner, ast.Name) and owner.id == "self"):
+                    yield node
+
+
+def _unread(program: Program, call: ast.Call, operand: ast.expr | None, overwriters: set[ast.AST]) -> bool:
+    """Whether what a call overwrites is read afterwards through its result alone."""
+    statement = program.statement(call)
+    operand = _source(program, operand, overwriters)
+    if operand is None or (isinstance(statement, ast.Expr) and statement.value is call):
+        return False
+    if not isinstance(operand, ast.Name):
+        return _computed(operand)
+    name = operand.id
+    if _reads(statement, name) > 1 or not _alone(program, statement, name, overwriters):
+        return False
+    rebound = isinstance(statement, ast.Assign) and any(_binds(t, name) for t in statement.targets)
+    return rebound or not _read_later(program, statement, name)
+
+
+def _source(program: Program, node: ast.expr | None, overwriters: set[ast.AST]) -> ast.expr | None:
+    """The expression whose tensor another one may be, behind calls that may give back what they are given."""
+    while isinstance(node, ast.Call) and _may_give_back(program, node, overwriters):
+        node = node.args[0] if node.args else None
+    return node
+
+
+def _may_give_back(program: Program, call: ast.Call, overwriters: set[ast.AST]) -> bool:
+    """Whether the result of a call may be the tensor that it is given first."""
+    name = str(getattr(call.func, "attr", "") or getattr(call.func, "id", ""))
+    if call in overwriters or _inplace(call, name) is not None or "dropout" in name.lower():
+        return True
+    made = (
+        node.value
+        for node in ast.walk(program.tree)
+        if isinstance(node, ast.Assign)
+        and any(name in (getattr(t, "attr", ""), getattr(t, "id", "")) for t in node.targets)
+    )
+    return any(word in program.segment(value) for value in made for word in UNALTERED)
+
+
+def _reads(node: ast.AST, name: str) -> int:
+    """How often a variable is read in a piece of code; what is bound in place is read as well."""
+    loads = sum(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(node)
+    )
+    augmented = sum(isinstance(n, ast.AugAssign) and _binds(n.target, name) for n in ast.walk(node))
+    return loads + augmented
+
+
+def _binds(target: ast.expr, name: str) -> bool:
+    return isinstance(target, ast.Name) and target.id == name
+
+
+def _read_later(program: Program, statement: ast.stmt, name: str) -> bool:
+    """Whether a variable may be read after a statement, before it is bound again."""
+    at: ast.AST = statement
+    for outer in program.ancestors(statement):
+        block = program.block(at) if isinstance(at, ast.stmt) else []
+        place = block.index(at) if at in block else 0
+        following = block[place + 1 :]
+        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
+            following = [*following, *block[:place]]  # in the next pass
+            if isinstance(outer, ast.While) and _reads(outer.test, name):
+                return True
+        for other in following:
+            if _reads(other, name):
+                return True
+            if isinstance(other, ast.Assign) and any(_binds(target, name) for target in other.targets):
+                return False
+        if isinstance(outer, (ast.Try, ast.Match)) and _reads(outer, name) > _reads(at, name):
+            return True
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+            # What is defined in here may be called at any time.
+            return any(
+                _reads(inner, name)
+                and not any(isinstance(n, ast.arg) and n.arg == name for n in ast.walk(inner))
+                for inner in ast.walk(outer)
+                if inner is not outer and isinstance(inner, (ast.FunctionDef, ast.Lambda))
+            )
+        at = outer
+    return True
 
 
 def _plain(method: str) -> str | None:
@@ -142,21 +347,32 @@ def _enclosed(program: Program, value: ast.expr) -> str:
     return text if plain or text.startswith("(") else f"({text})"
 
 
-def _alone(program: Program, statement: ast.stmt, name: str) -> bool:
-    """Whether a variable was computed in the same block, and nothing else holds its tensor at a statement."""
+def _alone(program: Program, statement: ast.stmt, name: str, overwriters: set[ast.AST]) -> bool:
+    """Whether a variable was computed in the same block, and nothing else holds its tensor at a statement.
+
+    What changes it in place on the way leaves it its memory.
+    """
     block = program.block(statement)
     between: list[ast.stmt] = []
     for earlier in reversed(block[: block.index(statement)]):
+        if isinstance(earlier, ast.AugAssign) and _binds(earlier.target, name):
+            between.append(ast.copy_location(ast.Expr(earlier.value), earlier))
+            continue
         if any(
             isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
             for n in ast.walk(earlier)
         ):
             value = earlier.value if isinstance(earlier, ast.Assign) and len(earlier.targets) == 1 else None
             plain = isinstance(earlier, ast.Assign) and isinstance(earlier.targets[0], ast.Name)
+            source = _source(program, value, overwriters)
+            if plain and source is not value and isinstance(source, ast.Name) and source.id == name:
+                assert value is not None
+                between.append(ast.copy_location(ast.Expr(value), earlier))
+                continue
             return (
                 plain
-                and value is not None
-                and _computed(value)
+                and source is not None
+                and _computed(source)
                 and not any(_shared(s, name) for s in between)
             )
         between.append(earlier)

@@ -96,6 +96,11 @@ ALIASES = {
     "torch.nn.modules.module.Module": "torch.nn.Module",
     "torch.autograd.grad_mode.no_grad": "torch.no_grad",
     "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",
+    **{
+        f"torch.nn.utils.{norm}.{name}": f"torch.nn.utils.{name}"
+        for norm in ("weight_norm", "spectral_norm")
+        for name in (norm, f"remove_{norm}")
+    },
     "torch.Tensor": "torch.FloatTensor",
     "builtins.xrange": "builtins.range",
     "itertools.izip": "builtins.zip",
@@ -294,8 +299,9 @@ def apply(
     keywords: Keywords,
     site: ast.AST,
     weight: Leaf | None = None,
+    layer: Module | None = None,
 ) -> Value:
-    """Run an operation of torch on arguments given by position and by keyword."""
+    """Run an operation of torch, which may be that of a layer, on arguments given by position and keyword."""
     if weight is None and table.result == "new":
         vague = _graphless(table, args, keywords)
         if vague is not None:
@@ -366,7 +372,7 @@ def apply(
             if isinstance(first, Opaque):
                 perhaps_changed(first)
             return first if first is not None else Opaque("result")
-        return _changed_in_place(run, first, node, requires, saves_result, table.name, site)
+        return _changed_in_place(run, first, node, requires, saves_result, table.name, site, layer)
     if node is None and vague and run.grad_enabled is not False and table.result != "detached":
         # What is not known may have a graph of its own: the result may require grad.
         requires = None
@@ -401,9 +407,16 @@ def _leaf_of(tensor: Tensor) -> Leaf | None:
 
 
 def _changed_in_place(
-    run: Run, tensor: Tensor, node: Node | None, requires: Tri, saves_result: bool, what: str, site: ast.AST
+    run: Run,
+    tensor: Tensor,
+    node: Node | None,
+    requires: Tri,
+    saves_result: bool,
+    what: str,
+    site: ast.AST,
+    layer: Module | None = None,
 ) -> Tensor:
-    event = run.change(tensor, site, what)
+    event = run.change(tensor, site, what, layer)
     leaf = _leaf_of(tensor)
     if run.grad_enabled is not False and leaf is not None and leaf.requires is True:
         event.leaf_error = not run.catching
@@ -1939,26 +1952,95 @@ def _forward(run: Run, module: Module, args: list[Argument], keywords: Keywords,
         return _block_forward(run, module, module.rest, args, keywords, node)
     if module.kind == "torch.nn.Sequential" and module.leaf is None:
         return _chain(run, module, args, node)
-    table = operators.module(module.kind + "".join(f"#{m}" for m in module_modes(module)))
-    if table is None:
-        table = operators.module(module.kind)
+    inplace = module.options.get("inplace")
+    overwrites = isinstance(inplace, Const) and bool(inplace.value)
+    if overwrites:
+        _note_use(run, module, args, keywords, node)
+    active = drops(module.options.get("p"), module.training) if module.kind in DROPOUTS else True
+    mode = "#eval" if active is False else "#inplace" if overwrites and active else ""
+    table = operators.module(module.kind + mode) or operators.module(module.kind)
     if table is None:
         return _block_forward(run, module, module.leaf, args, keywords, node)
-    return apply(run, table, args, keywords, node, module.leaf)
+    result = apply(run, table, args, keywords, node, module.leaf, module)
+    if overwrites and active is None:
+        perhaps_in_place(args, keywords, result)
+    return result
 
 
-def module_modes(module: Module) -> list[str]:
-    """The modes of the operator table that a layer's options select."""
-    inplace = module.options.get("inplace")
-    return ["inplace"] if isinstance(inplace, Const) and inplace.value else []
+DROPOUTS = frozenset(
+    f"torch.nn.{name}"
+    for name in "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout".split()
+)
+
+
+def drops(probability: Value | None, training: Tri) -> Tri:
+    """Whether dropout changes anything: not in evaluation, nor at a probability of zero.
+
+    It then gives back what it was given, whether it works in place or not (tried: torch 2.13).
+    """
+    known = probability.value if isinstance(probability, Const) else None
+    likely = bool(known) if isinstance(known, (int, float)) else None
+    if training is False or likely is False:
+        return False
+    return True if training and likely else None
+
+
+def perhaps_in_place(args: list[Argument], keywords: Keywords, result: Value) -> None:
+    """What was taken to compute a new tensor may have changed its operand instead."""
+    given = args[0] if args else keywords.get("input")
+    operand = given[0] if given is not None else None
+    if isinstance(operand, Opaque):
+        perhaps_changed(operand)
+    elif isinstance(operand, Tensor):
+        operand.storage.maybe += 1
+        if isinstance(result, Tensor):
+            result.storage.may_be(operand.storage)
+
+
+class Chain(NamedTuple):
+    """The layers of a ``Sequential`` that is being called, with those of the ones within it."""
+
+    site: ast.AST
+    given: Storage | None
+    """The memory of what it was called on."""
+    born: int
+    """The number of the first memory that only these layers can hold."""
 
 
 def _chain(run: Run, module: Module, args: list[Argument], node: ast.AST) -> Value:
     value: Value = args[0][0] if args else Opaque("input")
     expression = args[0][1] if args else _nowhere(node)
-    for child in module.items:
-        value = call(run, child, [(value, expression)], {}, node)
+    outer = run.chain
+    if outer is None or outer.site is not node:
+        given = value.storage if isinstance(value, (Tensor, Opaque)) else None
+        run.chain = Chain(node, given, Storage().serial)
+    try:
+        for child in module.items:
+            value = call(run, child, [(value, expression)], {}, node)
+            if not (isinstance(child, Module) and (child.kind != "user" or keeps_nothing(child))):
+                # Whoever wrote that layer may have put away what it gave.
+                assert run.chain is not None
+                run.chain = run.chain._replace(born=Storage().serial)
+    finally:
+        if outer is None or outer.site is not node:
+            run.chain = outer
     return value
+
+
+def _note_use(run: Run, layer: Module, args: list[Argument], keywords: Keywords, node: ast.AST) -> None:
+    """Note where a layer works in place on what others may hold: not on what only its neighbours had."""
+    if layer.created is None:
+        return
+    given = args[0] if args else keywords.get("input")
+    held: ast.expr | None = given[1] if given is not None else None
+    chain = run.chain
+    if chain is not None and chain.site is node:
+        storage = given[0].storage if given is not None and isinstance(given[0], Tensor) else None
+        if storage is not None and storage.serial > chain.born:
+            return
+        if storage is None or storage is not chain.given:
+            held = None
+    run.overwriters.setdefault(layer.created, {})[node] = held
 
 
 def _block_forward(

@@ -268,6 +268,8 @@ class Change(Event):
     """Autograd refuses it: a leaf that requires grad, changed while graphs are recorded (E4).
 
     None: it may."""
+    layer: object = None
+    """The layer that works in place, if one did it."""
 
 
 class OptimizerState:

@@ -267,6 +267,11 @@ class Run:
         """The functions that processes and threads run."""
         self.lent: set[ast.Call] = set()
         """Calls that stand for what happens in the modules of the project which they lead into."""
+        self.chain: calls.Chain | None = None
+        """The ``Sequential`` whose layers are being called."""
+        self.overwriters: dict[ast.AST, dict[ast.AST, ast.expr | None]] = {}
+        """For the call that made a layer which works in place: the calls in which it works on what others may
+        hold, each with what it is called on, where that says whose memory it is."""
         self.hooked: set[Node] = set()
         """What somebody watches the gradient of."""
         self.detached: list[tuple[int, Node, ast.AST]] = []
@@ -668,9 +673,9 @@ class Run:
         self.nodes.append(node)
         return node
 
-    def change(self, tensor: Tensor, site: ast.AST, what: str) -> Change:
+    def change(self, tensor: Tensor, site: ast.AST, what: str, layer: Module | None = None) -> Change:
         """An in-place change of a tensor's memory."""
-        event = Change(self.home(site), self.path, self.tick(), what)
+        event = Change(self.home(site), self.path, self.tick(), what, layer=layer)
         self.events.append(event)
         tensor.storage.move(event)
         return event

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gradfix.autograd import frameworks, imports, operators, options
 from gradfix.autograd.calls import (
+    DROPOUTS,
     MODULE_METHODS,
     Argument,
     Attributes,
@@ -19,6 +20,7 @@ from gradfix.autograd.calls import (
     bind_weight,
     call,
     call_opaque,
+    drops,
     hold,
     is_tensor,
     iterate,
@@ -26,6 +28,7 @@ from gradfix.autograd.calls import (
     leaves_of,
     module_method,
     operands_of,
+    perhaps_in_place,
     set_attribute,
     simple,
     unknown,
@@ -190,7 +193,7 @@ def _torch(
         # ``nn.Module.train(self, mode)``: the method of the base class, past the one that overrides it.
         return module_method(run, args[0][0], last, args[1:], keywords, node, False)
     if name.startswith("torch.nn.") and last[:1].isupper():
-        return make_module(run, canonical_module(name), last, args, keywords)
+        return make_module(run, canonical_module(name), last, args, keywords, node)
     if name.startswith("torch.nn.init."):
         for value, _ in args[:1]:
             if isinstance(value, Tensor):
@@ -201,8 +204,17 @@ def _torch(
     if name.startswith(("torch.nn.utils.clip_grad", "torch.cuda.", "torch.manual_seed", "torch.backends.")):
         return Opaque(last)
     lookup = name
-    inplace = keywords.get("inplace")
-    if inplace is not None and isinstance(inplace[0], Const) and inplace[0].value is True:
+    inplace = None
+    active: Tri = True
+    if name.startswith("torch.nn.functional.") and last in INPLACE:
+        inplace = option(args, keywords, "inplace", INPLACE[last])
+        if last in ("dropout", "dropout1d", "dropout2d", "dropout3d"):
+            training = flag(option(args, keywords, "training", 2), True)
+            active = drops(option(args, keywords, "p", 1) or Const(0.5), training)
+    overwrites = isinstance(inplace, Const) and inplace.value is True
+    if active is False:
+        lookup = f"{name}#eval"
+    elif overwrites and active:
         lookup = f"{name}#inplace"
     table = _function_row(lookup, name, args, keywords)
     if table is None:
@@ -212,7 +224,10 @@ def _torch(
             return _created(run, keywords, node)
         if not table.operands:
             return _created(run, keywords, node)
-    return apply(run, table, args, keywords, node)
+    result = apply(run, table, args, keywords, node)
+    if overwrites and active is None:
+        perhaps_in_place(args, keywords, result)
+    return result
 
 
 def _follower(last: str, args: list[Argument]) -> Value:
@@ -260,9 +275,26 @@ def canonical_module(name: str) -> str:
     return name
 
 
-def make_module(run: Run, name: str, last: str, args: list[Argument], keywords: Keywords) -> Value:
+INPLACE = {
+    **dict.fromkeys("ReLU ReLU6 SELU SiLU Mish Hardswish Hardsigmoid".split(), 0),
+    **dict.fromkeys("ELU CELU LeakyReLU".split(), 1),
+    **dict.fromkeys("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout".split(), 1),
+    **dict.fromkeys("Threshold Hardtanh RReLU".split(), 2),
+    **dict.fromkeys("relu relu6 selu silu mish hardswish hardsigmoid".split(), 1),
+    **dict.fromkeys("elu celu leaky_relu".split(), 2),
+    **dict.fromkeys("threshold hardtanh dropout dropout1d dropout2d dropout3d".split(), 3),
+    **dict.fromkeys("alpha_dropout feature_alpha_dropout".split(), 3),
+    "rrelu": 4,
+}
+"""Where a layer, or a function of ``torch.nn.functional``, takes ``inplace`` by position."""
+
+
+def make_module(
+    run: Run, name: str, last: str, args: list[Argument], keywords: Keywords, node: ast.AST
+) -> Value:
     """An instance of one of torch's own modules."""
     module = Module(name)
+    module.created = node
     if last in CONTAINERS:
         for value, _ in args:
             if isinstance(value, Mapping):
@@ -292,13 +324,10 @@ def make_module(run: Run, name: str, last: str, args: list[Argument], keywords: 
         return module
     if last in ("DataParallel", "DistributedDataParallel"):
         return args[0][0] if args else module
-    for keyword in ("inplace",):
-        if keyword in keywords:
-            module.options[keyword] = keywords[keyword][0]
-    if last in ("ReLU", "ReLU6", "SiLU", "Mish", "Hardswish", "SELU", "CELU", "ELU", "Threshold") and args:
-        module.options.setdefault("inplace", args[0][0] if last in ("ReLU", "ReLU6", "SiLU") else FALSE)
-    if last in ("LeakyReLU", "Dropout") and len(args) > 1:
-        module.options.setdefault("inplace", args[1][0])
+    if last in INPLACE:
+        module.options["inplace"] = option(args, keywords, "inplace", INPLACE[last]) or FALSE
+    if name in DROPOUTS:
+        module.options["p"] = option(args, keywords, "p", 0) or Const(None if "**" in keywords else 0.5)
     table = operators.module(name)
     if table is None or "weight" in table.operands:
         module.leaf = Leaf(module.label)
@@ -370,7 +399,7 @@ def deep_copy(value: Value) -> Value:
     if isinstance(value, Module):
         copy = Module(value.kind, value.label, value.cls)
         copy.options, copy.training = dict(value.options), value.training
-        copy.biased = value.biased
+        copy.biased, copy.created = value.biased, value.created
         copy.items = [deep_copy(v) for v in value.items]
         copy.attributes = {k: deep_copy(v) for k, v in value.attributes.items()}
         for slot in ("leaf", "rest"):

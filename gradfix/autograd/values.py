@@ -236,6 +236,7 @@ class Module(Value):
         "attributes",
         "biased",
         "cls",
+        "created",
         "items",
         "kind",
         "label",
@@ -258,6 +259,8 @@ class Module(Value):
         self.rest: Leaf | None = None
         """Parameters that may exist in parts of the class that the model could not follow."""
         self.options: dict[str, Value] = {}
+        self.created: ast.AST | None = None
+        """The call that made it, if it is a layer of torch's."""
         self.biased = False
         """Whether it certainly has a parameter ``bias``."""
         self.training: Tri = True

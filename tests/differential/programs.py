@@ -1038,7 +1038,9 @@ class Generator:
                 make, kind = f"copy.deepcopy({self.c.one(whole).ref})", "net"
             elif kind == "joined":
                 inner = self.c.one(whole).ref
-                more = self.c.one(["nn.Tanh()", "nn.Linear(3, 3)", "nn.ReLU(inplace=True)"])
+                more = self.c.one(
+                    ["nn.Tanh()", "nn.Linear(3, 3)", "nn.ReLU(inplace=True)", "nn.Dropout(0.5, True)"]
+                )
                 make, kind = f"nn.Sequential({inner}, {more})", "net"
                 parts = frozenset({inner, ref})
             elif kind == "wrapper":

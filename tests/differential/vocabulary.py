@@ -59,6 +59,9 @@ nn.Sequential(nn.Sequential(nn.Linear(3, 3), nn.SiLU()), nn.Linear(3, 3))
 nn.BatchNorm1d(3)
 nn.ConvTranspose1d(2, 2, 3, padding=1)
 nn.Sequential(nn.Linear(3, 3), nn.Unflatten(1, (3, 1)), nn.Flatten(), nn.Linear(3, 3))
+nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.3, inplace=True), nn.ELU(0.5, True), nn.Linear(4, 3))
+nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Dropout(0.0, inplace=True))
+nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Dropout(0.5, True), nn.Linear(4, 3))
 """)
 
 UNARY = _listed("""
@@ -152,6 +155,8 @@ INPLACE_VIEWS = _listed("[0] ; [:1] ; .view(3, 2) ; .t() ; .detach() ; .data ; [
 INPLACE_FUNCTIONS = _listed("""
 F.relu_({0}) ; torch.relu_({0}) ; F.elu_({0}) ; torch.sigmoid_({0}) ; F.relu({0}, inplace=True)
 F.leaky_relu_({0}) ; F.dropout({0}, 0.5, inplace=True) ; nn.ReLU(inplace=True)({0}) ; torch.exp_({0})
+F.elu({0}, 1.0, True) ; F.dropout({0}, 0.5, False, True) ; F.dropout({0}, p=0.0, inplace=True)
+nn.Hardtanh(0.0, 1.0, True)({0}) ; nn.Dropout(0.5, True).eval()({0}) ; nn.SELU(True)({0})
 """)
 
 CUT = [

@@ -78,10 +78,224 @@ def test_a_new_tensor_takes_its_place(body: str, after: str, options: Options) -
         "out = layer(batch).exp()\nout[0] = 1.0",
         "out = layer(batch).exp()\nout += (\n    1\n)",
         "out = layer(batch).exp()\nnn.ReLU(inplace=True)(out)",
+        "out = layer(batch).exp()\nother = torch.relu_(out)",
+        "out = layer(batch).exp()\nfor _ in range(2):\n    act = nn.ReLU(inplace=True)\n    out = act(out)",
     ],
 )
 def test_what_somebody_else_may_hold_is_only_reported(body: str, options: Options) -> None:
     assert rewritten(body, options) == (["inplace-on-saved"], body)
+
+
+NETWORK = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+class Known(nn.Module):
+    def forward(self, x):
+        self.known = torch.sigmoid(x)
+        return self.known
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(4, 4), nn.Linear(4, 4)
+{layers}
+
+    def forward(self, x):
+{forward}
+
+loss = Net()(torch.randn(8, 4)).sum()
+loss.backward()
+"""
+RELU = "self.relu = nn.ReLU(inplace=True)"
+
+
+def of_network(layers: str, forward: str, options: Options) -> tuple[list[str], str, str]:
+    """What is found in a program that differentiates a network, and the network's parts afterwards."""
+    code = NETWORK.format(layers=indent(layers, " " * 8), forward=indent(forward, " " * 8))
+    parsed = source.parse("script.py", code.encode(), 1 << 20)
+    assert isinstance(parsed, Source)
+    result = pipeline.repair(parsed, options)
+    found = [attempt.finding.code for attempt in result.applied] + [r.finding.code for r in result.remaining]
+    after = result.after.decode().replace("\n        ", "\n")
+    start, between, end = (
+        "nn.Linear(4, 4), nn.Linear(4, 4)\n",
+        "\n\n    def forward(self, x):\n",
+        "\n\nloss = ",
+    )
+    now, _, rest = after[after.index(start) + len(start) :].partition(between)
+    return found, now, rest[: rest.index(end)]
+
+
+@pytest.mark.parametrize(
+    ("layers", "forward", "after"),
+    [
+        (RELU, "return self.relu(torch.sigmoid(self.first(x)))", "self.relu = nn.ReLU()"),
+        (
+            "self.acts = nn.Sequential(nn.Tanh(), nn.Threshold(0.1, 0.0, True), nn.Linear(4, 4))",
+            "return self.acts(self.first(x))",
+            "self.acts = nn.Sequential(nn.Tanh(), nn.Threshold(0.1, 0.0), nn.Linear(4, 4))",
+        ),
+        (
+            # Of three, the second overwrites what the first has saved, and the third what the second has.
+            "self.acts = nn.Sequential(nn.ReLU(True), nn.ReLU(True), nn.ReLU(True))",
+            "return self.acts(self.first(x))",
+            "self.acts = nn.Sequential(nn.ReLU(True), nn.ReLU(), nn.ReLU())",
+        ),
+        (
+            # The dropout saves nothing of its result: the last one is right as soon as this one is.
+            "self.acts = nn.Sequential(nn.ReLU(), nn.Dropout(0.5, True), nn.CELU(inplace=True))",
+            "return self.acts(self.first(x))",
+            "self.acts = nn.Sequential(nn.ReLU(), nn.Dropout(0.5), nn.CELU(inplace=True))",
+        ),
+        (
+            "from torch.nn.utils.weight_norm import weight_norm\n"
+            "self.acts = nn.Sequential(weight_norm(self.first), nn.ReLU(), nn.Dropout(inplace=True))",
+            "return self.acts(x)",
+            "from torch.nn.utils.weight_norm import weight_norm\n"
+            "self.acts = nn.Sequential(weight_norm(self.first), nn.ReLU(), nn.Dropout())",
+        ),
+        (
+            "self.act = (lambda kind: kind(inplace=True))(nn.SELU)",
+            "return self.act(self.last(self.first(x)).tanh())",
+            "self.act = (lambda kind: kind())(nn.SELU)",
+        ),
+        (
+            RELU,
+            "x = self.relu(self.first(x))\nx = self.last(x)\nx = x.sigmoid()\nx = self.relu(x)\nreturn x",
+            "self.relu = nn.ReLU()",
+        ),
+    ],
+)
+def test_a_layer_is_made_without_inplace(layers: str, forward: str, after: str, options: Options) -> None:
+    assert of_network(layers, forward, options) == (["inplace-on-saved"], after, forward)
+
+
+@pytest.mark.parametrize(
+    ("layers", "forward"),
+    [
+        # Its result is thrown away, here or where nobody has come to.
+        (RELU, "x = torch.tanh(self.first(x))\nself.relu(x)\nreturn x"),
+        (RELU, "x = torch.tanh(self.first(x))\nx = self.relu(x)\nif x is None:\n    self.relu(x)\nreturn x"),
+        # What it overwrites is read under another name.
+        (RELU, "y = torch.tanh(self.first(x))\nz = self.relu(y)\nreturn z + y"),
+        (RELU, "y = torch.tanh(self.first(x))\nreturn self.relu(y) + y"),
+        (RELU, "y = torch.tanh(self.first(x))\nz = y\ny = self.relu(y)\nreturn z + y"),
+        (RELU, "y = [torch.tanh(self.first(x))]\nreturn self.relu(y[0])"),
+        (
+            RELU,
+            "y = self.last(x)\nz = self.relu(y)\ny = y + torch.tanh(z)\nreturn self.relu(torch.tanh(y))",
+        ),
+        (
+            "self.acts = nn.Sequential(nn.Identity(), nn.ReLU(True))",
+            "y = torch.tanh(self.first(x))\nreturn self.acts(y) + y",
+        ),
+        (
+            "self.acts = nn.Sequential(Known(), nn.ReLU(True))",
+            "return self.acts(self.first(x)) + self.acts[0].known",
+        ),
+        # Nobody says literally that it works in place.
+        (
+            "inplace = True\nself.relu = nn.ReLU(inplace=inplace)",
+            "return self.relu(torch.tanh(self.first(x)))",
+        ),
+        ("self.relu = nn.ReLU(**dict(inplace=True))", "return self.relu(torch.tanh(self.first(x)))"),
+    ],
+)
+def test_a_layer_that_is_there_for_what_it_overwrites_is_only_reported(
+    layers: str, forward: str, options: Options
+) -> None:
+    assert of_network(layers, forward, options) == (["inplace-on-saved"], layers, forward)
+
+
+@pytest.mark.parametrize(
+    ("layers", "forward"),
+    [
+        (RELU, "x = self.relu(self.first(x))\nx = self.last(x)\nx += 1\nreturn self.relu(x)"),
+        ("self.drop = nn.Dropout(0.0, True)", "return self.drop(torch.tanh(self.first(x)))"),
+        ("self.drop = nn.Dropout(0.5, True).eval()", "return self.drop(torch.tanh(self.first(x)))"),
+        ("self.drop = nn.Dropout(len(__file__) / 1000, True)", "return self.drop(torch.tanh(self.first(x)))"),
+        ("pass", "return F.dropout(torch.tanh(self.first(x)), training=False, inplace=True)"),
+        ("pass", "return F.dropout(torch.tanh(self.first(x)), 0.0, True, True)"),
+        ("pass", "return F.dropout(torch.tanh(self.first(x)), training=bool(__file__), inplace=True)"),
+        ("self.relu = nn.ReLU(inplace=bool(__file__))", "return self.relu(torch.tanh(self.first(x)))"),
+        (
+            "self.relu = type('Own', (nn.ReLU,), {})(inplace=True)",
+            "return self.relu(torch.tanh(self.first(x)))",
+        ),
+    ],
+)
+def test_what_changes_nothing_or_may_not_is_not_reported(layers: str, forward: str, options: Options) -> None:
+    assert of_network(layers, forward, options) == ([], layers, forward)
+
+
+SCRIPT = """
+import torch
+from torch import nn
+{script}
+loss = net(torch.randn(8, 4)).sum()
+loss.backward()
+"""
+BLOCK = """
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self, act):
+        super().__init__()
+        self.first, self.act = nn.Linear(4, 4), act
+
+    def forward(self, x):
+        return {result}
+
+def layers(act):
+    return nn.Sequential(nn.Linear(4, 4), nn.Sigmoid(), act)
+
+def made():
+    return layers(nn.ReLU(inplace=True))
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "result", "after"),
+    [
+        # It is made in the other module, where no edit lies: told is what is called here.
+        ("from block import made\nnet = made()", "x", "from block import made\nnet = made()"),
+        (
+            "from block import Block\nnet = Block(nn.ReLU(inplace=True))",
+            "self.act(self.first(x).tanh())",
+            None,
+        ),
+        # Here it has one, and there it works on what no other layer can hold.
+        (
+            "from block import layers\nnet = layers(nn.ReLU(inplace=True))",
+            "x",
+            "from block import layers\nnet = layers(nn.ReLU())",
+        ),
+        (
+            "from block import Block\nnet = nn.Sequential(Block(nn.ReLU()), nn.SELU(True))",
+            "self.act(self.first(x))",
+            "from block import Block\nnet = nn.Sequential(Block(nn.ReLU()), nn.SELU())",
+        ),
+        (
+            "from block import Block\nnet = nn.Sequential(Block(nn.ReLU()), nn.SELU(True))",
+            "self.first(x)",
+            None,
+        ),
+        ("from block import Block\nnet = nn.Sequential(Block(nn.Tanh()), nn.ReLU(True))", "unknown(x)", None),
+    ],
+)
+def test_layers_of_which_parts_stand_in_another_module(
+    script: str, result: str, after: str | None, options: Options, tmp_path: Path
+) -> None:
+    (tmp_path / "block.py").write_text(BLOCK.format(result=result))
+    code = SCRIPT.format(script=script)
+    parsed = source.parse(str(tmp_path / "script.py"), code.encode(), 1 << 20)
+    assert isinstance(parsed, Source)
+    made = pipeline.repair(parsed, options)
+    found = [one.finding.code for one in made.applied] + [one.finding.code for one in made.remaining]
+    assert found == ["inplace-on-saved"] * (after is not None)
+    assert made.after.decode() == SCRIPT.format(script=after or script)
 
 
 @pytest.mark.parametrize(
