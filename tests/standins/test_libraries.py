@@ -20,13 +20,14 @@ from tests.standins.later import LATER
 from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.newer import NEWER
 from tests.standins.programs import program
+from tests.standins.seen import CUT, SEEN
 from tests.standins.test_standins import digests, installed
 from tests.standins.trainers import TRAINERS
 from tests.standins.tries import TRIES
 from tests.standins.wild import WILD
 
 LIMITS = Limits(steps=3, backwards=10, seconds=20.0)
-SCRIPTS = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES, **COMMONS, **TRAINERS, **LATER}
+SCRIPTS = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES, **COMMONS, **TRAINERS, **LATER, **SEEN}
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,11 @@ def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner
     told = [one.split(": ")[0] for one in found.standins]
     assert [what for what in replaced if what not in told and not installed(what.split(" ")[0])] == []
     assert not any(str(tmp_path) in one for one in found.standins)
+
+
+def test_pictures_are_large_enough_for_what_is_cut_of_them(running: Runner, tmp_path: Path) -> None:
+    (found,) = running.run([planned(running, job(tmp_path, CUT))])
+    assert len(found.steps) == 3 and "file shots/*.png: a picture of 512 x 512" in found.standins
 
 
 SHAPES = program(

@@ -98,6 +98,25 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("argument hidden_size", "argument n_blocks", "argument batch_size"),
     ),
+    "what the project brings pictures to": (
+        program("""
+            import random
+            class RandomCrop:
+                def __init__(self, size, padding=0):
+                    self.size = size
+                def __call__(self, picture):
+                    top = random.randint(0, picture.shape[1] - self.size[0])
+                    return picture[:, top:top + self.size[0], :self.size[1]]
+            def rescale(values, factor):
+                return values * factor
+            def batch():
+                found = RandomCrop((320, 448))(torch.ones(3, 128, 128))
+                assert found.shape == (3, 64, 64) and RandomCrop(48).size == 48
+                assert rescale(found, 255).max() == 255
+                return found[None]
+        """),
+        ("pictures of 320", "pictures of 448"),
+    ),
     "how long something goes on": (
         program("""
             class Settings:

@@ -355,7 +355,7 @@ def made_as_another(path: Any) -> bool:
     if overlay is None or name is None:
         return False
     place = os.path.abspath(overlay.reading(name))
-    return place in overlay.made and os.path.splitext(place)[1] in (*media.PICTURES, *files.TEXT, ".wav")
+    return place in overlay.made and os.path.splitext(place)[1] in (*media.SEEN_OR_HEARD, *files.TEXT)
 
 
 def spared(run: context.Run, source: Any) -> bool:

@@ -290,10 +290,21 @@ def pictures(message: str) -> tuple[str, str, Any] | None:
         r"index out of range in self|Target \d+ is out of bounds", message
     ):
         return "pictures", "classes", 1
+    if CUT.search(message) and (side := max(CUT_FROM, 2 * media.side(context.run()))) <= 2 * CUT_FROM:
+        return "pictures", "side", side
     classes = re.search(r"index \d+ is out of bounds for dimension \d+ with size (\d+)", message)
     if classes and located(int(classes[1])) is None and not content.book.planned("pictures", "values"):
         return "pictures", "values", int(classes[1])
     return None
+
+
+CUT = re.compile(
+    r"empty range (?:for|in) rand\w+ ?\(.*-\d|low >= high|high <= 0|"
+    r"random_ expects 'from' to be less than 'to'"
+)
+"""Messages where the place of what is cut of a picture is drawn, and more is cut than there is."""
+CUT_FROM = 512
+"""The side of pictures of which that is cut."""
 
 
 def fitting_side(wrong: int, right: int) -> int | None:

@@ -211,6 +211,8 @@ HOOK = "_gradfix_reduced"
 """What compiled literals are given to, among the names that are built in."""
 ARGUMENT = "_gradfix_reduced_argument"
 """The same for the literals that are arguments without a name."""
+SIDE = "_gradfix_reduced_side"
+"""The same for the sizes that the project's own transformations bring pictures to."""
 PART = "_gradfix_reduced_part"
 """The same for literals that say where a data set is to be divided."""
 SHORTER = "_gradfix_shorter"
@@ -607,6 +609,9 @@ class Reduce(ast.NodeTransformer):
             self.layers.update(node.keywords)
         self.generic_visit(node)
         name = getattr(function, "attr", getattr(function, "id", ""))
+        if BRINGS.search(name) and node.args and sides_in(node.args[0]):
+            node.args[0] = asked(SIDE, [ast.parse(ast.unparse(function), mode="eval").body], node.args[0])
+            return node
         if name in COUNTING:
             node.args = [self.part(one) for one in node.args]
         elif name in ("reshape", "view"):
@@ -703,6 +708,19 @@ class Reduce(ast.NodeTransformer):
                         inner.args[-1] = asked(HOOK, said, turns)
         self.generic_visit(node)
         return node
+
+
+BRINGS = re.compile(r"crop|resize|scale(?!r)", re.I)
+"""Names of what brings pictures to the size that it is first told."""
+
+
+def sides_in(node: ast.expr) -> bool:
+    """Whether an expression is one or two sides of a picture."""
+    sides = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
+    return 1 <= len(sides) <= 2 and all(
+        isinstance(one, ast.Constant) and type(one.value) is int and one.value > SMALL["picture"]
+        for one in sides
+    )
 
 
 def asked(hook: str, said: list[ast.expr], value: ast.expr) -> ast.Call:
@@ -820,6 +838,10 @@ def own_code(run: context.Run) -> None:
         name = parameter_name(run, function, place)
         return value if name is None else reduced(run, "argument " + name, name, value)
 
+    def reduce_side(function: Any, size: Any) -> Any:
+        # Those of libraries do so themselves.
+        return size if parameter_name(run, function, 0) is None else smaller_pictures(run, size)
+
     def reduce_part(value: int) -> int:
         if not run.shortened:
             return value
@@ -830,6 +852,7 @@ def own_code(run: context.Run) -> None:
     setattr(builtins, PART, reduce_part)
     setattr(builtins, HOOK, reduce)
     setattr(builtins, ARGUMENT, reduce_argument)
+    setattr(builtins, SIDE, reduce_side)
     loader = importlib.machinery.SourceFileLoader
     real_code = loader.get_code
 

@@ -1,0 +1,71 @@
+"""Small training scripts over what is seen: pictures, and files with a number for each of their pixels."""
+
+from __future__ import annotations
+
+from tests.standins.libraries import LOOP
+from tests.standins.programs import program
+
+SEEN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "how far pixels move": (
+        program(
+            """
+            import glob
+            import numpy as np
+            from PIL import Image
+            def moved(name):
+                with open(name, "rb") as file:
+                    assert np.fromfile(file, np.float32, count=1)[0] == 202021.25
+                    wide, high = np.fromfile(file, np.int32, count=2)
+                    return np.fromfile(file, np.float32).reshape(high, wide, 2)
+            names = sorted(glob.glob("pairs/*_flow.flo"))
+            assert len(names) > 8 and names[0].endswith("000_flow.flo")
+            first, other = (moved(one) for one in names[:2])
+            picture = np.array(Image.open("pairs/000_img1.ppm"))
+            assert first.shape[:2] == picture.shape[:2] and (first != other).any()
+            models = [torch.nn.Conv2d(2, 1, 3)]
+            def loss():
+                return models[0](torch.from_numpy(first).permute(2, 0, 1)[None]).mean()
+            """,
+            LOOP,
+        ),
+        ("folder pairs", "file pairs/*_img*.ppm"),
+    ),
+    "how far away pixels are": (
+        program(
+            """
+            import numpy as np
+            def held(name):
+                with open(name, "rb") as file:
+                    kind = file.readline().decode().strip()
+                    wide, high = map(int, file.readline().decode().split())
+                    assert kind in ("PF", "Pf") and float(file.readline().decode()) < 0
+                    values = np.fromfile(file, "<f")
+                    return values.reshape(high, wide, 3) if kind == "PF" else values.reshape(high, wide)
+            away, moves = held("scenes/disparity/0006.pfm"), held("scenes/optical_flow/0006.pfm")
+            assert moves.shape == (*away.shape, 3) and away.min() >= 0
+            models = [torch.nn.Conv2d(1, 1, 3)]
+            def loss():
+                return models[0](torch.from_numpy(away)[None, None]).mean()
+            """,
+            LOOP,
+        ),
+        ("file scenes/disparity/*.pfm", "file scenes/optical_flow/*.pfm"),
+    ),
+}
+
+CUT = program(
+    """
+    import random
+    import numpy as np
+    from PIL import Image
+    picture = np.array(Image.open("shots/000.png"))
+    top = random.randint(0, picture.shape[0] - 300)
+    left = np.random.randint(0, picture.shape[1] - 400)
+    part = picture[top:top + 300, left:left + 400]
+    models = [torch.nn.Conv2d(3, 1, 3, stride=8)]
+    def loss():
+        return models[0](torch.from_numpy(part).permute(2, 0, 1)[None] / 255.0).mean()
+    """,
+    LOOP,
+)
+"""Cuts more of a picture than there is of one that is small."""
