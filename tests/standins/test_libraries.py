@@ -20,7 +20,7 @@ from tests.standins.later import LATER
 from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.newer import NEWER
 from tests.standins.programs import program
-from tests.standins.seen import CUT, SEEN
+from tests.standins.seen import BEYOND, CUT, SEEN
 from tests.standins.test_standins import digests, installed
 from tests.standins.trainers import TRAINERS
 from tests.standins.tries import TRIES
@@ -53,6 +53,11 @@ def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner
 def test_pictures_are_large_enough_for_what_is_cut_of_them(running: Runner, tmp_path: Path) -> None:
     (found,) = running.run([planned(running, job(tmp_path, CUT))])
     assert len(found.steps) == 3 and "file shots/*.png: a picture of 512 x 512" in found.standins
+
+
+def test_there_are_as_many_samples_as_are_asked_for(running: Runner, tmp_path: Path) -> None:
+    found = planned(running, job(tmp_path, BEYOND))
+    assert len(running.run([found])[0].steps) == 3 and json.loads(found.plan)["samples"] == {"count": 1024}
 
 
 SHAPES = program(

@@ -31,7 +31,7 @@ from . import context, media
 
 FIELDS = 13
 """Fields in a line of a text, at most."""
-MANY = (1024, 8192)
+MANY = (1024, 2048, 8192)
 """Samples, where those were too few for what a script cuts of them, and where these are as well."""
 SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
@@ -268,10 +268,10 @@ def samples() -> int:
     return int(book.planned("samples", "count") or SAMPLES)
 
 
-def more_samples() -> str | None:
-    """The plan with many more samples in all that is made up."""
+def more_samples(least: int = 0) -> str | None:
+    """The plan with many more samples in all that is made up, of which a script asks for ``least``."""
     had = samples()
-    count = next((one for one in MANY if one > had), None)
+    count = next((one for one in MANY if one > had and one >= least), None)
     if count is None:
         return None
     for sizes in (book.dims, *({"": fields["dims"]} for fields in book.plan.values() if "dims" in fields)):

@@ -115,6 +115,8 @@ def advised(error: BaseException) -> str | None:
         return table
     if (TOO_FEW.search(message) or divided(error)) and (more := content.more_samples()) is not None:
         return more
+    if (reach := reached(message, error)) and (more := content.more_samples(reach)) is not None:
+        return more
     change = (
         sizes(message)
         or insisted(error)
@@ -206,6 +208,32 @@ def divided(error: BaseException) -> bool:
             if samples is not None and size is not None and 0 < samples < size:
                 return True
     return False
+
+
+BEYOND = re.compile(r"index \d+ is out of bounds for (?:axis|dimension) \d+ with size (\d+)")
+
+
+def reached(message: str, error: BaseException) -> int:
+    """How many samples the statement that failed asks for, if it names several by their numbers, and some
+    of these lie further beyond the last one than at its end: ``found[rows]``; else 0."""
+    beyond, trace, run = BEYOND.search(message), innermost(error), context.run()
+    firsts = {dims[0] for dims in content.book.dims.values() if dims}
+    if beyond is None or trace is None or int(beyond[1]) not in firsts:
+        return 0
+    around = context.statements_at(run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno)
+    asked = [one.slice for one in ast.walk(around[-1]) if isinstance(one, ast.Subscript)] if around else []
+    count = max((highest_in(read_in(one, one, trace.tb_frame)) + 1 for one in asked), default=0)
+    return count if count > int(beyond[1]) + 1 else 0
+
+
+def highest_in(rows: Any) -> int:
+    """The highest of several whole numbers, -1 of anything else."""
+    try:
+        numbers = torch.as_tensor(rows).reshape(-1)
+    except (TypeError, ValueError, RuntimeError):
+        return -1
+    whole = not (numbers.is_floating_point() or numbers.dtype == torch.bool or numbers.is_complex())
+    return int(numbers.max()) if whole and len(numbers) > 1 else -1
 
 
 def is_range(node: ast.AST) -> bool:
