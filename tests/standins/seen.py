@@ -51,6 +51,22 @@ SEEN: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("file scenes/disparity/*.pfm", "file scenes/optical_flow/*.pfm"),
     ),
+    "what faces show": (
+        program(
+            """
+            import numpy as np
+            names = open("faces/list_attr_celeba.txt").readlines()[1].split()
+            shown = np.loadtxt("faces/list_attr_celeba.txt", skiprows=2, usecols=[1, 21], dtype=int)
+            train, test = shown[:182000], shown[182000:182637]
+            assert len(names) == 40 and len(train) > 1000 and len(test) > 20 and set(test[:, 0]) == {-1, 1}
+            models = [torch.nn.Linear(2, 1)]
+            def loss():
+                return models[0](torch.from_numpy(train[:4]).float()).mean()
+            """,
+            LOOP,
+        ),
+        ("file faces/list_attr_celeba.txt", "constant 182000 beside a shortened data set"),
+    ),
 }
 
 CUT = program(
@@ -85,3 +101,17 @@ BEYOND = program(
     LOOP,
 )
 """Asks for samples by numbers that many files hold, and few made-up ones."""
+
+BESIDE = program(
+    """
+    import pickle
+    import numpy as np
+    held = np.asarray(pickle.load(open("attributes.pkl", "rb"))["kinds"])
+    beside = torch.from_numpy(held[:2]).float()[:, :, None, None].expand(-1, -1, 8, 8)
+    models = [torch.nn.Conv2d(3 + 6, 2, 3)]
+    def loss():
+        return models[0](torch.cat([torch.ones(2, 3, 8, 8), beside], 1)).mean()
+    """,
+    LOOP,
+)
+"""Gives a layer the channels of a picture, and beside them as many as a file says."""

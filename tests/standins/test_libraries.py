@@ -20,7 +20,7 @@ from tests.standins.later import LATER
 from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.newer import NEWER
 from tests.standins.programs import program
-from tests.standins.seen import BEYOND, CUT, SEEN
+from tests.standins.seen import BESIDE, BEYOND, CUT, SEEN
 from tests.standins.test_standins import digests, installed
 from tests.standins.trainers import TRAINERS
 from tests.standins.tries import TRIES
@@ -58,6 +58,12 @@ def test_pictures_are_large_enough_for_what_is_cut_of_them(running: Runner, tmp_
 def test_there_are_as_many_samples_as_are_asked_for(running: Runner, tmp_path: Path) -> None:
     found = planned(running, job(tmp_path, BEYOND))
     assert len(running.run([found])[0].steps) == 3 and json.loads(found.plan)["samples"] == {"count": 1024}
+
+
+def test_what_stands_beside_channels_is_as_wide_as_the_layer_takes(running: Runner, tmp_path: Path) -> None:
+    found = planned(running, job(tmp_path, BESIDE))
+    assert len(running.run([found])[0].steps) == 3
+    assert json.loads(found.plan)["attributes.pkl['kinds']"] == {"dims": [64, 6]}
 
 
 SHAPES = program(

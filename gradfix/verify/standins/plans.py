@@ -43,6 +43,8 @@ WRONG_RIGHT = (
     r"input size \(torch\.Size\(\[(?:\d+, )*(?P<right>\d+)\]\)\)",
 )
 """Messages that name a size that was met, and the one that was wanted."""
+INTO_LAYERS = WRONG_RIGHT[:2]
+"""Those that name the width of what goes into a layer: several things may stand in it side by side."""
 
 
 SMALL_PICTURES = re.compile(
@@ -359,9 +361,10 @@ def sizes(message: str) -> tuple[str, str, Any] | None:
             change = resized(int(found["wrong"]), int(found["right"]), free)
             if change is not None:
                 return change
-    product = re.search(WRONG_RIGHT[0], message)
-    if product and (change := beside(int(product["wrong"]), int(product["right"]))) is not None:
-        return change
+    for pattern in INTO_LAYERS:
+        layer = re.search(pattern, message)
+        if layer and (change := beside(int(layer["wrong"]), int(layer["right"]))) is not None:
+            return change
     found = re.search(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ with size (\d+)", message)
     if (change := sides(message)) is not None:
         return change
