@@ -67,6 +67,51 @@ SEEN: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("file faces/list_attr_celeba.txt", "constant 182000 beside a shortened data set"),
     ),
+    "what is done to pictures before training": (
+        program(
+            """
+            import numpy as np
+            import PIL
+            import PIL.ImageDraw
+            from PIL import Image, ImageEnhance, ImageFilter, ImageOps
+            from PIL.ImageChops import offset
+            import PIL.ImageDraw as ImageDraw
+            picture = Image.open("shots/000.png").resize((12, 8))
+            for kind in ("Brightness", "Contrast", "Color", "Sharpness"):
+                other = getattr(ImageEnhance, kind)(picture)
+                assert np.array_equal(np.array(other.enhance(1.0)), np.array(picture))
+                assert other.enhance(0.4).size == picture.size
+            assert not np.array(ImageEnhance.Brightness(picture).enhance(0.0)).any()
+            for change in (ImageOps.autocontrast, ImageOps.equalize, ImageOps.mirror, ImageOps.flip):
+                assert change(picture).size == picture.size and change(picture).mode == "RGB"
+            assert np.array(ImageOps.autocontrast(picture)).max() == 255
+            inverted = np.array(ImageOps.invert(picture)).astype(int)
+            assert (inverted + np.array(picture) == 255).all()
+            assert np.array_equal(np.array(ImageOps.solarize(picture, 0)), inverted)
+            assert np.array_equal(np.array(ImageOps.solarize(picture, 256)), np.array(picture))
+            assert (np.array(ImageOps.posterize(picture, 2)) % 64 == 0).all()
+            assert ImageOps.expand(picture, border=(1, 2, 3, 4), fill=7).size == (16, 14)
+            assert ImageOps.fit(picture, (5, 5)).size == ImageOps.pad(picture, (5, 5)).size == (5, 5)
+            assert np.array_equal(np.array(offset(picture, 12, 8)), np.array(picture))
+            assert picture.filter(ImageFilter.GaussianBlur(radius=2)).size == (12, 8)
+            assert len(picture.histogram()) == 768 and picture.point(lambda value: 255 - value).mode == "RGB"
+            mask = Image.new("L", (6, 4), 0)
+            PIL.ImageDraw.Draw(mask).rectangle((1, 1, 2, 2), 9)
+            assert np.array(mask).sum() == 36
+            drawn = Image.new("L", (9, 9))
+            ImageDraw.Draw(drawn).polygon([(1, 1), (7, 1), (7, 7), (1, 7)], outline=1, fill=1)
+            assert 36 <= np.array(drawn).sum() <= 49
+            ImageDraw.Draw(drawn).ellipse([(0, 0), (8, 8)], fill=2)
+            assert np.array(drawn)[4, 4] == 2 and np.array(drawn)[0, 0] == 0
+            values = torch.from_numpy(np.array(ImageOps.equalize(picture))).float()
+            models = [torch.nn.Linear(3, 2)]
+            def loss():
+                return models[0](values / 255).mean()
+            """,
+            LOOP,
+        ),
+        ("PIL",),
+    ),
 }
 
 CUT = program(
@@ -115,3 +160,22 @@ BESIDE = program(
     LOOP,
 )
 """Gives a layer the channels of a picture, and beside them as many as a file says."""
+
+DRAWN = program(
+    """
+    import argparse
+    import numpy as np
+    import torchvision
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--each", type=int, default=200)
+    given = parser.parse_args()
+    data = torchvision.datasets.CIFAR10("data", transform=torchvision.transforms.ToTensor())
+    kinds = np.array(data.targets)
+    drawn = [np.random.choice(np.where(kinds == kind)[0], given.each, False) for kind in range(10)]
+    models = [torch.nn.Conv2d(3, 2, 3)]
+    def loss():
+        return models[0](data[drawn[0][0]][0][None]).mean()
+    """,
+    LOOP,
+)
+"""Draws more samples of each class than a shortened data set has."""

@@ -20,7 +20,7 @@ from tests.standins.later import LATER
 from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.newer import NEWER
 from tests.standins.programs import program
-from tests.standins.seen import BESIDE, BEYOND, CUT, SEEN
+from tests.standins.seen import BESIDE, BEYOND, CUT, DRAWN, SEEN
 from tests.standins.test_standins import digests, installed
 from tests.standins.trainers import TRAINERS
 from tests.standins.tries import TRIES
@@ -64,6 +64,14 @@ def test_what_stands_beside_channels_is_as_wide_as_the_layer_takes(running: Runn
     found = planned(running, job(tmp_path, BESIDE))
     assert len(running.run([found])[0].steps) == 3
     assert json.loads(found.plan)["attributes.pkl['kinds']"] == {"dims": [64, 6]}
+
+
+def test_there_are_more_samples_where_more_are_drawn(running: Runner, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("    python script.py --each 300\n")
+    (first,) = running.run([job(tmp_path, DRAWN)])
+    assert json.loads(first.plan).keys() == {"samples", "plans before this one"}
+    (found,) = running.run([job(tmp_path, DRAWN, plan=first.plan)])
+    assert len(found.steps) == 3, (found.uncaught, found.output)
 
 
 SHAPES = program(

@@ -63,6 +63,21 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("batches of a loader",),
     ),
+    "in the call of a loader whose batches are larger": (
+        program("""
+            data = torch.utils.data.TensorDataset(torch.arange(200.0).view(100, 2))
+            batch_size, times = 64, 7
+            labelled = torch.utils.data.DataLoader(data, batch_size)
+            others = torch.utils.data.DataLoader(data, batch_size=times * batch_size)
+            pairs = torch.utils.data.DataLoader(data, batch_size=2 * batch_size)
+            tests = torch.utils.data.DataLoader(data, 16)
+            assert [one.batch_size for one in (labelled, others, pairs, tests)] == [4, 28, 8, 4]
+            def batch():
+                both = torch.cat([next(iter(labelled))[0], next(iter(others))[0]])
+                return both.reshape(4, 8, 2)
+        """),
+        ("constant batch_size", "batches of a loader"),
+    ),
     "a memory to fill": (
         program("""
             import collections, random

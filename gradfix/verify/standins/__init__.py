@@ -61,7 +61,8 @@ class Standins:
         """Say how content that was made up should have looked, if that is why the run failed."""
         trained = self.run.recorder.backwards
         plan = (
-            (guards.advise(error) if trained else None)
+            samples.advise(self.run, error, samples.DRAWN)
+            or (guards.advise(error) if trained else None)
             or sizes.advise(self.run, error)
             or library.advise(error)
             or files.advise(error)

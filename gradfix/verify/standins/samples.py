@@ -82,9 +82,14 @@ FEWER = re.compile(
 """Messages that there may be for too few samples."""
 
 
-def advise(run: context.Run, error: BaseException) -> str | None:
-    """The plan with more samples in data sets that were shortened, where nothing else helps."""
-    if not (run.small and run.shortened and FEWER.search(str(error))):
+DRAWN = re.compile(r"larger (?:sample )?than population")
+"""Messages where more samples are drawn than there are."""
+
+
+def advise(run: context.Run, error: BaseException, messages: re.Pattern[str] = FEWER) -> str | None:
+    """The plan with more samples in data sets that were shortened, where nothing else helps, or nothing else
+    can be meant by one of the ``messages``."""
+    if not (run.small and run.shortened and messages.search(str(error))):
         return None
     return content.planned_with("samples", "more", True)
 

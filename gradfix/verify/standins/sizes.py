@@ -30,6 +30,8 @@ import torch
 from . import absent, content, context, files, finder, guards, library, samples
 
 BATCH = 4
+TIMES = 8
+"""Times a batch that another batch is, at most."""
 FILL = 64
 """Transitions to collect before learning begins where that has no name: more than most batches."""
 ENDLESS = 300
@@ -788,12 +790,13 @@ def install(run: context.Run) -> None:
 
     def batches(size: Any) -> Any:
         REDUCED.add("batch")
-        # Twice what a name says, as for pairs, was computed from a size that is reduced already.
-        return (
-            size
-            if size == 2 * limits(run).get("batch", 0)
-            else at_most(run, "batches of a loader", limits(run).get("batch"), size)
-        )
+        limit = limits(run).get("batch")
+        if limit and type(size) is int and size <= TIMES * limit and size % limit == 0:
+            # Some times what a name says (pairs, batches without labels seven times as large) was computed
+            # from a size that is reduced already; mostly a power of two was not.
+            if size == 2 * limit or size & (size - 1):
+                return size
+        return at_most(run, "batches of a loader", limit, size)
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > 5:
