@@ -179,3 +179,20 @@ DRAWN = program(
     LOOP,
 )
 """Draws more samples of each class than a shortened data set has."""
+
+PARTED = program(
+    """
+    import numpy as np
+    import torchvision
+    data = torchvision.datasets.CIFAR10("data", transform=torchvision.transforms.ToTensor())
+    kinds = np.array(data.targets)
+    rows = [row for kind in range(10) for row in np.where(kinds == kind)[0][:-500]]
+    train = torch.utils.data.Subset(data, rows)
+    loader = torch.utils.data.DataLoader(train, batch_size=64, shuffle=True)
+    models = [torch.nn.Conv2d(3, 2, 3)]
+    def loss():
+        return models[0](next(iter(loader))[0]).mean()
+    """,
+    LOOP,
+)
+"""Leaves out more samples of each class than a shortened data set has, and than one has that is longer."""

@@ -20,7 +20,7 @@ from tests.standins.later import LATER
 from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.newer import NEWER
 from tests.standins.programs import program
-from tests.standins.seen import BESIDE, BEYOND, CUT, DRAWN, SEEN
+from tests.standins.seen import BESIDE, BEYOND, CUT, DRAWN, PARTED, SEEN
 from tests.standins.test_standins import digests, installed
 from tests.standins.trainers import TRAINERS
 from tests.standins.tries import TRIES
@@ -72,6 +72,13 @@ def test_there_are_more_samples_where_more_are_drawn(running: Runner, tmp_path: 
     assert json.loads(first.plan).keys() == {"samples", "plans before this one"}
     (found,) = running.run([job(tmp_path, DRAWN, plan=first.plan)])
     assert len(found.steps) == 3, (found.uncaught, found.output)
+
+
+def test_there_are_all_samples_where_none_are_left_of_fewer(running: Runner, tmp_path: Path) -> None:
+    found = planned(running, job(tmp_path, PARTED))
+    assert json.loads(found.plan)["samples"] == {"more": "all of them"}
+    (recording,) = running.run([found])
+    assert len(recording.steps) == 3, (recording.uncaught, recording.output)
 
 
 SHAPES = program(

@@ -61,7 +61,7 @@ class Standins:
         """Say how content that was made up should have looked, if that is why the run failed."""
         trained = self.run.recorder.backwards
         plan = (
-            samples.advise(self.run, error, samples.DRAWN)
+            samples.advise_if_missed(self.run, error)
             or (guards.advise(error) if trained else None)
             or sizes.advise(self.run, error)
             or library.advise(error)

@@ -52,6 +52,8 @@ class Run:
         several."""
         self.shortened = False
         """Whether a data set has been made up with fewer samples than the real one has."""
+        self.fewer = False
+        """Whether such a one is known by its name: how many the real one has."""
         self.archives = False
         """Whether the script has unpacked an archive that is not there."""
         self.lacking = False

@@ -846,7 +846,7 @@ def own_code(run: context.Run) -> None:
         return size if parameter_name(run, function, 0) is None else smaller_pictures(run, size)
 
     def reduce_part(value: int) -> int:
-        if not run.shortened:
+        if not run.shortened or samples.share() == 1:
             return value
         fewer = abs(value) // samples.share()
         run.used("constant " + str(abs(value)) + " beside a shortened data set", str(fewer))
