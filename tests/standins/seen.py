@@ -186,7 +186,7 @@ PARTED = program(
     import torchvision
     data = torchvision.datasets.CIFAR10("data", transform=torchvision.transforms.ToTensor())
     kinds = np.array(data.targets)
-    rows = [row for kind in range(10) for row in np.where(kinds == kind)[0][:-500]]
+    rows = [row for kind in range(10) for row in np.where(kinds == kind)[0][:-700]]
     train = torch.utils.data.Subset(data, rows)
     loader = torch.utils.data.DataLoader(train, batch_size=64, shuffle=True)
     models = [torch.nn.Conv2d(3, 2, 3)]
