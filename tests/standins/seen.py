@@ -67,6 +67,28 @@ SEEN: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("file faces/list_attr_celeba.txt", "constant 182000 beside a shortened data set"),
     ),
+    "the least value of a function": (
+        program(
+            """
+            import numpy as np
+            from scipy import optimize
+            curved = np.diag([1.0, 4.0, 9.0])
+            def value(x, shift=1.0):
+                return (x - shift) @ curved @ (x - shift), 2 * curved @ (x - shift)
+            found, least, told = optimize.fmin_l_bfgs_b(value, np.zeros(3), args=(2.0,), maxiter=25)
+            assert np.allclose(found, 2, atol=1e-3) and least < 1e-5 and told["warnflag"] == 0
+            other = optimize.minimize(lambda x: value(x)[0], [0.0, 0.0, 0.0], method="BFGS")
+            assert np.allclose(other.x, 1, atol=1e-3) and other["success"]
+            kept = optimize.minimize(value, np.zeros(3), jac=True, bounds=[(None, 0.5)] * 3)
+            assert np.allclose(kept.x, 0.5)
+            models = [torch.nn.Linear(3, 2)]
+            def loss():
+                return models[0](torch.from_numpy(found).float()).mean()
+            """,
+            LOOP,
+        ),
+        ("scipy",),
+    ),
     "what is done to pictures before training": (
         program(
             """

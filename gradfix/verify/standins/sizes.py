@@ -239,7 +239,9 @@ def plain(name: str) -> str:
 
 PICTURES_OR_FEATURES = ("inputsize", "inputres", "inputdim")
 """Names that are those of pictures if the value is a side that networks for pictures are usually given."""
-USUAL_SIDES = frozenset((224, 227, 256, 288, 299, 300, 320, 352, 368, 384, 416, 448, 480, 512, 513, 608, 640))
+USUAL_SIDES = frozenset(
+    (224, 227, 256, 288, 299, 300, 320, 352, 368, 384, 416, 448, 480, 512, 513, 600, 608, 640)
+)
 
 
 def limit_of(run: context.Run, name: str, value: Any = None) -> int | None:
