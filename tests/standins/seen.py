@@ -89,6 +89,23 @@ SEEN: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("scipy",),
     ),
+    "some of the scenes of LSUN": (
+        program(
+            """
+            from torchvision import datasets, transforms
+            kept = ["bridge_train", "tower_train", "kitchen_train"]
+            data = datasets.LSUN("data", classes=kept, transform=transforms.Compose(
+                [transforms.Resize(16), transforms.CenterCrop(16), transforms.ToTensor()]))
+            assert {data[row][1] for row in range(300)} == {0, 1, 2}
+            models = [torch.nn.Conv2d(3, len(kept), 16)]
+            def loss():
+                scores = models[0](torch.stack([data[row][0] for row in range(4)])).flatten(1)
+                return torch.nn.functional.cross_entropy(scores, torch.tensor([data[i][1] for i in range(4)]))
+            """,
+            LOOP,
+        ),
+        ("torchvision.datasets.LSUN",),
+    ),
     "what is done to pictures before training": (
         program(
             """

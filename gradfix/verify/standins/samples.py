@@ -227,6 +227,10 @@ class Pictures(torch.utils.data.Dataset[Any]):
     def __init__(self, name: str, kind: Kind, arguments: dict[str, Any]) -> None:
         run = context.run()
         self.name = name
+        parts = arguments.get("classes")
+        if name == "LSUN" and isinstance(parts, (list, tuple)) and parts:
+            # Of these its scenes are, and their labels are numbers of these.
+            kind = kind._replace(classes=len(parts))
         self.kind = kind
         self.train = is_training(arguments)
         self.root = arguments.get("root")
