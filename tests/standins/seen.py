@@ -106,6 +106,43 @@ SEEN: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("torchvision.datasets.LSUN",),
     ),
+    "nothing is done without an accelerator": (
+        program(
+            """
+            def main():
+                there = torch.cuda.is_available()
+                if there:
+                    model = torch.nn.Linear(3, 2).cuda()
+                else:
+                    print("there is no accelerator")
+                    return
+                optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+                for _ in range(3):
+                    optimizer.zero_grad()
+                    model(torch.ones(4, 3, device="cuda")).mean().backward()
+                    optimizer.step()
+            main()
+            """,
+            "",
+        ),
+        ("cuda",),
+    ),
+    "a script that leaves without an accelerator": (
+        program(
+            """
+            import sys
+            there = torch.cuda.is_available()
+            print("found an accelerator" if there else "found none")
+            if not there:
+                sys.exit(0)
+            models = [torch.nn.Linear(3, 2).cuda()]
+            def loss():
+                return models[0](torch.ones(4, 3)).mean()
+            """,
+            LOOP,
+        ),
+        ("cuda",),
+    ),
     "what is done to pictures before training": (
         program(
             """

@@ -54,6 +54,8 @@ class Run:
         """Whether a data set has been made up with fewer samples than the real one has."""
         self.fewer = False
         """Whether such a one is known by its name: how many the real one has."""
+        self.without = False
+        """Whether the script has been told that there is no accelerator."""
         self.archives = False
         """Whether the script has unpacked an archive that is not there."""
         self.lacking = False
