@@ -143,6 +143,66 @@ SEEN: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("cuda",),
     ),
+    "where what belongs to each sample begins and ends": (
+        program(
+            """
+            import h5py
+            held = h5py.File("captions.h5", "r")
+            lines, first, last = held["lines"][:], held["line_start_ix"][:], held["line_end_ix"][:]
+            for sample in range(1, 20):
+                assert first[sample] <= last[sample] and first[sample] == first[sample - 1] + 1
+                assert len(lines[first[sample] - 1 : last[sample]]) > 0
+            models = [torch.nn.Linear(6, 2)]
+            def loss():
+                return models[0](torch.as_tensor(lines[first[1]:last[4]]).float()).mean()
+            """,
+            LOOP,
+        ),
+        ("content of captions.h5",),
+    ),
+    "an error that is only shown": (
+        program(
+            """
+            import traceback
+            import numpy as np
+            values = np.load("values.npy")
+            models = [torch.nn.Linear(7, 2)]
+            def loss():
+                return models[0](torch.from_numpy(np.asarray(values[:4])).float()).mean()
+            def train():
+                optimizer = torch.optim.SGD(models[0].parameters(), lr=0.1)
+                for _ in range(3):
+                    optimizer.zero_grad()
+                    loss().backward()
+                    optimizer.step()
+            try:
+                train()
+            except RuntimeError:
+                print(traceback.format_exc())
+            """,
+            "",
+        ),
+        ("content of values.npy",),
+    ),
+    "what an earlier run has left is not missed": (
+        program(
+            """
+            import json
+            import os
+            start_from = "saved"
+            if start_from is not None and os.path.isfile(os.path.join(start_from, "infos.json")):
+                held = json.load(open(os.path.join(start_from, "infos.json")))
+                assert held["kind"] == "plain", "the kinds of both networks disagree"
+            lists = json.load(open("lists.json")) if os.path.isfile("lists.json") else []
+            assert len(lists) > 0
+            models = [torch.nn.Linear(3, 2)]
+            def loss():
+                return models[0](torch.ones(2, 3)).mean()
+            """,
+            LOOP,
+        ),
+        ("content of lists.json",),
+    ),
     "what is done to pictures before training": (
         program(
             """
@@ -272,3 +332,20 @@ PARTED = program(
     LOOP,
 )
 """Leaves out more samples of each class than a shortened data set has, and than one has that is longer."""
+
+NOTHING = program(
+    """
+    import numpy as np
+    values = torch.from_numpy(np.asarray(np.load("values.npy"))).float()
+    def parts():
+        scale, found = torch.tensor(2.0), []
+        first, other, third = found
+        return first * scale
+    models = [torch.nn.Linear(3, 2)]
+    def loss():
+        return models[0](values[:2]) * parts()
+    loss()
+    """,
+    "",
+)
+"""Fails for nothing that has a size, beside a tensor that has none."""

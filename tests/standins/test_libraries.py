@@ -20,7 +20,7 @@ from tests.standins.later import LATER
 from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.newer import NEWER
 from tests.standins.programs import program
-from tests.standins.seen import BESIDE, BEYOND, CUT, DRAWN, PARTED, SEEN
+from tests.standins.seen import BESIDE, BEYOND, CUT, DRAWN, NOTHING, PARTED, SEEN
 from tests.standins.test_standins import digests, installed
 from tests.standins.trainers import TRAINERS
 from tests.standins.tries import TRIES
@@ -79,6 +79,14 @@ def test_there_are_all_samples_where_none_are_left_of_fewer(running: Runner, tmp
     assert json.loads(found.plan)["samples"] == {"more": "all of them"}
     (recording,) = running.run([found])
     assert len(recording.steps) == 3, (recording.uncaught, recording.output)
+
+
+def test_a_run_that_fails_beside_a_tensor_without_sizes_ends_as_it_should(
+    running: Runner, tmp_path: Path
+) -> None:
+    found = planned(running, job(tmp_path, NOTHING))
+    (recording,) = running.run([found])
+    assert recording.ending == "error", (recording.ending, recording.output)
 
 
 SHAPES = program(

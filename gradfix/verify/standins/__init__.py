@@ -103,6 +103,9 @@ class Standins:
         if self.run.recorder.backwards or not (self.run.lacking or self.run.without):
             return
         plan = cuda.advise_when_left(self.run)
+        if plan is None and self.run.shown is not None:
+            self.failed(self.run.shown)
+            return
         if plan is None and self.run.lacking:
             # Perhaps a condition has kept nothing of what was made up.
             plan = content.planned_with("code", "kept", True) if content.book.touched else None

@@ -32,7 +32,7 @@ from .content import Content
 
 SETTINGS = re.compile(r"conf|cfg|setting|param|option|\bargs?\b|hparam|opt\b|\.ya?ml$|\.toml$|\.ini$", re.I)
 """Files of settings are not made up: they say what a script does."""
-KEPT = re.compile(r"resum|checkpoint|ckpt|pretrain|load|restore|snapshot|weight", re.I)
+KEPT = re.compile(r"resum|checkpoint|ckpt|pretrain|load|restore|snapshot|weight|start_from|continue", re.I)
 """Places of what an earlier run has left: scripts do without."""
 WEIGHTS = re.compile(
     r"model|weight|ckpt|checkpoint|state|gen|disc|net|best|last|pretrain|vgg|param|actor|critic|\.ckpt$|optim|"

@@ -56,6 +56,8 @@ class Run:
         """Whether such a one is known by its name: how many the real one has."""
         self.without = False
         """Whether the script has been told that there is no accelerator."""
+        self.shown: BaseException | None = None
+        """The last error that the script has shown, and gone on."""
         self.archives = False
         """Whether the script has unpacked an archive that is not there."""
         self.lacking = False

@@ -687,7 +687,7 @@ def shape_unpacked(message: str, error: BaseException) -> tuple[str, str, Any] |
         return None
     for one in reversed(list(trace.tb_frame.f_locals.values())):
         shape = list(one.shape) if isinstance(one, torch.Tensor) else []
-        place, _ = located(shape[-1]) or ("", 0) if len(shape) == int(found[2]) else ("", 0)
+        place, _ = located(shape[-1]) or ("", 0) if 0 < len(shape) == int(found[2]) else ("", 0)
         if place:
             dims, more = content.book.dims[place], int(found[1]) - len(shape)
             sides = (
