@@ -1051,6 +1051,8 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
             if standins:
                 standins.after()
         except SystemExit as leaving:
+            if standins:
+                standins.left()
             if leaving.code not in (None, 0):
                 recorder.finish("error", recorder.failed(leaving, "script", where(recorder, leaving)))
         except BaseException as error:

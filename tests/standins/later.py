@@ -48,7 +48,7 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         program("""
             input_size, features = 256, {"input_size": 300}
             assert input_size == 64, input_size
-            assert dict(input_size=20) == {"input_size": 20}
+            assert dict(input_size=20) == {"input_size": 20} and dict(input_size=600) == {"input_size": 64}
             def batch():
                 return torch.ones(2, 3)
         """),

@@ -20,13 +20,14 @@ from tests.standins.later import LATER
 from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.newer import NEWER
 from tests.standins.programs import program
+from tests.standins.seen import BESIDE, BEYOND, CUT, DRAWN, NOTHING, PARTED, SEEN
 from tests.standins.test_standins import digests, installed
 from tests.standins.trainers import TRAINERS
 from tests.standins.tries import TRIES
 from tests.standins.wild import WILD
 
 LIMITS = Limits(steps=3, backwards=10, seconds=20.0)
-SCRIPTS = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES, **COMMONS, **TRAINERS, **LATER}
+SCRIPTS = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES, **COMMONS, **TRAINERS, **LATER, **SEEN}
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,45 @@ def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner
     told = [one.split(": ")[0] for one in found.standins]
     assert [what for what in replaced if what not in told and not installed(what.split(" ")[0])] == []
     assert not any(str(tmp_path) in one for one in found.standins)
+
+
+def test_pictures_are_large_enough_for_what_is_cut_of_them(running: Runner, tmp_path: Path) -> None:
+    (found,) = running.run([planned(running, job(tmp_path, CUT))])
+    assert len(found.steps) == 3 and "file shots/*.png: a picture of 512 x 512" in found.standins
+
+
+def test_there_are_as_many_samples_as_are_asked_for(running: Runner, tmp_path: Path) -> None:
+    found = planned(running, job(tmp_path, BEYOND))
+    assert len(running.run([found])[0].steps) == 3 and json.loads(found.plan)["samples"] == {"count": 1024}
+
+
+def test_what_stands_beside_channels_is_as_wide_as_the_layer_takes(running: Runner, tmp_path: Path) -> None:
+    found = planned(running, job(tmp_path, BESIDE))
+    assert len(running.run([found])[0].steps) == 3
+    assert json.loads(found.plan)["attributes.pkl['kinds']"] == {"dims": [64, 6]}
+
+
+def test_there_are_more_samples_where_more_are_drawn(running: Runner, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("    python script.py --each 300\n")
+    (first,) = running.run([job(tmp_path, DRAWN)])
+    assert json.loads(first.plan).keys() == {"samples", "plans before this one"}
+    (found,) = running.run([job(tmp_path, DRAWN, plan=first.plan)])
+    assert len(found.steps) == 3, (found.uncaught, found.output)
+
+
+def test_there_are_all_samples_where_none_are_left_of_fewer(running: Runner, tmp_path: Path) -> None:
+    found = planned(running, job(tmp_path, PARTED))
+    assert json.loads(found.plan)["samples"] == {"more": "all of them"}
+    (recording,) = running.run([found])
+    assert len(recording.steps) == 3, (recording.uncaught, recording.output)
+
+
+def test_a_run_that_fails_beside_a_tensor_without_sizes_ends_as_it_should(
+    running: Runner, tmp_path: Path
+) -> None:
+    found = planned(running, job(tmp_path, NOTHING))
+    (recording,) = running.run([found])
+    assert recording.ending == "error", (recording.ending, recording.output)
 
 
 SHAPES = program(

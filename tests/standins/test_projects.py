@@ -270,6 +270,22 @@ ENDINGS = {
 }
 
 
+def test_numpy_reads_what_the_project_holds_by_a_path_from_where_it_is_started(
+    running: Runner, tmp_path: Path
+) -> None:
+    project(tmp_path, {"data/links.txt": "1 2\n3 4\n", "data/links.raw": "abcd", "nets/__init__.py": ""})
+    source = program("""
+        import numpy as np
+        links = np.genfromtxt("../data/links.txt", dtype=np.int32)
+        assert links.tolist() == [[1, 2], [3, 4]]
+        assert np.fromfile("../data/links.raw", dtype=np.uint8).tolist() == [97, 98, 99, 100]
+        def batch():
+            return torch.from_numpy(links).float()
+    """)
+    found = run(running, tmp_path / "nets" / "train.py", source)
+    assert steps(found) == 3, (found.uncaught, found.output)
+
+
 @pytest.mark.parametrize("name", ENDINGS)
 def test_a_folder_holds_files_with_the_ending_that_is_looked_for(
     name: str, running: Runner, tmp_path: Path

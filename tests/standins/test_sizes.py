@@ -63,6 +63,21 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("batches of a loader",),
     ),
+    "in the call of a loader whose batches are larger": (
+        program("""
+            data = torch.utils.data.TensorDataset(torch.arange(200.0).view(100, 2))
+            batch_size, times = 64, 7
+            labelled = torch.utils.data.DataLoader(data, batch_size)
+            others = torch.utils.data.DataLoader(data, batch_size=times * batch_size)
+            pairs = torch.utils.data.DataLoader(data, batch_size=2 * batch_size)
+            tests = torch.utils.data.DataLoader(data, 16)
+            assert [one.batch_size for one in (labelled, others, pairs, tests)] == [4, 28, 8, 4]
+            def batch():
+                both = torch.cat([next(iter(labelled))[0], next(iter(others))[0]])
+                return both.reshape(4, 8, 2)
+        """),
+        ("constant batch_size", "batches of a loader"),
+    ),
     "a memory to fill": (
         program("""
             import collections, random
@@ -97,6 +112,25 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
                 return torch.ones(2, 2)
         """),
         ("argument hidden_size", "argument n_blocks", "argument batch_size"),
+    ),
+    "what the project brings pictures to": (
+        program("""
+            import random
+            class RandomCrop:
+                def __init__(self, size, padding=0):
+                    self.size = size
+                def __call__(self, picture):
+                    top = random.randint(0, picture.shape[1] - self.size[0])
+                    return picture[:, top:top + self.size[0], :self.size[1]]
+            def rescale(values, factor):
+                return values * factor
+            def batch():
+                found = RandomCrop((320, 448))(torch.ones(3, 128, 128))
+                assert found.shape == (3, 64, 64) and RandomCrop(48).size == 48
+                assert rescale(found, 255).max() == 255
+                return found[None]
+        """),
+        ("pictures of 320", "pictures of 448"),
     ),
     "how long something goes on": (
         program("""

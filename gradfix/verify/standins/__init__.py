@@ -61,7 +61,8 @@ class Standins:
         """Say how content that was made up should have looked, if that is why the run failed."""
         trained = self.run.recorder.backwards
         plan = (
-            (guards.advise(error) if trained else None)
+            samples.advise_if_missed(self.run, error)
+            or (guards.advise(error) if trained else None)
             or sizes.advise(self.run, error)
             or library.advise(error)
             or files.advise(error)
@@ -95,13 +96,23 @@ class Standins:
         """Do what the script left to do at its end: its processes, and what nobody called."""
         processes.run_waiting()
         callers.call_what_nobody_called(self.run, self.main)
-        if self.run.lacking and not self.run.recorder.backwards:
+        self.left()
+
+    def left(self) -> None:
+        """Say what a run might do otherwise whose script has ended without a gradient."""
+        if self.run.recorder.backwards or not (self.run.lacking or self.run.without):
+            return
+        plan = cuda.advise_when_left(self.run)
+        if plan is None and self.run.shown is not None:
+            self.failed(self.run.shown)
+            return
+        if plan is None and self.run.lacking:
             # Perhaps a condition has kept nothing of what was made up.
             plan = content.planned_with("code", "kept", True) if content.book.touched else None
             plan = plan or (content.more_samples() if content.book.touched else None)
             plan = plan or commands.advise(self.run)
-            if plan is not None:
-                self.run.recorder.emit("plan", text=plan)
+        if plan is not None:
+            self.run.recorder.emit("plan", text=plan)
 
 
 def install(recorder: Any, job: dict[str, Any], main: types.ModuleType) -> Standins:

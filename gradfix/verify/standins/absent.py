@@ -32,7 +32,7 @@ from .content import Content
 
 SETTINGS = re.compile(r"conf|cfg|setting|param|option|\bargs?\b|hparam|opt\b|\.ya?ml$|\.toml$|\.ini$", re.I)
 """Files of settings are not made up: they say what a script does."""
-KEPT = re.compile(r"resum|checkpoint|ckpt|pretrain|load|restore|snapshot|weight", re.I)
+KEPT = re.compile(r"resum|checkpoint|ckpt|pretrain|load|restore|snapshot|weight|start_from|continue", re.I)
 """Places of what an earlier run has left: scripts do without."""
 WEIGHTS = re.compile(
     r"model|weight|ckpt|checkpoint|state|gen|disc|net|best|last|pretrain|vgg|param|actor|critic|\.ckpt$|optim|"
@@ -355,7 +355,7 @@ def made_as_another(path: Any) -> bool:
     if overlay is None or name is None:
         return False
     place = os.path.abspath(overlay.reading(name))
-    return place in overlay.made and os.path.splitext(place)[1] in (*media.PICTURES, *files.TEXT, ".wav")
+    return place in overlay.made and os.path.splitext(place)[1] in (*media.SEEN_OR_HEARD, *files.TEXT)
 
 
 def spared(run: context.Run, source: Any) -> bool:
@@ -469,7 +469,7 @@ def arrays(run: context.Run, numpy: Any) -> None:
             file = given(args, kwargs)
             other = _name == "load" and made_as_another(file)
             if not (other or is_absent(file)) or run.caller() is None or (spared(run, file) and not other):
-                return _real(*args, **kwargs)
+                return _real(*from_where_it_lies(args), **kwargs)
             found = content.absent(run, named(file))
             if _name in ("load", "memmap"):
                 return found
@@ -483,6 +483,14 @@ def arrays(run: context.Run, numpy: Any) -> None:
         if isinstance(real, type):
             continue
         context.replace(numpy, name, read)
+
+
+def from_where_it_lies(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with the real path first: some readers of numpy's open files by no function of Python's."""
+    path, overlay = files.plain(args[0]) if args else None, files.overlay_of_run
+    if path is None or overlay is None or not overlay.exists(place := overlay.reading(path)):
+        return args
+    return place, *args[1:]
 
 
 def table(numpy: Any, found: Content, count: int | None, kind: Any, kwargs: dict[str, Any]) -> Any:

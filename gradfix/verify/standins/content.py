@@ -31,7 +31,7 @@ from . import context, media
 
 FIELDS = 13
 """Fields in a line of a text, at most."""
-MANY = (1024, 8192)
+MANY = (1024, 2048, 8192)
 """Samples, where those were too few for what a script cuts of them, and where these are as well."""
 SAMPLES = 64
 """Samples in what is made up, and words in a vocabulary."""
@@ -61,6 +61,10 @@ NUMBERING = re.compile(r"(2|_to_|to)_?(i|id|idx|ix|ind|index|int|indices)$|^stoi
 """Names of mappings that give each word a number."""
 LENGTH = re.compile(r"(lens?|lengths?)(?![a-z])", re.I)
 """Names of lengths, which are more than one."""
+BOUND = re.compile(
+    r"(?:start|begin|(end|stop))_?(?:ix|idx|ind|index|indices|ptr|pointers?|offsets?)s?$", re.I
+)
+"""Names of where in a list what belongs to each sample begins, or ends."""
 BOX = re.compile(r"(?<![a-z])b?box(es)?(?![a-z])", re.I)
 """Names of boxes in pictures: two corners each."""
 BESIDE = re.compile(r"label|class|categor|difficult|crowd|area|score", re.I)
@@ -211,7 +215,7 @@ class Book:
             elif AUDIO.search(place):
                 known = [SAMPLES * 256]
             elif (
-                not LABEL.search(last(place))
+                not (LABEL.search(last(place)) or BOUND.search(last(place)))
                 and not (one_sample(place) and TIME.search(last(place)))
                 and (count is None or count > len(known))
             ):
@@ -237,7 +241,8 @@ class Book:
         found = self.planned(place, "kind")
         if found is None:
             name = last(place)
-            counted = LABEL.search(name) or INDEX.search(name) or NUMBERING.search(last(owner(place)))
+            counted = LABEL.search(name) or INDEX.search(name) or BOUND.search(name)
+            counted = counted or NUMBERING.search(last(owner(place)))
             found = "int" if counted else "float"
         self.kinds[place] = found
         return str(found)
@@ -268,10 +273,10 @@ def samples() -> int:
     return int(book.planned("samples", "count") or SAMPLES)
 
 
-def more_samples() -> str | None:
-    """The plan with many more samples in all that is made up."""
+def more_samples(least: int = 0) -> str | None:
+    """The plan with many more samples in all that is made up, of which a script asks for ``least``."""
     had = samples()
-    count = next((one for one in MANY if one > had), None)
+    count = next((one for one in MANY if one > had and one >= least), None)
     if count is None:
         return None
     for sizes in (book.dims, *({"": fields["dims"]} for fields in book.plan.values() if "dims" in fields)):
@@ -424,6 +429,8 @@ class Content:
             raise IndexError(NO_ELEMENT)
         if self._dims is not None and len(self._dims) == 1:
             return self._settled()[number]
+        if BOUND.search(last(self._place)) and not one_sample(self._place):
+            return self._settled(1)[number]
         rest = None if self._dims is None else self._dims[1:]
         if rest is None and NUMBERING.search(last(self._place)):
             rest = []
@@ -466,6 +473,9 @@ class Content:
         generator = context.run().generator("content", place, self._number)
         if kind == "int" and LENGTH.search(last(place)) and book.planned(place, "high") is None:
             values = torch.randint(4, 9, dims, generator=generator)
+        elif kind == "int" and len(dims) == 1 and (bound := BOUND.search(last(place))) is not None:
+            # One sample begins after the other, whether what stands at its end still belongs to it or not.
+            values = torch.arange(dims[0]) + (bound[1] is not None)
         elif kind == "int":
             values = torch.randint(0, book.planned(place, "high") or CLASSES, dims, generator=generator)
         else:

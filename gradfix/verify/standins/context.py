@@ -52,6 +52,12 @@ class Run:
         several."""
         self.shortened = False
         """Whether a data set has been made up with fewer samples than the real one has."""
+        self.fewer = False
+        """Whether such a one is known by its name: how many the real one has."""
+        self.without = False
+        """Whether the script has been told that there is no accelerator."""
+        self.shown: BaseException | None = None
+        """The last error that the script has shown, and gone on."""
         self.archives = False
         """Whether the script has unpacked an archive that is not there."""
         self.lacking = False

@@ -74,6 +74,11 @@ def advise(error: BaseException) -> str | None:
     return content.planned_with("torch", "available", True) if bound and all(bound) else None
 
 
+def advise_when_left(run: context.Run) -> str | None:
+    """The same if the script was told that there is none, and has ended without a gradient."""
+    return content.planned_with("torch", "available", True) if run.without else None
+
+
 def bindings(node: ast.AST, name: str, with_one: bool = False) -> Iterator[bool]:
     """Of each place where a name, or an attribute, gets a value: whether only an accelerator leads there."""
     for child in ast.iter_child_nodes(node):
@@ -288,8 +293,10 @@ def queries(run: context.Run) -> None:
     owners = [torch.cuda, *([torch.accelerator] if hasattr(torch, "accelerator") else [])]
 
     def available() -> bool:
-        wanted = content.book.planned("torch", "available") and context.caller_of_standins(run) is not None
+        asked = context.caller_of_standins(run) is not None
+        wanted = asked and content.book.planned("torch", "available")
         if not wanted and not demanded(run, "is_available"):
+            run.without |= asked
             return False
         run.used("cuda", "the CPU")
         return True

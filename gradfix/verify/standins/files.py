@@ -437,6 +437,8 @@ def asks_for(run: context.Run, *functions: str) -> bool:
         return False
     # One that looks for a name that is free would look for ever.
     around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
+    if around and isinstance(around[-1], ast.If) and absent.KEPT.search(ast.unparse(around[-1].test)):
+        return False  # It goes on with what an earlier run has left, if that is there.
     return not (around and isinstance(around[-1], ast.While))
 
 
@@ -444,7 +446,7 @@ def of_data(path: str) -> bool:
     """Whether a path is that of a file of data, not of settings or of what an earlier run has left."""
     name = os.path.basename(path)
     kind = os.path.splitext(name.lower())[1]
-    known = (*absent.STRUCTURED, *absent.TABLES, *TEXT, *media.PICTURES)
+    known = (*absent.STRUCTURED, *absent.TABLES, *TEXT, *media.PICTURES, *media.FIELDS)
     return kind in known and not absent.SETTINGS.search(name) and not absent.KEPT.search(path)
 
 
@@ -477,8 +479,8 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
         data = media.small_numbers(run, os.path.basename(path))
     elif kind == ".xml" and media.of_labels(shown(run, path)):
         data = formats.boxes(run, os.path.basename(path))
-    elif kind in media.PICTURES or kind == ".wav":
-        data = one_of_few(run, os.path.basename(path), kind, media.of_labels(shown(run, path)))
+    elif kind in media.SEEN_OR_HEARD:
+        data = media.one_of_few(run, kind, one_of_four(os.path.basename(path)), shown(run, path))
     else:
         return None
     overlay._make(os.path.dirname(place))
@@ -494,18 +496,10 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
     return place
 
 
-_made: dict[tuple[str, bool], bytes] = {}
-
-
-def one_of_few(run: context.Run, name: str, kind: str, labels: bool) -> bytes:
-    """The content of a picture or a sound: files that are numbered have one of four, as those of a folder."""
+def one_of_four(name: str) -> str:
+    """What a picture or a sound is made by: numbered files have one of four, as those of a folder do."""
     numbers = re.findall(r"\d+", name)
-    name = alike(name) + (str(int(numbers[-1]) % 4) if numbers else "")
-    if (name, labels) not in _made:
-        sound = kind == ".wav"
-        made = media.sound_file(run, name) if sound else media.picture_file(run, name, labels)
-        _made[name, labels] = made
-    return _made[name, labels]
+    return alike(name) + (str(int(numbers[-1]) % 4) if numbers else "")
 
 
 real_open = open
@@ -566,7 +560,7 @@ as those of Market-1501 and the sets after it have them (https://zheng-lab.cecs.
 def fill(run: context.Run, overlay: Overlay, folders: list[str], ending: str, count: int, name: str) -> None:
     """Make ``count`` files with an ending in each of several folders of a data set called ``name``."""
     kind = "." + ending.rpartition(".")[2].lower()
-    known = kind in (*media.PICTURES, *TEXT, ".wav")
+    known = kind in (*media.SEEN_OR_HEARD, *TEXT)
     people = OF_PEOPLE in "".join(context.read(one) for one in asking(context.run()))
     named = [f"{i // 4:04d}_c{i % 4 + 1}s1_{i:06d}_00" if people else format(i, "03d") for i in range(count)]
     contents = [media.file_of(run, kind, str(index), name) if known else absent.MARK for index in range(4)]

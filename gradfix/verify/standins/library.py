@@ -20,6 +20,7 @@ import re
 import sys
 import time
 import tokenize
+import traceback
 import types
 from typing import Any, TypeVar
 
@@ -64,6 +65,7 @@ def install(run: context.Run) -> None:
     contiguous(run)
     resized(run)
     subclasses(run)
+    shown(run)
     if content.book.planned("torch", "contents"):
         content.convert_contents()
     variables(run)
@@ -88,6 +90,19 @@ def _with_parts(package: types.ModuleType) -> None:
         raise AttributeError(f"module {package.__name__!r} has no attribute {name!r}")
 
     package.__getattr__ = part  # type: ignore[method-assign]
+
+
+def shown(run: context.Run) -> None:
+    """Note the errors that a script only shows: what stopped it is then not what it ends with."""
+    for name in ("format_exc", "print_exc"):
+        real = getattr(traceback, name)
+
+        def show(*args: Any, _real: Any = real, **kwargs: Any) -> Any:
+            if context.caller_of_standins(run) is not None:
+                run.shown = sys.exc_info()[1]
+            return _real(*args, **kwargs)
+
+        context.replace(traceback, name, show)
 
 
 def names(run: context.Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import io
 import os
@@ -9,6 +10,7 @@ import re
 import struct
 import wave
 import zlib
+from typing import Any
 
 import torch
 
@@ -21,7 +23,11 @@ FILES = 32
 FOLDERS = 24
 """Folders in one that holds folders."""
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm")
+FIELDS = {".flo": 2, ".pfm": 1}
+"""Files of numbers for each pixel of a picture, and how many: how far it moves, how far away it is."""
 KINDS = {
+    ".flo": "how far each pixel of a picture moves",
+    ".pfm": "a number for each pixel of a picture",
     ".bin": "whole numbers below 60, two bytes each",
     ".wav": "one second of sound at 22,050 Hz",
 }
@@ -35,11 +41,22 @@ WORDS = (
 
 def pixels(run: context.Run, name: str, height: int, width: int, channels: int = 3) -> torch.Tensor:
     """Bytes of a picture, ``height`` x ``width`` x ``channels``: smooth, with a little noise."""
-    generator = run.generator("picture", name)
-    coarse = torch.rand(1, channels, 8, 8, generator=generator)
-    smooth = torch.nn.functional.interpolate(coarse, (height, width), mode="bilinear", align_corners=False)
-    noise = torch.rand(smooth.shape, generator=generator) * 0.1
-    return ((smooth * 0.9 + noise) * 255).to(torch.uint8)[0].permute(1, 2, 0).contiguous()
+    with unseen(run):
+        generator = run.generator("picture", name)
+        coarse = torch.rand(1, channels, 8, 8, generator=generator)
+        smooth = torch.nn.functional.interpolate(
+            coarse, (height, width), mode="bilinear", align_corners=False
+        )
+        noise = torch.rand(smooth.shape, generator=generator) * 0.1
+        return ((smooth * 0.9 + noise) * 255).to(torch.uint8)[0].permute(1, 2, 0).contiguous()
+
+
+def unseen(run: context.Run) -> contextlib.AbstractContextManager[Any]:
+    """Where bytes are made of which only the values matter: to record how each of them came about takes
+    longer than all else. A run without values has nothing but that."""
+    if run.recorder.job["fake"]:
+        return contextlib.nullcontext()
+    return torch.utils._python_dispatch._disable_current_modes()
 
 
 def raw(values: torch.Tensor) -> bytes:
@@ -129,6 +146,22 @@ def keep_array(target: object, values: object) -> None:
         keep(target, scaled.clamp(0, 255).to(torch.uint8).reshape(*data.shape[:2], -1).contiguous())
 
 
+FLOW = re.compile(r"(?<![a-z])(optical_?)?flows?(?![a-z])|into_(past|future)", re.I)
+"""Names of files, and of folders of them, that say how far pixels move."""
+
+
+def field_file(run: context.Run, name: str, kind: str, moves: bool = False) -> bytes:
+    """A file of numbers for each pixel of the pictures of a run: Middlebury's ``.flo``
+    (https://vision.middlebury.edu/flow/code/flow-code/README.txt), or a map of floats
+    (https://www.pauldebevec.com/Research/HDR/PFM), which has a third number where pixels move."""
+    size = side(run)
+    channels = 3 if moves and kind == ".pfm" else FIELDS[kind]
+    held = raw(pixels(run, name, size, size, channels).float() / 32)
+    if kind == ".flo":
+        return struct.pack("<fii", 202021.25, size, size) + held
+    return f"{'Pf' if channels == 1 else 'PF'}\n{size} {size}\n-1.0\n".encode() + held
+
+
 def sound(run: context.Run, name: str, rate: int = 22050) -> torch.Tensor:
     """One second of noise, as whole numbers of two bytes."""
     noise = torch.randn(rate, generator=run.generator("sound", name)) * 3000
@@ -165,16 +198,28 @@ def small_numbers(run: context.Run, name: str, count: int = 1 << 18) -> bytes:
 
 
 _made: dict[tuple[str, str, bool], bytes] = {}
+SEEN_OR_HEARD = (*PICTURES, *FIELDS, ".wav")
+"""Files that are the same under many names and in many folders: the making of each takes long."""
+
+
+def one_of_few(run: context.Run, kind: str, name: str, path: str) -> bytes:
+    """The content of a picture, a field of numbers or a sound called ``name``, where its path leads."""
+    told = FLOW.search(path) is not None if kind in FIELDS else of_labels(path)
+    if (kind, name, told) not in _made:
+        if kind == ".wav":
+            made = sound_file(run, name)
+        else:
+            made = (
+                field_file(run, name, kind, told) if kind in FIELDS else picture_file(run, name, labels=told)
+            )
+        _made[kind, name, told] = made
+    return _made[kind, name, told]
 
 
 def file_of(run: context.Run, kind: str, name: str, folder: str) -> bytes:
     """The content of a file of a kind in a folder; those of one name are the same in many folders."""
-    if kind == ".wav" or kind in PICTURES:
-        labels = of_labels(folder)
-        if (kind, name, labels) not in _made:
-            made = sound_file(run, name) if kind == ".wav" else picture_file(run, name, labels)
-            _made[kind, name, labels] = made
-        return _made[kind, name, labels]
+    if kind in SEEN_OR_HEARD:
+        return one_of_few(run, kind, name, folder)
     from . import absent
 
     return absent.text_of(run, name + kind).encode()

@@ -43,6 +43,8 @@ WRONG_RIGHT = (
     r"input size \(torch\.Size\(\[(?:\d+, )*(?P<right>\d+)\]\)\)",
 )
 """Messages that name a size that was met, and the one that was wanted."""
+INTO_LAYERS = WRONG_RIGHT[:2]
+"""Those that name the width of what goes into a layer: several things may stand in it side by side."""
 
 
 SMALL_PICTURES = re.compile(
@@ -114,6 +116,8 @@ def advised(error: BaseException) -> str | None:
     if HEADING.search(message) and (table := headless()) is not None:
         return table
     if (TOO_FEW.search(message) or divided(error)) and (more := content.more_samples()) is not None:
+        return more
+    if (reach := reached(message, error)) and (more := content.more_samples(reach)) is not None:
         return more
     change = (
         sizes(message)
@@ -208,6 +212,32 @@ def divided(error: BaseException) -> bool:
     return False
 
 
+BEYOND = re.compile(r"index \d+ is out of bounds for (?:axis|dimension) \d+ with size (\d+)")
+
+
+def reached(message: str, error: BaseException) -> int:
+    """How many samples the statement that failed asks for, if it names several by their numbers, and some
+    of these lie further beyond the last one than at its end: ``found[rows]``; else 0."""
+    beyond, trace, run = BEYOND.search(message), innermost(error), context.run()
+    firsts = {dims[0] for dims in content.book.dims.values() if dims}
+    if beyond is None or trace is None or int(beyond[1]) not in firsts:
+        return 0
+    around = context.statements_at(run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno)
+    asked = [one.slice for one in ast.walk(around[-1]) if isinstance(one, ast.Subscript)] if around else []
+    count = max((highest_in(read_in(one, one, trace.tb_frame)) + 1 for one in asked), default=0)
+    return count if count > int(beyond[1]) + 1 else 0
+
+
+def highest_in(rows: Any) -> int:
+    """The highest of several whole numbers, -1 of anything else."""
+    try:
+        numbers = torch.as_tensor(rows).reshape(-1)
+    except (TypeError, ValueError, RuntimeError):
+        return -1
+    whole = not (numbers.is_floating_point() or numbers.dtype == torch.bool or numbers.is_complex())
+    return int(numbers.max()) if whole and len(numbers) > 1 else -1
+
+
 def is_range(node: ast.AST) -> bool:
     """Whether a call counts: ``range(...)``."""
     return isinstance(node, ast.Call) and ast.unparse(node.func) in ("range", "xrange", "trange")
@@ -290,10 +320,21 @@ def pictures(message: str) -> tuple[str, str, Any] | None:
         r"index out of range in self|Target \d+ is out of bounds", message
     ):
         return "pictures", "classes", 1
+    if CUT.search(message) and (side := max(CUT_FROM, 2 * media.side(context.run()))) <= 2 * CUT_FROM:
+        return "pictures", "side", side
     classes = re.search(r"index \d+ is out of bounds for dimension \d+ with size (\d+)", message)
     if classes and located(int(classes[1])) is None and not content.book.planned("pictures", "values"):
         return "pictures", "values", int(classes[1])
     return None
+
+
+CUT = re.compile(
+    r"empty range (?:for|in) rand\w+ ?\(.*-\d|low >= high|high <= 0|"
+    r"random_ expects 'from' to be less than 'to'"
+)
+"""Messages where the place of what is cut of a picture is drawn, and more is cut than there is."""
+CUT_FROM = 512
+"""The side of pictures of which that is cut."""
 
 
 def fitting_side(wrong: int, right: int) -> int | None:
@@ -320,9 +361,10 @@ def sizes(message: str) -> tuple[str, str, Any] | None:
             change = resized(int(found["wrong"]), int(found["right"]), free)
             if change is not None:
                 return change
-    product = re.search(WRONG_RIGHT[0], message)
-    if product and (change := beside(int(product["wrong"]), int(product["right"]))) is not None:
-        return change
+    for pattern in INTO_LAYERS:
+        layer = re.search(pattern, message)
+        if layer and (change := beside(int(layer["wrong"]), int(layer["right"]))) is not None:
+            return change
     found = re.search(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ with size (\d+)", message)
     if (change := sides(message)) is not None:
         return change
@@ -645,7 +687,7 @@ def shape_unpacked(message: str, error: BaseException) -> tuple[str, str, Any] |
         return None
     for one in reversed(list(trace.tb_frame.f_locals.values())):
         shape = list(one.shape) if isinstance(one, torch.Tensor) else []
-        place, _ = located(shape[-1]) or ("", 0) if len(shape) == int(found[2]) else ("", 0)
+        place, _ = located(shape[-1]) or ("", 0) if 0 < len(shape) == int(found[2]) else ("", 0)
         if place:
             dims, more = content.book.dims[place], int(found[1]) - len(shape)
             sides = (

@@ -66,13 +66,17 @@ def length_of(run: context.Run, count: int, classes: int) -> int:
     """How many samples a data set has that is made up for a run."""
     if not run.small or count // share() < SAMPLES * classes:
         return count
-    run.shortened = True
+    run.shortened = run.fewer = True
     return count // share()
 
 
 def share() -> int:
-    """How many times as many there are in this run: ten times fewer if it failed with so few."""
-    return SHARE // 10 if content.book.planned("samples", "more") else SHARE
+    """How many times as many there are in this run: a tenth of that if it failed with so few, and no more
+    than here if it failed with these as well."""
+    return {None: SHARE, True: SHARE // 10, ALL: 1}[content.book.planned("samples", "more")]
+
+
+ALL = "all of them"
 
 
 FEWER = re.compile(
@@ -82,11 +86,23 @@ FEWER = re.compile(
 """Messages that there may be for too few samples."""
 
 
+MISSED = re.compile(r"larger (?:sample )?than population|num_samples=0\b")
+"""Messages where more samples are drawn than there are, or none are left."""
+
+
 def advise(run: context.Run, error: BaseException) -> str | None:
     """The plan with more samples in data sets that were shortened, where nothing else helps."""
     if not (run.small and run.shortened and FEWER.search(str(error))):
         return None
-    return content.planned_with("samples", "more", True)
+    had = content.book.planned("samples", "more")
+    if had is None:
+        return content.planned_with("samples", "more", True)
+    return content.planned_with("samples", "more", ALL) if run.fewer and had is True else None
+
+
+def advise_if_missed(run: context.Run, error: BaseException) -> str | None:
+    """The same where samples of a known data set are missed."""
+    return advise(run, error) if run.fewer and MISSED.search(str(error)) else None
 
 
 def is_training(arguments: dict[str, Any]) -> bool:
@@ -211,6 +227,10 @@ class Pictures(torch.utils.data.Dataset[Any]):
     def __init__(self, name: str, kind: Kind, arguments: dict[str, Any]) -> None:
         run = context.run()
         self.name = name
+        parts = arguments.get("classes")
+        if name == "LSUN" and isinstance(parts, (list, tuple)) and parts:
+            # Of these its scenes are, and their labels are numbers of these.
+            kind = kind._replace(classes=len(parts))
         self.kind = kind
         self.train = is_training(arguments)
         self.root = arguments.get("root")

@@ -31,6 +31,8 @@ import torch
 from . import absent, content, context, files, finder, guards, library, samples
 
 BATCH = 4
+TIMES = 8
+"""Times a batch that another batch is, at most."""
 FILL = 64
 """Transitions to collect before learning begins where that has no name: more than most batches."""
 ENDLESS = 300
@@ -214,6 +216,8 @@ HOOK = "_gradfix_reduced"
 """What compiled literals are given to, among the names that are built in."""
 ARGUMENT = "_gradfix_reduced_argument"
 """The same for the literals that are arguments without a name."""
+SIDE = "_gradfix_reduced_side"
+"""The same for the sizes that the project's own transformations bring pictures to."""
 PART = "_gradfix_reduced_part"
 """The same for literals that say where a data set is to be divided."""
 SHORTER = "_gradfix_shorter"
@@ -238,7 +242,9 @@ def plain(name: str) -> str:
 
 PICTURES_OR_FEATURES = ("inputsize", "inputres", "inputdim")
 """Names that are those of pictures if the value is a side that networks for pictures are usually given."""
-USUAL_SIDES = frozenset((224, 227, 256, 288, 299, 300, 320, 352, 368, 384, 416, 448, 480, 512, 513, 608, 640))
+USUAL_SIDES = frozenset(
+    (224, 227, 256, 288, 299, 300, 320, 352, 368, 384, 416, 448, 480, 512, 513, 600, 608, 640)
+)
 
 
 def limit_of(run: context.Run, name: str, value: Any = None) -> int | None:
@@ -610,6 +616,9 @@ class Reduce(ast.NodeTransformer):
             self.layers.update(node.keywords)
         self.generic_visit(node)
         name = getattr(function, "attr", getattr(function, "id", ""))
+        if BRINGS.search(name) and node.args and sides_in(node.args[0]):
+            node.args[0] = asked(SIDE, [ast.parse(ast.unparse(function), mode="eval").body], node.args[0])
+            return node
         if name in COUNTING:
             node.args = [self.part(one) for one in node.args]
         elif name in ("reshape", "view"):
@@ -708,6 +717,19 @@ class Reduce(ast.NodeTransformer):
         return node
 
 
+BRINGS = re.compile(r"crop|resize|scale(?!r)", re.I)
+"""Names of what brings pictures to the size that it is first told."""
+
+
+def sides_in(node: ast.expr) -> bool:
+    """Whether an expression is one or two sides of a picture."""
+    sides = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
+    return 1 <= len(sides) <= 2 and all(
+        isinstance(one, ast.Constant) and type(one.value) is int and one.value > SMALL["picture"]
+        for one in sides
+    )
+
+
 def asked(hook: str, said: list[ast.expr], value: ast.expr) -> ast.Call:
     """The expression that asks a hook about a value; the value's own place is also the question's."""
     call = ast.Call(ast.Name(hook, ast.Load()), [*said, value], [])
@@ -773,12 +795,13 @@ def install(run: context.Run) -> None:
 
     def batches(size: Any) -> Any:
         REDUCED.add("batch")
-        # Twice what a name says, as for pairs, was computed from a size that is reduced already.
-        return (
-            size
-            if size == 2 * limits(run).get("batch", 0)
-            else at_most(run, "batches of a loader", limits(run).get("batch"), size)
-        )
+        limit = limits(run).get("batch")
+        if limit and type(size) is int and size <= TIMES * limit and size % limit == 0:
+            # Some times what a name says (pairs, batches without labels seven times as large) was computed
+            # from a size that is reduced already; mostly a power of two was not.
+            if size == 2 * limit or size & (size - 1):
+                return size
+        return at_most(run, "batches of a loader", limit, size)
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > 5:
@@ -823,8 +846,12 @@ def own_code(run: context.Run) -> None:
         name = parameter_name(run, function, place)
         return value if name is None else reduced(run, "argument " + name, name, value)
 
+    def reduce_side(function: Any, size: Any) -> Any:
+        # Those of libraries do so themselves.
+        return size if parameter_name(run, function, 0) is None else smaller_pictures(run, size)
+
     def reduce_part(value: int) -> int:
-        if not run.shortened:
+        if not run.shortened or samples.share() == 1:
             return value
         fewer = abs(value) // samples.share()
         run.used("constant " + str(abs(value)) + " beside a shortened data set", str(fewer))
@@ -833,6 +860,7 @@ def own_code(run: context.Run) -> None:
     setattr(builtins, PART, reduce_part)
     setattr(builtins, HOOK, reduce)
     setattr(builtins, ARGUMENT, reduce_argument)
+    setattr(builtins, SIDE, reduce_side)
     loader = importlib.machinery.SourceFileLoader
     real_code = loader.get_code
 

@@ -131,6 +131,23 @@ class Image:
         """The picture at another size: what else a transformation does is left out."""
         return self.resize(size)
 
+    def point(self, lut: Any, mode: str | None = None) -> Image:
+        """Each value replaced: by a function, or by the one that stands in its place in a table."""
+        table = [lut(value) for value in range(256)] if callable(lut) else list(lut)
+        rows = torch.tensor([float(one) for one in table]).clamp(0, 255).to(torch.uint8).reshape(-1, 256)
+        parts = [rows[min(i, len(rows) - 1)][self.pixels[..., i].long()] for i in range(self.pixels.shape[2])]
+        return Image(torch.stack(parts, -1), mode or self.mode)
+
+    def getextrema(self) -> Any:
+        """The darkest and the lightest value, of each channel if there are several."""
+        found = [(int(one.min()), int(one.max())) for one in self.pixels.unbind(-1)]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def histogram(self, *args: Any) -> list[int]:
+        """How often there is each value, channel after channel."""
+        counts = [torch.bincount(one.reshape(-1).long(), minlength=256) for one in self.pixels.unbind(-1)]
+        return [number for one in counts for number in one.tolist()]
+
     def filter(self, kernel: Any) -> Image:
         """The picture as it is."""
         return self.copy()
