@@ -177,8 +177,9 @@ def gives_up(body: list[ast.stmt]) -> bool:
     return False
 
 
+@functools.cache
 def statements_at(tree: ast.Module, line: int) -> list[ast.stmt]:
-    """The statements that a line belongs to, outermost first."""
+    """The statements that a line belongs to, outermost first; one line may ask for many files."""
     return [
         node
         for node in ast.walk(tree)

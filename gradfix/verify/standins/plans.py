@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from . import content, context, inert, media
+from . import content, context, elastic, inert, media
 
 NUMBER = r"(\d+)"
 WRONG_RIGHT = (
@@ -116,7 +116,8 @@ def advised(error: BaseException) -> str | None:
     if (TOO_FEW.search(message) or divided(error)) and (more := content.more_samples()) is not None:
         return more
     change = (
-        sizes(message)
+        wanted_by_loss(error)
+        or sizes(message)
         or insisted(error)
         or columns(message, error)
         or shape_unpacked(message, error)
@@ -128,6 +129,23 @@ def advised(error: BaseException) -> str | None:
     if change is None:
         return None
     return content.planned_with(*change)
+
+
+def wanted_by_loss(error: BaseException) -> tuple[str, str, Any] | None:
+    """The sizes of what a network gives, for the target of another shape that a loss compares it with."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_name not in elastic.LOSSES:
+        trace = trace.tb_next
+    held = trace.tb_frame.f_locals if trace is not None else {}
+    shapes = [list(one.shape) for one in (held.get("input"), held.get("target")) if torch.is_tensor(one)]
+    if len(shapes) != 2 or len(shapes[0]) != len(shapes[1]) or shapes[0][:1] != shapes[1][:1]:
+        return None
+    given, target = (one[1:] for one in shapes)
+    for place, dims in reversed(list(content.book.dims.items())):
+        before = leading(place)
+        if given != target and dims[len(before) :] == target:
+            return place, "dims", [*before, *given]
+    return None
 
 
 def in_proportion(one: int, other: int) -> int | None:
