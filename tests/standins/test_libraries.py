@@ -49,6 +49,18 @@ def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner
     assert not any(str(tmp_path) in one for one in found.standins)
 
 
+def test_how_sure_a_mean_is() -> None:
+    """The quantiles are those of the tables (https://www.itl.nist.gov/div898/handbook/eda/section3/eda3672.htm)."""
+    stats = pytest.importorskip("gradfix.verify.standins.modules.scipy.stats", reason="it needs numpy")
+    for freedom, bound in ((1, 12.706), (2, 4.303), (3, 3.182), (10, 2.228), (100, 1.984)):
+        assert abs(stats.t.ppf(0.975, freedom) - bound) < 6e-4
+        assert abs(stats.t._ppf(0.975, freedom) + stats.t.ppf(0.025, freedom)) < 1e-6
+        assert abs(stats.t.cdf(bound, freedom) - 0.975) < 1e-4
+    low, high = stats.t.interval(0.95, 10, loc=3.0, scale=2.0)
+    assert abs(high - 3.0 - 2 * 2.228) < 2e-3 and abs(high + low - 6.0) < 1e-9
+    assert abs(stats.norm.interval(0.95)[1] - 1.96) < 1e-4
+
+
 SHAPES = program(
     """
     import numpy as np

@@ -22,6 +22,19 @@ def smaller(size: Any) -> Any:
     return smaller_pictures(run(), size)
 
 
+class Transformation(torch.nn.Module):
+    """One that may be a part of a network, as most of the real ones may."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__new__(cls)
+        torch.nn.Module.__init__(made)
+        return made
+
+    def forward(self, *pictures: Any) -> Any:
+        """What calling it does."""
+        return self(*pictures)
+
+
 class Compose:
     """One after the other."""
 
@@ -58,7 +71,7 @@ class PILToTensor:
         return F.pil_to_tensor(picture)
 
 
-class ConvertImageDtype:
+class ConvertImageDtype(Transformation):
     """Another type, on its own scale."""
 
     def __init__(self, dtype: Any) -> None:
@@ -90,7 +103,7 @@ class Normalize(torch.nn.Module):
         return F.normalize(tensor, self.mean, self.std, self.inplace)
 
 
-class Resize:
+class Resize(Transformation):
     """To a size, or the shorter side to one."""
 
     def __init__(self, size: Any, interpolation: Any = 2, *args: Any, **kwargs: Any) -> None:
@@ -103,7 +116,7 @@ class Resize:
 Scale = Resize
 
 
-class CenterCrop:
+class CenterCrop(Transformation):
     """The middle."""
 
     def __init__(self, size: Any) -> None:
@@ -113,7 +126,7 @@ class CenterCrop:
         return F.center_crop(picture, self.size)
 
 
-class Pad:
+class Pad(Transformation):
     """A frame around it."""
 
     def __init__(self, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> None:
@@ -123,7 +136,7 @@ class Pad:
         return F.pad(picture, self.padding, self.fill, self.padding_mode)
 
 
-class RandomCrop:
+class RandomCrop(Transformation):
     """A part somewhere."""
 
     def __init__(
@@ -148,7 +161,7 @@ class RandomCrop:
         return F.crop(picture, top, left, *self.size)
 
 
-class RandomResizedCrop:
+class RandomResizedCrop(Transformation):
     """A part of any shape, at a size."""
 
     def __init__(
@@ -168,7 +181,7 @@ class RandomResizedCrop:
 RandomSizedCrop = RandomResizedCrop
 
 
-class _Sometimes:
+class _Sometimes(Transformation):
     def __init__(self, p: float = 0.5, *args: Any, **kwargs: Any) -> None:
         self.p = p
 
@@ -196,7 +209,7 @@ class RandomVerticalFlip(_Sometimes):
         return F.vflip(picture)
 
 
-class Grayscale:
+class Grayscale(Transformation):
     """Without colours."""
 
     def __init__(self, num_output_channels: int = 1) -> None:
@@ -214,7 +227,7 @@ class RandomGrayscale(_Sometimes):
         return F.to_grayscale(picture, 3)
 
 
-class RandomRotation:
+class RandomRotation(Transformation):
     """Turned."""
 
     def __init__(self, degrees: Any, *args: Any, **kwargs: Any) -> None:
@@ -224,7 +237,7 @@ class RandomRotation:
         return F.rotate(picture, float(torch.empty(1).uniform_(*self.degrees)))
 
 
-class _Same:
+class _Same(Transformation):
     """Changes values only, which are made up here anyway."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -266,7 +279,7 @@ class TrivialAugmentWide(_Same):
     """Nothing is changed."""
 
 
-class RandomApply:
+class RandomApply(Transformation):
     """Several, sometimes."""
 
     def __init__(self, transforms: Any, p: float = 0.5) -> None:
@@ -289,7 +302,7 @@ class RandomChoice:
         return random.choice(self.transforms)(picture)
 
 
-class FiveCrop:
+class FiveCrop(Transformation):
     """The corners and the middle."""
 
     def __init__(self, size: Any) -> None:
