@@ -81,6 +81,30 @@ def test_an_error_names_the_shape_with_which_the_run_is_repeated(running: Runner
     assert len(repeated.steps) == 3 and repeated.steps[0].parameters[0].value.shape == (10, 784)
 
 
+@pytest.mark.parametrize(
+    ("drawn", "count"),
+    [
+        ("random.randint(0, len(values) - 4000)", 8192),
+        ("int(torch.randint(len(values) - 900, (1,)))", 1024),
+        ("np.random.randint(0, len(values) - 900)", 1024),
+    ],
+)
+def test_there_is_enough_to_cut_pieces_of(drawn: str, count: int, running: Runner, tmp_path: Path) -> None:
+    source = program(f"""
+        import pickle
+        import random
+        import numpy as np
+        values = np.array(pickle.load(open("sounds.pkl", "rb"))["values"])
+        first = {drawn}
+        def batch():
+            return torch.from_numpy(values[first : first + 4]).float()
+    """)
+    (stopped,) = running.run([job(tmp_path, source)])
+    assert json.loads(stopped.plan)["samples"] == {"count": count}
+    (found,) = running.run([job(tmp_path, source, plan=stopped.plan)])
+    assert len(found.steps) == 3, found.uncaught
+
+
 def test_the_same_plan_and_seed_give_the_same_content_and_another_seed_another(
     running: Runner, tmp_path: Path
 ) -> None:

@@ -284,10 +284,10 @@ def samples() -> int:
     return int(book.planned("samples", "count") or SAMPLES)
 
 
-def more_samples() -> str | None:
-    """The plan with many more samples in all that is made up."""
+def more_samples(wanted: int = 0) -> str | None:
+    """The plan with many more samples in all that is made up, as many as are ``wanted`` at least."""
     had = samples()
-    count = next((one for one in MANY if one > had), None)
+    count = next((one for one in MANY if one > had and (one >= wanted or one == MANY[-1])), None)
     if count is None:
         return None
     for sizes in (book.dims, *({"": fields["dims"]} for fields in book.plan.values() if "dims" in fields)):

@@ -767,7 +767,8 @@ def advise(error: BaseException) -> str | None:
     book = content.book
     if book.shortened and REAL_LENGTH.search(str(error)):
         return content.planned_with("files", "whole", True)
-    if not isinstance(error, AssertionError) and not NOTHING_FOUND.search(str(error)):
+    found = NOTHING_FOUND.search(str(error)) and not plans.TOO_FEW.search(str(error))
+    if not isinstance(error, AssertionError) and not found:
         return None
     known = book.planned("folders", "endings") or []
     missed = [one for one in dict.fromkeys(book.missed) if one not in known]

@@ -113,8 +113,10 @@ def advised(error: BaseException) -> str | None:
         return content.planned_with(content.book.touched, "dims", [])
     if HEADING.search(message) and (table := headless()) is not None:
         return table
-    if (TOO_FEW.search(message) or divided(error)) and (more := content.more_samples()) is not None:
-        return more
+    if (few := TOO_FEW.search(message)) or divided(error):
+        wanted = content.samples() + int(few["short"] or 0) if few else 0
+        if (more := content.more_samples(wanted)) is not None:
+            return more
     change = (
         wanted_by_loss(error)
         or sizes(message)
@@ -204,8 +206,11 @@ def headless() -> str | None:
     return None
 
 
-TOO_FEW = re.compile(r"__len__\(\) should return >= 0|num_samples=-\d")
-"""Messages of a data set of sequences that are longer than all that there is."""
+TOO_FEW = re.compile(
+    r"__len__\(\) should return >= 0|num_samples=-\d|low >= high|^high <= 0|"
+    r"(?:empty range (?:for|in) randrange\D*(?:\d+, )?|from=\d+ >= to=)-(?P<short>\d+)"
+)
+"""Messages of a data set of sequences that are longer than all there is, or of what draws a place."""
 
 
 def divided(error: BaseException) -> bool:
