@@ -81,6 +81,23 @@ def test_an_error_names_the_shape_with_which_the_run_is_repeated(running: Runner
     assert len(repeated.steps) == 3 and repeated.steps[0].parameters[0].value.shape == (10, 784)
 
 
+def test_pictures_whose_sides_are_made_up_stay_square(running: Runner, tmp_path: Path) -> None:
+    source = program(
+        """
+        import pickle
+        values = torch.as_tensor(pickle.load(open("pictures.pkl", "rb"))["images"]).float()
+        models = [torch.nn.Conv2d(2, 2, 1)]
+        def loss():
+            return models[0](torch.cat([torch.ones(4, 1, 28, 28), values[:4]], dim=1)).mean()
+        """,
+        LOOP,
+    )
+    place = "pictures.pkl['images']"
+    plan = json.dumps({place: {"dims": [64, 1, 32, 32]}})
+    (stopped,) = running.run([job(tmp_path, source, plan=plan)])
+    assert json.loads(stopped.plan)[place]["dims"] == [64, 1, 28, 28]
+
+
 @pytest.mark.parametrize(
     ("drawn", "count"),
     [

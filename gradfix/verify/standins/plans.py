@@ -459,7 +459,9 @@ def resized(wrong: int, right: int, free: bool = False) -> tuple[str, str, Any] 
     if found is not None:
         place, index = found
         dims = content.book.dims[place]
-        return place, "dims", [*dims[:index], right, *dims[index + 1 :]]
+        # Pictures whose sides nobody has settled stay square.
+        count = 2 if wrong == content.SIDE and dims[index : index + 2] == [wrong] * 2 else 1
+        return place, "dims", [*dims[:index], *[right] * count, *dims[index + count :]]
     return None
 
 
