@@ -263,6 +263,8 @@ def limits(run: context.Run) -> dict[str, int]:
     if run.medium:
         return MEDIUM
     found = {**SMALL, **TIGHT} if content.book.planned("sizes", "tight") else dict(SMALL)
+    if content.book.planned("sizes", "too tight"):
+        found["picture"] = SMALL["picture"]
     for kind in content.book.planned("sizes", "kept") or ():
         found.pop(kind, None)
         if kind == "picture":
@@ -280,6 +282,8 @@ TOO_SMALL = re.compile(
     r"Padding size should be less"
 )
 """Messages of a network with more layers than pictures of that size have pixels for."""
+TOO_TIGHT = re.compile(TOO_SMALL.pattern + r"|more than 1 (?:spatial element|value per channel)")
+"""The same where pictures are smaller still."""
 
 
 def advise(run: context.Run, error: BaseException) -> str | None:
@@ -295,6 +299,9 @@ def advise(run: context.Run, error: BaseException) -> str | None:
     for kind in asked_about(run, error):
         if kind in REDUCED and kind in limits(run) and kind not in kept:
             return content.planned_with("sizes", "kept", sorted([*kept, kind]))
+    if content.book.planned("sizes", "tight") and "picture" in REDUCED and TOO_TIGHT.search(message):
+        if (wider := content.planned_with("sizes", "too tight", True)) is not None:
+            return wider
     if TOO_SMALL.search(message) and "picture" in REDUCED - {*kept}:
         return content.planned_with("sizes", "kept", sorted([*kept, "picture"]))
     for kind in too_few_by(message):
