@@ -288,14 +288,17 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         program("""
             from torchvision import transforms as T
             class Own(T.RandomCrop):
-                pass
+                def forward(self, picture):
+                    return super().forward(picture) + 1
             change = torch.nn.Sequential(
                 T.RandomApply([T.ColorJitter(0.8, 0.8, 0.8, 0.2)], p=0.3), T.RandomGrayscale(p=0.2),
                 T.RandomHorizontalFlip(), T.GaussianBlur((3, 3), (1.0, 2.0)), T.CenterCrop(8), Own(4),
                 T.Normalize(torch.tensor([0.5] * 3), torch.tensor([0.2] * 3))).to("cpu")
             assert not list(change.parameters()) and len(list(change.modules())) == 8
             def batch():
-                return change(torch.rand(2, 3, 16, 16)).flatten(1)
+                found = change(torch.rand(2, 3, 16, 16)).flatten(1)
+                assert found.shape == (2, 48) and found.max() > 0.5
+                return found
         """),
         ("torchvision",),
     ),

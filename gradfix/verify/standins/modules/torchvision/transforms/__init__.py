@@ -30,10 +30,6 @@ class Transformation(torch.nn.Module):
         torch.nn.Module.__init__(made)
         return made
 
-    def forward(self, *pictures: Any) -> Any:
-        """What calling it does."""
-        return self(*pictures)
-
 
 class Compose:
     """One after the other."""
@@ -77,7 +73,7 @@ class ConvertImageDtype(Transformation):
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
 
-    def __call__(self, picture: torch.Tensor) -> torch.Tensor:
+    def forward(self, picture: torch.Tensor) -> torch.Tensor:
         return F.convert_image_dtype(picture, self.dtype)
 
 
@@ -109,7 +105,7 @@ class Resize(Transformation):
     def __init__(self, size: Any, interpolation: Any = 2, *args: Any, **kwargs: Any) -> None:
         self.size, self.interpolation = smaller(size), interpolation
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return F.resize(picture, self.size, self.interpolation)
 
 
@@ -122,7 +118,7 @@ class CenterCrop(Transformation):
     def __init__(self, size: Any) -> None:
         self.size = smaller(size)
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return F.center_crop(picture, self.size)
 
 
@@ -132,7 +128,7 @@ class Pad(Transformation):
     def __init__(self, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> None:
         self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return F.pad(picture, self.padding, self.fill, self.padding_mode)
 
 
@@ -144,7 +140,7 @@ class RandomCrop(Transformation):
     ) -> None:
         self.size, self.padding, self.needed = F.pair(smaller(size)), padding, pad_if_needed
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         if self.padding:
             picture = F.pad(picture, self.padding)
         height, width = F.extent(picture)
@@ -169,7 +165,7 @@ class RandomResizedCrop(Transformation):
     ):
         self.size, self.scale = F.pair(smaller(size)), scale
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         height, width = F.extent(picture)
         share = float(torch.empty(1).uniform_(*self.scale)) ** 0.5
         high, wide = max(1, int(height * share)), max(1, int(width * share))
@@ -189,7 +185,7 @@ class _Sometimes(Transformation):
         """What happens to a picture that is chosen."""
         return picture
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return self.change(picture) if float(torch.rand(1)) < self.p else picture
 
 
@@ -215,7 +211,7 @@ class Grayscale(Transformation):
     def __init__(self, num_output_channels: int = 1) -> None:
         self.count = num_output_channels
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return F.to_grayscale(picture, self.count)
 
 
@@ -233,7 +229,7 @@ class RandomRotation(Transformation):
     def __init__(self, degrees: Any, *args: Any, **kwargs: Any) -> None:
         self.degrees = (-degrees, degrees) if isinstance(degrees, (int, float)) else degrees
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return F.rotate(picture, float(torch.empty(1).uniform_(*self.degrees)))
 
 
@@ -243,7 +239,7 @@ class _Same(Transformation):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return picture
 
 
@@ -285,7 +281,7 @@ class RandomApply(Transformation):
     def __init__(self, transforms: Any, p: float = 0.5) -> None:
         self.transforms, self.p = transforms, p
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         if float(torch.rand(1)) < self.p:
             for transform in self.transforms:
                 picture = transform(picture)
@@ -308,7 +304,7 @@ class FiveCrop(Transformation):
     def __init__(self, size: Any) -> None:
         self.size = F.pair(size)
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return tuple(F.center_crop(picture, self.size) for _ in range(5))
 
 
