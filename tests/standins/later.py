@@ -284,4 +284,76 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("content of transforms_train.json",),
     ),
+    "transformations that are parts of a network": (
+        program("""
+            from torchvision import transforms as T
+            class Own(T.RandomCrop):
+                def forward(self, picture):
+                    return super().forward(picture) + 1
+            change = torch.nn.Sequential(
+                T.RandomApply([T.ColorJitter(0.8, 0.8, 0.8, 0.2)], p=0.3), T.RandomGrayscale(p=0.2),
+                T.RandomHorizontalFlip(), T.GaussianBlur((3, 3), (1.0, 2.0)), T.CenterCrop(8), Own(4),
+                T.Normalize(torch.tensor([0.5] * 3), torch.tensor([0.2] * 3))).to("cpu")
+            assert not list(change.parameters()) and len(list(change.modules())) == 8
+            def batch():
+                found = change(torch.rand(2, 3, 16, 16)).flatten(1)
+                assert found.shape == (2, 48) and found.max() > 0.5
+                return found
+        """),
+        ("torchvision",),
+    ),
+    "a network with fewer blocks": (
+        program("""
+            from torchvision import models
+            whole = models.resnet50(pretrained=True)
+            def batch():
+                assert len(whole.layer3) == 2 and whole.fc.in_features == 2048
+                return whole(torch.ones(2, 3, 64, 64)).detach()
+        """),
+        ("the blocks of resnet50",),
+    ),
+    "weights that are taken out": (
+        program("""
+            held = torch.load("pretrained/net.pth")
+            del held["fc.weight"]
+            held["fc.bias"] = torch.zeros(3)
+            network = torch.nn.Linear(4, 3)
+            network.load_state_dict(held, strict=False)
+            def batch():
+                return network(torch.ones(2, 4)).detach()
+        """),
+        ("weights net.pth",),
+    ),
+    "vectors of words": (
+        program("""
+            import numpy as np
+            held = {}
+            for line in open("data/glove.6B.50d.txt", encoding="utf-8"):
+                word, *values = line.rstrip().split(" ")
+                held[word] = np.array([float(one) for one in values])
+            assert {len(one) for one in held.values()} == {50} and {"the", "unk"} <= {*held}
+            with open("wiki-news-300d-1M.vec") as file:
+                count, size = map(int, file.readline().split())
+                rows = [line.split() for line in file]
+            assert size == 300 and len(rows) == count and {len(one) for one in rows} == {301}
+            def batch():
+                return torch.from_numpy(np.stack([held["the"], held["of"]])).float()
+        """),
+        ("file data/glove.*B.*d.txt", "file wiki-news-*d-*M.vec"),
+    ),
+    "vectors of words as wide as the script now is": (
+        program("""
+            import argparse
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--embedding_dim", type=int, default=300)
+            given = parser.parse_args()
+            vectors = torch.zeros(500, given.embedding_dim)
+            for number, line in enumerate(open("glove.840B.300d.txt")):
+                vectors[number] = torch.tensor([float(one) for one in line.split(" ")[1:]])
+            def batch():
+                assert vectors.shape[1] == 96
+                return vectors[:2]
+        """),
+        ("argument embedding_dim", "file glove.*B.*d.txt"),
+    ),
 }

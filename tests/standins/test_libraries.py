@@ -89,6 +89,18 @@ def test_a_run_that_fails_beside_a_tensor_without_sizes_ends_as_it_should(
     assert recording.ending == "error", (recording.ending, recording.output)
 
 
+def test_how_sure_a_mean_is() -> None:
+    """The quantiles are those of the tables (https://www.itl.nist.gov/div898/handbook/eda/section3/eda3672.htm)."""
+    stats = pytest.importorskip("gradfix.verify.standins.modules.scipy.stats", reason="it needs numpy")
+    for freedom, bound in ((1, 12.706), (2, 4.303), (3, 3.182), (10, 2.228), (100, 1.984)):
+        assert abs(stats.t.ppf(0.975, freedom) - bound) < 6e-4
+        assert abs(stats.t._ppf(0.975, freedom) + stats.t.ppf(0.025, freedom)) < 1e-6
+        assert abs(stats.t.cdf(bound, freedom) - 0.975) < 1e-4
+    low, high = stats.t.interval(0.95, 10, loc=3.0, scale=2.0)
+    assert abs(high - 3.0 - 2 * 2.228) < 2e-3 and abs(high + low - 6.0) < 1e-9
+    assert abs(stats.norm.interval(0.95)[1] - 1.96) < 1e-4
+
+
 SHAPES = program(
     """
     import numpy as np
@@ -107,6 +119,47 @@ def test_an_error_names_the_shape_with_which_the_run_is_repeated(running: Runner
     assert stopped.steps == () and "cannot be multiplied" in (runner.obstacle(stopped) or "")
     (repeated,) = running.run([replace(first, plan=stopped.plan)])
     assert len(repeated.steps) == 3 and repeated.steps[0].parameters[0].value.shape == (10, 784)
+
+
+def test_pictures_whose_sides_are_made_up_stay_square(running: Runner, tmp_path: Path) -> None:
+    source = program(
+        """
+        import pickle
+        values = torch.as_tensor(pickle.load(open("pictures.pkl", "rb"))["images"]).float()
+        models = [torch.nn.Conv2d(2, 2, 1)]
+        def loss():
+            return models[0](torch.cat([torch.ones(4, 1, 28, 28), values[:4]], dim=1)).mean()
+        """,
+        LOOP,
+    )
+    place = "pictures.pkl['images']"
+    plan = json.dumps({place: {"dims": [64, 1, 32, 32]}})
+    (stopped,) = running.run([job(tmp_path, source, plan=plan)])
+    assert json.loads(stopped.plan)[place]["dims"] == [64, 1, 28, 28]
+
+
+@pytest.mark.parametrize(
+    ("drawn", "count"),
+    [
+        ("random.randint(0, len(values) - 4000)", 8192),
+        ("int(torch.randint(len(values) - 900, (1,)))", 1024),
+        ("np.random.randint(0, len(values) - 900)", 1024),
+    ],
+)
+def test_there_is_enough_to_cut_pieces_of(drawn: str, count: int, running: Runner, tmp_path: Path) -> None:
+    source = program(f"""
+        import pickle
+        import random
+        import numpy as np
+        values = np.array(pickle.load(open("sounds.pkl", "rb"))["values"])
+        first = {drawn}
+        def batch():
+            return torch.from_numpy(values[first : first + 4]).float()
+    """)
+    (stopped,) = running.run([job(tmp_path, source)])
+    assert json.loads(stopped.plan)["samples"] == {"count": count}
+    (found,) = running.run([job(tmp_path, source, plan=stopped.plan)])
+    assert len(found.steps) == 3, found.uncaught
 
 
 def test_the_same_plan_and_seed_give_the_same_content_and_another_seed_another(

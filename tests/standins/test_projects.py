@@ -211,7 +211,44 @@ def test_methods_of_mappings_that_python_2_had(running: Runner, tmp_path: Path) 
     """)
     found = run(running, tmp_path / "script.py", source)
     assert steps(found) == 3, (found.uncaught, found.output)
-    assert "methods of mappings that Python 2 had: those of today" in found.standins
+    assert "methods that mappings and iterators had in Python 2: those of today" in found.standins
+
+
+EXPERIMENT = """
+    import argparse, json, os
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--experiment", "-e", dest="experiment_directory", required=True)
+    place = os.path.join(parser.parse_args().experiment_directory, "specs.json")
+    if not os.path.isfile(place):
+        raise Exception("no settings in " + place)
+    specs = json.load(open(place))
+    def batch():
+        assert specs["Note"] == NOTE
+        return torch.ones(specs["Rows"], specs["Wide"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "note", "said"),
+    [("python train.py -e examples/two", "two", False), ("", "one", True)],
+)
+def test_the_settings_of_an_experiment(
+    told: str, note: str, said: bool, running: Runner, tmp_path: Path
+) -> None:
+    """The folder that the project shows, if it does; else another folder's file of that name."""
+    project(
+        tmp_path,
+        {
+            "README.md": told,
+            **{
+                f"examples/{one}/specs.json": '{"Rows": 4, "Wide": 3, "Note": "' + one + '"}'
+                for one in ("one", "two")
+            },
+        },
+    )
+    found = run(running, tmp_path / "train.py", program(EXPERIMENT.replace("NOTE", repr(note))))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert ("settings specs.json: the project's examples/one/specs.json" in found.standins) == said
 
 
 # -- files and folders -----------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -334,6 +335,24 @@ def test_what_lies_deep_in_made_up_elements_has_few(
     job = Job(tmp_path / "script.py", source, limits=LIMITS, manner="small", plan=plan)
     (found,) = running.run([job])
     assert steps(found) == 3, (found.uncaught, found.output)
+
+
+def test_pictures_may_be_too_small_where_there_is_little_time(running: Runner, tmp_path: Path) -> None:
+    source = program("""
+        def batch(batch_size=64, img_size=256):
+            pictures = torch.ones(batch_size, 3, img_size, img_size)
+            down = [torch.nn.Conv2d(3, 3, 4, 2, 1) for _ in range(5)]
+            return torch.nn.Sequential(*down, torch.nn.InstanceNorm2d(3))(pictures).detach()
+    """)
+    first = Job(
+        tmp_path / "script.py", source, limits=LIMITS, manner="small", plan='{"sizes": {"tight": true}}'
+    )
+    (stopped,) = running.run([first])
+    assert "more than 1 spatial element" in (runner.obstacle(stopped) or "")
+    (found,) = running.run([replace(first, plan=stopped.plan)])
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "constant img_size: 64 in place of 256" in found.standins
+    assert "constant batch_size: 2 in place of 64" in found.standins
 
 
 def test_an_old_backward_call_keeps_its_receiver(running: Runner, tmp_path: Path) -> None:

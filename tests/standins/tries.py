@@ -852,5 +852,92 @@ options:
         ),
         ("content of train_32x32.mat",),
     ),
+    "files that hashes tell from each other": (
+        program(
+            """
+            import hashlib, uuid
+            import numpy as np
+            names = [hashlib.md5(bytes([one])).hexdigest() for one in range(30)]
+            names += [str(uuid.UUID(one)) for one in names]
+            values = [np.load(one + ".npz")["points"] for one in names]
+            models = [torch.nn.Linear(4, 2)]
+            def loss():
+                return models[0](torch.cat([torch.from_numpy(one) for one in values]).float()).pow(2).mean()
+            """,
+            LOOP,
+        ),
+        ("content of 93b885adfe0da089cdf634904fd59f71.npz",),
+    ),
+    "pictures that are compared with larger ones": (
+        program(
+            """
+            import h5py
+            class Pairs(torch.utils.data.Dataset):
+                def __init__(self):
+                    held = h5py.File("pairs.h5")
+                    self.data, self.label = held.get("data"), held.get("label")
+                def __len__(self):
+                    return self.data.shape[0]
+                def __getitem__(self, index):
+                    both = self.data[index, :, :, :], self.label[index, :, :, :]
+                    return [torch.from_numpy(one).float() for one in both]
+            models = [torch.nn.Sequential(torch.nn.Conv2d(3, 48, 3, padding=1), torch.nn.PixelShuffle(4))]
+            loader = torch.utils.data.DataLoader(Pairs(), batch_size=4)
+            def loss():
+                given, target = next(iter(loader))
+                assert given.shape[2:] == (32, 32)
+                return torch.nn.functional.mse_loss(models[0](given), target)
+            """,
+            LOOP,
+        ),
+        ("h5py", "content of pairs.h5"),
+    ),
+    "a shape for more samples than a batch has": (
+        program("""
+            pictures = torch.utils.data.TensorDataset(torch.rand(40, 3, 6, 6))
+            def batch():
+                given, = next(iter(torch.utils.data.DataLoader(pictures, batch_size=5 * 2)))
+                return given.view(5, 2, 3, 6, 6).sum(1)
+        """),
+        (),
+    ),
+    "quotients of Python 2 that should be whole": (
+        program("""
+            class Scale:
+                def __init__(self, size):
+                    assert isinstance(size, int) or len(size) == 2
+                    self.size = size
+            class Smaller:
+                def __init__(self, size):
+                    if not isinstance(size, int):
+                        raise ValueError(size)
+                    self.size = size
+            def batch():
+                return torch.ones(Scale(8 / 2).size, Smaller(4 / 2).size)
+        """),
+        ("a quotient of whole numbers",),
+    ),
+    "iterators of Python 2": (
+        program("""
+            class Own:
+                def next(self):
+                    return 3
+            def batch():
+                _, first = enumerate([2, 5]).next()
+                return torch.ones(first, Own().next())
+        """),
+        ("methods that mappings and iterators had in Python 2",),
+    ),
+    "a block that a smaller network has not": (
+        program("""
+            from torchvision import models
+            whole = models.resnet34(pretrained=True)
+            for one in whole.layer3[5].parameters():
+                one.requires_grad = False
+            def batch():
+                return whole(torch.ones(2, 3, 64, 64)).detach()
+        """),
+        ("weights of resnet34",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

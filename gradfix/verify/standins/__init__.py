@@ -70,6 +70,7 @@ class Standins:
             or cuda.advise(error)
             or arguments.advise(error)
             or worlds.advise(error)
+            or weights.advise(error)
             or messages.advise(error)
             or plans.advise(error)
             or elastic.advise(error)

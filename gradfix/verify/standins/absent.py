@@ -142,9 +142,9 @@ def text_file(run: context.Run, path: str) -> io.StringIO:
 def text_of(run: context.Run, name: str) -> str:
     """The lines of a text that is made up."""
     style = content.book.style(name)
-    content.book.separators[re.sub(r"\d+", "*", name)] = separator_of(run)
+    content.book.separators[content.unnumbered(name)] = separator_of(run)
     if asks_for_blanks(run):
-        content.book.blanks.add(re.sub(r"\d+", "*", name))
+        content.book.blanks.add(content.unnumbered(name))
     if style == plans.LABELLED:
         return labelled(run, name)
     if style in ("common words", plans.SENTENCES):
@@ -152,7 +152,7 @@ def text_of(run: context.Run, name: str) -> str:
         return "\n".join(in_sentences(lines) if style == plans.SENTENCES else lines) + "\n"
     if ":" in style:
         return rows_of(run, name, *style.split(":", 2))
-    kind = re.sub(r"\d+", "*", name)
+    kind = content.unnumbered(name)
     columns = content.book.sizes(kind, 2)[1]
     separator = content.book.planned(kind, "separator") or " "
     values = torch.randint(0, content.CLASSES, (200, columns), generator=run.generator("lines", name))

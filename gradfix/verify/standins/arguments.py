@@ -593,9 +593,7 @@ def value_of(run: context.Run, action: argparse.Action) -> Any:
     if isinstance(action, (argparse._StoreTrueAction, argparse._StoreFalseAction)):
         return action.default
     told = commands.said(run, action.option_strings)
-    if told is not None and (
-        os.path.isfile(os.path.join(run.folders()[-1], told)) if PATH.search(action.dest) else True
-    ):
+    if told is not None and (not PATH.search(action.dest) or is_there(os.path.join(run.folders()[-1], told))):
         try:
             made = action.type(told) if callable(action.type) else told
         except (TypeError, ValueError, argparse.ArgumentTypeError, OSError):
@@ -613,6 +611,13 @@ def value_of(run: context.Run, action: argparse.Action) -> Any:
     if count is not None:
         return [value] * count
     return [value] if action.nargs in ("+", "*") else value
+
+
+def is_there(path: str) -> bool:
+    """Whether there is a file at a path, or a folder with settings in it."""
+    if os.path.isdir(path):
+        return any(one.endswith(files.OF_SETTINGS) for one in os.listdir(path))
+    return os.path.isfile(path)
 
 
 def text_for(run: context.Run, name: str, choices: Any = None, kind: Any = None) -> str:

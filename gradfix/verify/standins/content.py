@@ -139,6 +139,8 @@ class Book:
         """How many folders a folder was made with that the script looks for folders in."""
         self.shortened = False
         """Whether a file of a known data set was made with fewer samples than the real one has."""
+        self.shallow = False
+        """Whether a known network was made with fewer blocks than the real one has."""
         self.asked = False
         """Whether the script asked for a folder that is not there, and did something else."""
         self.asked_file = False
@@ -221,6 +223,8 @@ class Book:
             ):
                 known.append(self.prime(f"{place} {len(known)}"))
         known = list(known)
+        if count == 4 and len(known) == 1:
+            known.append(self.prime(f"{place} {len(known)}"))
         if count == 4 and len(known) == 2:
             known += [SIDE, SIDE]
         while count is not None and len(known) < count:
@@ -231,7 +235,7 @@ class Book:
 
     def style(self, name: str) -> str:
         """What the lines of an absent file of text hold; files that are numbered are alike."""
-        name = re.sub(r"\d+", "*", name)
+        name = unnumbered(name)
         self.styles.pop(name, None)
         self.styles[name] = str(self.planned(name, "style") or "common words")
         return self.styles[name]
@@ -261,7 +265,19 @@ def kin(place: str) -> str:
     """A place without what tells samples for training from those for tests, or ``left1`` from ``left2``."""
     name, bracket, rest = place.partition("[")
     rest = re.sub(r"(?<=[A-Za-z_])\d(?='\])", "*", SPLITS.sub("*", rest))
-    return re.sub(r"\d+", "*", SPLITS.sub("*", name)) + bracket + rest
+    return unnumbered(SPLITS.sub("*", name)) + bracket + rest
+
+
+HASHED = (
+    r"(?<![0-9a-z])(?=[a-f-]*\d)(?:[0-9a-f]{12,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![0-9a-z])"
+)
+"""What tells files from each other that have hashes for names, or other numbers that nobody counts."""
+TOLD_APART = re.compile(HASHED + r"|\d+")
+
+
+def unnumbered(name: str) -> str:
+    """A name without the numbers that tell files of one kind from each other."""
+    return TOLD_APART.sub("*", name)
 
 
 book = Book("")
@@ -294,7 +310,10 @@ def one_sample(place: str) -> bool:
 
 def numbered(place: str) -> bool:
     """Whether a file is one of many that are told apart by numbers: each is a sample."""
-    return re.search(r"\d{3}\.\w+(\[|$)", place) is not None
+    return NUMBERED.search(place) is not None
+
+
+NUMBERED = re.compile(r"(?:\d{3}|" + HASHED + r")\.\w+(\[|$)")
 
 
 def samples_within(place: str, count: int) -> int:

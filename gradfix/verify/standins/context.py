@@ -183,6 +183,7 @@ def gives_up(body: list[ast.stmt]) -> bool:
     return False
 
 
+@functools.cache
 def statements_at(tree: ast.Module, line: int) -> list[ast.stmt]:
     """The statements that a line belongs to, outermost first."""
     return [one for one in statements(tree) if one.lineno <= line <= (one.end_lineno or one.lineno)]

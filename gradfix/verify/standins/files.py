@@ -12,8 +12,10 @@ import ast
 import builtins
 import difflib
 import fnmatch
+import functools
 import gzip
 import io
+import itertools
 import os
 import pathlib
 import re
@@ -195,8 +197,10 @@ def namesake(run: context.Run, overlay: Overlay, path: str) -> str | None:
     folder, name = os.path.split(path)
     ending = os.path.splitext(name)[1]
     beside = overlay.reading(folder or ".")
-    if ending not in (".yaml", ".yml", ".json", ".toml", ".ini"):
+    if ending not in OF_SETTINGS:
         return None
+    if (elsewhere := same_name(run, path)) is not None:
+        return elsewhere
     from . import arguments
 
     inside = os.listdir(beside) if os.path.isdir(beside) else []
@@ -215,6 +219,38 @@ def namesake(run: context.Run, overlay: Overlay, path: str) -> str | None:
     return str(found)
 
 
+def same_name(run: context.Run, path: str) -> str | None:
+    """The file of settings that another of the project's folders has under an absent one's name, as each of
+    several experiments may have one."""
+    from . import arguments
+
+    name = os.path.basename(path)
+    if not name.endswith(OF_SETTINGS) or absent.KEPT.search(path) or absent.prepared(run):
+        return None
+    asked = set().union(*(arguments.names_asked(run.tree(one)) for one in [*asking(run), run.entry]))
+    near = named_alike(run.folders()[-1], name)
+    near = [one for one in near if len(asked & arguments.keys(one)) >= NAMES_ALIKE]
+    found = content.book.turn("settings " + name, near)
+    if found is not None:
+        run.used("settings " + name, "the project's " + shown(run, found))
+    return None if found is None else str(found)
+
+
+@functools.cache
+def named_alike(root: str, name: str) -> list[str]:
+    """The files of a name in a project's folders."""
+    found = []
+    for above, inner, names in itertools.islice(os.walk(root), FOLDERS_SEEN):
+        inner[:] = sorted(one for one in inner if one[0] != ".")[:50]
+        if name in names:
+            found.append(os.path.join(above, name))
+    return found
+
+
+OF_SETTINGS = (".yaml", ".yml", ".json", ".toml", ".ini")
+"""How the names of files end that may hold settings."""
+FOLDERS_SEEN = 500
+"""Folders of a project in which a file is looked for by its name."""
 NAMES_ALIKE = 3
 """Names that the script asks for and a file of settings must have, if its own name says nothing."""
 SETTINGS_ALIKE = {".yaml": (".yaml", ".yml"), ".yml": (".yaml", ".yml")}
@@ -407,21 +443,32 @@ def insists(run: context.Run) -> bool:
         return frame is not None and run.owns(frame) and not absent.prepared(run)
     start = frame
     while frame is not None and run.owns(frame):
-        line = frame.f_lineno
-        answers = False
-        for node in ast.walk(run.tree(frame.f_code.co_filename)):
-            if isinstance(node, ast.Assert) and node.lineno <= line <= (node.end_lineno or line):
-                return True
-            if isinstance(node, ast.If) and node.lineno <= line <= (node.test.end_lineno or line):
-                # ``if exists(output): raise`` wants it not to be there.
-                lacking = frame is not start or ABSENCE.search(ast.unparse(node.test)) is not None
-                return lacking and any(isinstance(inner, ast.Raise) for inner in node.body)
-            answers |= isinstance(node, ast.Return) and node.lineno <= line <= (node.end_lineno or line)
-        if not answers:
+        asked = condition_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
+        if isinstance(asked, ast.Assert):
+            return True
+        if isinstance(asked, ast.If):
+            # ``if exists(output): raise`` wants it not to be there.
+            lacking = frame is not start or ABSENCE.search(ast.unparse(asked.test)) is not None
+            return lacking and any(isinstance(inner, ast.Raise) for inner in asked.body)
+        if asked is None:
             return False
         # Whoever called the function that only answers whether the file is there decides.
         frame = frame.f_back
     return False
+
+
+@functools.cache
+def condition_at(tree: ast.Module, line: int) -> ast.stmt | None:
+    """The statement that decides by what a line asks, or returns it; one line may ask for many files."""
+    found = None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and node.lineno <= line <= (node.test.end_lineno or line):
+            return node
+        if isinstance(node, (ast.Assert, ast.Return)) and node.lineno <= line <= (node.end_lineno or line):
+            if isinstance(node, ast.Assert):
+                return node
+            found = node
+    return found
 
 
 ABSENCE = re.compile(r"\bnot\b|\bFalse\b|== 0\b|< ")
@@ -454,7 +501,7 @@ def make_anything(run: context.Run, overlay: Overlay, path: str) -> str | None:
     """Make the file or folder that is insisted on; if its content is unknown, a mark that says so."""
     if os.path.splitext(path)[1].strip(".0123456789") == "":
         return make_folder(run, overlay, path)
-    made = make_file(run, overlay, path)
+    made = make_file(run, overlay, path) or same_name(run, path)
     if made is None and not absent.SETTINGS.search(os.path.basename(path)):
         made = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
         overlay._make(os.path.dirname(made))
@@ -714,7 +761,8 @@ def advise(error: BaseException) -> str | None:
     book = content.book
     if book.shortened and REAL_LENGTH.search(str(error)):
         return content.planned_with("files", "whole", True)
-    if not isinstance(error, AssertionError) and not NOTHING_FOUND.search(str(error)):
+    found = NOTHING_FOUND.search(str(error)) and not plans.TOO_FEW.search(str(error))
+    if not isinstance(error, AssertionError) and not found:
         return None
     known = book.planned("folders", "endings") or []
     missed = [one for one in dict.fromkeys(book.missed) if one not in known]
@@ -775,7 +823,7 @@ def spoken_of(run: context.Run) -> str | None:
 def alike(name: str) -> str:
     """A name without its numbers: files that are numbered are of one kind."""
     folder, base = os.path.split(name)
-    return os.path.join(folder, re.sub(r"\d+", "*", base))
+    return os.path.join(folder, content.unnumbered(base))
 
 
 def shown(run: context.Run, path: str) -> str:

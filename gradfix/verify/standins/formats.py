@@ -1,10 +1,12 @@
-"""Files of public data sets in their own formats, known by their names: MNIST's, CIFAR's, CelebA's."""
+"""Files of public data sets in their own formats, known by their names: MNIST's, CIFAR's, CelebA's, and
+vectors of words."""
 
 from __future__ import annotations
 
 import gzip
 import pickle
 import re
+import string
 import struct
 import sys
 from typing import Any
@@ -41,12 +43,36 @@ def known(run: context.Run, name: str) -> bytes | None:
         # A hundredth of the real one's lines: numbers by which a script divides these are divided as well.
         run.shortened |= run.small
         return attributes(run, media.FILES + 2000)
+    if (of_words := VECTORS.fullmatch(name)) is not None:
+        return vectors(run, name, int(of_words["glove"] or of_words["fasttext"] or 300))
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return None
     if re.fullmatch(r"data_batch_\d|test_batch", name):
         return colours(run, name, 10, "labels")
     return None
+
+
+VECTORS = re.compile(
+    r"glove[\w.-]*?(?<!\d)(?P<glove>\d{2,4})d(?![a-z])[\w.-]*\.txt|"
+    r"[\w.-]*?(?:(?<!\d)(?P<fasttext>\d{2,4})d(?![a-z]))?[\w.-]*\.vec"
+)
+"""Names of files with vectors of words, as those of GloVe and fastText are called
+(https://nlp.stanford.edu/projects/glove, https://fasttext.cc/docs/en/english-vectors.html)."""
+
+
+def vectors(run: context.Run, name: str, size: int) -> bytes:
+    """A word and its vector on each line; those of fastText begin with how many of both there are."""
+    from . import sizes
+
+    # What the script calls so, and is smaller here, is meant for them.
+    size = next((now for kind, now, was in sizes.SMALLER if (kind, was) == ("width", size)), size)
+    words = [*dict.fromkeys(media.WORDS), *string.punctuation, *string.ascii_lowercase, *map(str, range(100))]
+    words = list(dict.fromkeys([*words, "unk", "<unk>"]))
+    values = torch.randn(len(words), size, generator=run.generator("vectors", name)) * 0.4
+    rows = [word + "".join(f" {one:.4f}" for one in row) for word, row in zip(words, values.tolist())]
+    heading = [f"{len(words)} {size}"] if name.endswith(".vec") else []
+    return ("\n".join([*heading, *rows]) + "\n").encode()
 
 
 def attributes(run: context.Run, count: int, kind: str = ".jpg") -> bytes:

@@ -797,11 +797,25 @@ class OneElement(ast.NodeTransformer):
 
 OLD_METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "__contains__"}
 """Methods of mappings that Python 2 had, and what does the same."""
-OLD_METHOD = re.compile(r"^(?:.* has no attribute ')?(?:" + "|".join(OLD_METHODS) + r")'?$")
+OLD_METHOD = re.compile(r"^(?:.* has no attribute ')?(?:" + "|".join([*OLD_METHODS, "next"]) + r")'?$")
+FOLLOWING = "_gradfix_following"
 
 
 class OldMethods(ast.NodeTransformer):
-    """Lets the project's code call the methods of mappings by the names that they have."""
+    """Lets the project's code call the methods of mappings and iterators by the names that they have."""
+
+    def __init__(self) -> None:
+        setattr(builtins, FOLLOWING, lambda it: it.next() if hasattr(it, "next") else next(it))
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """``it.next()``, which the project's own classes may have."""
+        self.generic_visit(node)
+        function = node.func
+        if node.args or node.keywords:
+            return node
+        if isinstance(function, ast.Attribute) and function.attr == "next":
+            return called(FOLLOWING, [function.value], node)
+        return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """``it.iteritems``."""
@@ -820,7 +834,8 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("python", "mappings", True)
     if isinstance(error, (TypeError, AttributeError)) and OLD_LIST.search(str(error)):
         return content.planned_with("python", "lists", True)
-    if isinstance(error, (TypeError, IndexError)) and OLD_QUOTIENT.search(str(error)):
+    quotient = isinstance(error, (TypeError, IndexError)) and OLD_QUOTIENT.search(str(error))
+    if quotient or asked_to_be_whole(error):
         return content.planned_with("python", "quotients", True)
     if str(error).startswith("Cannot access accelerator device"):
         return content.planned_with("torch", "devices by number", True)
@@ -847,6 +862,22 @@ def advise(error: BaseException) -> str | None:
     if FLOATS.search(str(error)) and any("torch.full(" in text for text in texts(context.run())):
         return content.planned_with("torch", "full", True)
     return None
+
+
+def asked_to_be_whole(error: BaseException) -> bool:
+    """Whether code gives up as a number that has no fraction is no ``int``: a quotient may be it."""
+    frame, run = context.raised_in(error), context.run()
+    if frame is None or not run.owns(frame) or not isinstance(error, (AssertionError, TypeError, ValueError)):
+        return False
+    for one in context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno):
+        test = one.test if isinstance(one, (ast.Assert, ast.If)) else ast.Constant(None)
+        for node in ast.walk(test):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance" and len(node.args) == 2:
+                value = frame.f_locals.get(ast.unparse(node.args[0]))
+                kinds = re.findall(r"\w+", ast.unparse(node.args[1]))
+                if type(value) is float and value.is_integer() and "int" in kinds and "float" not in kinds:
+                    return True
+    return False
 
 
 LISTED, DIVIDED = "_gradfix_listed", "_gradfix_divided"

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from . import content, context, inert, media
+from . import content, context, elastic, inert, media
 
 NUMBER = r"(\d+)"
 WRONG_RIGHT = (
@@ -115,12 +115,15 @@ def advised(error: BaseException) -> str | None:
         return content.planned_with(content.book.touched, "dims", [])
     if HEADING.search(message) and (table := headless()) is not None:
         return table
-    if (TOO_FEW.search(message) or divided(error)) and (more := content.more_samples()) is not None:
-        return more
+    if (few := TOO_FEW.search(message)) or divided(error):
+        wanted = content.samples() + int(few["short"] or 0) if few else 0
+        if (more := content.more_samples(min(wanted, content.MANY[-1]))) is not None:
+            return more
     if (reach := reached(message, error)) and (more := content.more_samples(reach)) is not None:
         return more
     change = (
-        sizes(message)
+        wanted_by_loss(error)
+        or sizes(message)
         or insisted(error)
         or columns(message, error)
         or shape_unpacked(message, error)
@@ -132,6 +135,23 @@ def advised(error: BaseException) -> str | None:
     if change is None:
         return None
     return content.planned_with(*change)
+
+
+def wanted_by_loss(error: BaseException) -> tuple[str, str, Any] | None:
+    """The sizes of what a network gives, for the target of another shape that a loss compares it with."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_name not in elastic.LOSSES:
+        trace = trace.tb_next
+    held = trace.tb_frame.f_locals if trace is not None else {}
+    shapes = [list(one.shape) for one in (held.get("input"), held.get("target")) if torch.is_tensor(one)]
+    if len(shapes) != 2 or len(shapes[0]) != len(shapes[1]) or shapes[0][:1] != shapes[1][:1]:
+        return None
+    given, target = (one[1:] for one in shapes)
+    for place, dims in reversed(list(content.book.dims.items())):
+        before = leading(place)
+        if given != target and dims[len(before) :] == target:
+            return place, "dims", [*before, *given]
+    return None
 
 
 def in_proportion(one: int, other: int) -> int | None:
@@ -190,8 +210,11 @@ def headless() -> str | None:
     return None
 
 
-TOO_FEW = re.compile(r"__len__\(\) should return >= 0|num_samples=-\d")
-"""Messages of a data set of sequences that are longer than all that there is."""
+TOO_FEW = re.compile(
+    r"__len__\(\) should return >= 0|num_samples=-\d|low >= high|^high <= 0|"
+    r"(?:empty range (?:for|in) randrange\D*(?:\d+, )?|from=\d+ >= to=)-(?P<short>\d+)"
+)
+"""Messages of a data set of sequences that are longer than all there is, or of what draws a place."""
 
 
 def divided(error: BaseException) -> bool:
@@ -478,7 +501,9 @@ def resized(wrong: int, right: int, free: bool = False) -> tuple[str, str, Any] 
     if found is not None:
         place, index = found
         dims = content.book.dims[place]
-        return place, "dims", [*dims[:index], right, *dims[index + 1 :]]
+        # Pictures whose sides nobody has settled stay square.
+        count = 2 if wrong == content.SIDE and dims[index : index + 2] == [wrong] * 2 else 1
+        return place, "dims", [*dims[:index], *[right] * count, *dims[index + count :]]
     return None
 
 

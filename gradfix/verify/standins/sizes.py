@@ -19,6 +19,7 @@ import functools
 import importlib.machinery
 import importlib.util
 import json
+import math
 import operator
 import os
 import re
@@ -189,6 +190,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "samples",
         "trainsize valsize testsize validsize numsamples nsamples numtrain ntrain numtrainsamples "
         "datasetsize epochsize ntrainsamples numdata ndata trainsamples numexamples samplesperepoch datasize "
+        "samplesperscene samplespershape numpoints npoints numpoint npoint pointsperscene pointspershape "
         "numsnippets nsnippets numtrajs ntrajs numtrajectories ntrajectories numpairs npairs numtriplets",
     ),
     ("tasks in all", "numtasks ntasks numtraintasks numtesttasks"),
@@ -200,7 +202,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "evaluation",
         "evaliters evaliterations numevaliters evalbatches valiters numvalbatches numevalbatches testiters "
-        "evalepisodes numevalepisodes nevalepisodes numtestepisodes testepisodes numevalepisode "
+        "evalepisodes numevalepisodes nevalepisodes numtestepisodes testepisodes testepisode evalepisode "
+        "numtestepisode numevalepisode "
         "evaluationepisodes evaluationsize",
     ),
 )
@@ -247,11 +250,16 @@ USUAL_SIDES = frozenset(
 )
 
 
+def kind_of(name: str) -> str:
+    """Of which kind the size is that has a name, if that is known."""
+    ending = ENDINGS.search(plain(name))
+    return KINDS.get(plain(name)) or (KINDS[ending[1]] if ending else "")
+
+
 def limit_of(run: context.Run, name: str, value: Any = None) -> int | None:
     """The limit for what is called so and has the value, if that is known."""
     name = plain(name)
-    ending = ENDINGS.search(name)
-    kind = KINDS.get(name) or (KINDS[ending[1]] if ending else "")
+    kind = kind_of(name)
     if name in PICTURES_OR_FEATURES and type(value) is int and value in USUAL_SIDES:
         kind = "picture"
     if kind:
@@ -264,6 +272,8 @@ def limits(run: context.Run) -> dict[str, int]:
     if run.medium:
         return MEDIUM
     found = {**SMALL, **TIGHT} if content.book.planned("sizes", "tight") else dict(SMALL)
+    if content.book.planned("sizes", "too tight"):
+        found["picture"] = SMALL["picture"]
     for kind in content.book.planned("sizes", "kept") or ():
         found.pop(kind, None)
         if kind == "picture":
@@ -281,6 +291,8 @@ TOO_SMALL = re.compile(
     r"Padding size should be less"
 )
 """Messages of a network with more layers than pictures of that size have pixels for."""
+TOO_TIGHT = re.compile(TOO_SMALL.pattern + r"|more than 1 (?:spatial element|value per channel)")
+"""The same where pictures are smaller still."""
 
 
 def advise(run: context.Run, error: BaseException) -> str | None:
@@ -296,8 +308,14 @@ def advise(run: context.Run, error: BaseException) -> str | None:
     for kind in asked_about(run, error):
         if kind in REDUCED and kind in limits(run) and kind not in kept:
             return content.planned_with("sizes", "kept", sorted([*kept, kind]))
+    if content.book.planned("sizes", "tight") and "picture" in REDUCED and TOO_TIGHT.search(message):
+        if (wider := content.planned_with("sizes", "too tight", True)) is not None:
+            return wider
     if TOO_SMALL.search(message) and "picture" in REDUCED - {*kept}:
         return content.planned_with("sizes", "kept", sorted([*kept, "picture"]))
+    for kind in too_few_by(message):
+        if kind in limits(run) and kind not in kept:
+            return content.planned_with("sizes", "kept", sorted([*kept, kind]))
     numbers = {int(one) for one in re.findall(r"\d+", message)}
     if not re.search(r"shape|size|multipl|channels|match|expected", message, re.I):
         return None
@@ -342,10 +360,21 @@ def asked_about(run: context.Run, error: BaseException) -> list[str]:
     return [KINDS[plain(name)] for name in named if plain(name) in KINDS]
 
 
+def too_few_by(message: str) -> list[str]:
+    """The kinds of sizes of which one is as many times smaller as a shape asks for more values."""
+    found = re.search(r"shape '\[([\d, ]+)\]' is invalid for input of size (\d+)", message)
+    if found is None:
+        return []
+    wanted, had = math.prod(int(one) for one in found[1].split(",")), int(found[2])
+    return [kind for kind, limit, size in sorted(SMALLER) if had * size == wanted * limit]
+
+
 APART = re.compile(r"must match|got size|is invalid for input|broadcast|to match target")
 """Messages of sizes that a batch may be among."""
 REDUCED: set[str] = set()
 """The kinds of sizes that were reduced in this run."""
+SMALLER: set[tuple[str, int, int]] = set()
+"""The sizes that were reduced: the kind of each, what it is now, and what it was."""
 
 
 OPTIMIZERS = os.path.dirname(torch.optim.__file__)
@@ -502,6 +531,10 @@ def smaller_sides(run: context.Run, what: str, name: str, value: str) -> str:
     return smaller
 
 
+LOADER = "batches of a loader"
+"""What is said of the size of batches that has no name."""
+
+
 def at_most(run: context.Run, what: str, limit: int | None, value: Any) -> Any:
     """``value`` or, if it is a whole number above the limit, the limit."""
     if limit is None or not isinstance(value, (int, float)) or isinstance(value, bool) or value <= limit:
@@ -515,6 +548,8 @@ def at_most(run: context.Run, what: str, limit: int | None, value: Any) -> Any:
         while part > limit and part % 2 == 0:
             part //= 2
         limit = min(limit, part)
+    kind = "batch" if what == LOADER else kind_of(what.rpartition(" ")[2])
+    SMALLER.add((kind, limit, int(value)))
     run.used(what, str(limit) + " in place of " + str(value))
     return type(value)(limit)
 
@@ -778,7 +813,7 @@ def code_of(run: context.Run, text: str, path: str) -> types.CodeType:
         library.one_element(run)
         tree = library.OneElement().visit(tree)
     if content.book.planned("python", "mappings"):
-        run.used("methods of mappings that Python 2 had", "those of today")
+        run.used("methods that mappings and iterators had in Python 2", "those of today")
         tree = library.OldMethods().visit(tree)
     if (older := library.old_results(run)) is not None:
         tree = older.visit(tree)
@@ -801,7 +836,7 @@ def install(run: context.Run) -> None:
             # from a size that is reduced already; mostly a power of two was not.
             if size == 2 * limit or size & (size - 1):
                 return size
-        return at_most(run, "batches of a loader", limit, size)
+        return at_most(run, LOADER, limit, size)
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > 5:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,7 +14,7 @@ import torch
 import torch.hub
 import torch.utils.model_zoo
 
-from . import absent, content, context, inert
+from . import absent, content, context, inert, sizes
 
 
 class AbsentWeights(Mapping[str, Any]):
@@ -26,6 +27,12 @@ class AbsentWeights(Mapping[str, Any]):
         if any(part in str(name).lower() for part in ("epoch", "step", "iter", "best", "loss", "acc")):
             return 0
         return AbsentWeights(self.path)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        pass
+
+    def __delitem__(self, name: str) -> None:
+        pass
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -44,6 +51,28 @@ class AbsentWeights(Mapping[str, Any]):
 
     def __contains__(self, name: object) -> bool:
         return True
+
+
+NOT_THERE = re.compile(r"Error\(s\) in loading state_dict|out of range|has no attribute '\d|^'?[\w.]*\.\d")
+"""Messages for what a network lacks that has fewer blocks."""
+
+
+def blocks(run: context.Run, name: str, real: list[int]) -> list[int]:
+    """How many equal blocks each part has of a known network that is made in the place of the real one."""
+    if not run.small or run.medium or content.book.planned("networks", "whole"):
+        return real
+    fewer = [min(one, sizes.SMALL["depth"]) for one in real]
+    if fewer != real:
+        content.book.shallow = True
+        run.used("the blocks of " + name, ", ".join(map(str, fewer)) + " in place of " + str(real)[1:-1])
+    return fewer
+
+
+def advise(error: BaseException) -> str | None:
+    """The plan with whole networks, if one with fewer blocks lacks what the script asks for."""
+    if content.book.shallow and NOT_THERE.search(str(error)):
+        return content.planned_with("networks", "whole", True)
+    return None
 
 
 def rebound(run: context.Run) -> Any:

@@ -38,6 +38,10 @@ class _Normal:
         clipped = numpy.clip(numpy.asarray(q, float), 1e-9, 1 - 1e-9)
         return numpy.vectorize(normal.inv_cdf)(clipped) * scale + loc
 
+    def interval(self, confidence: float, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+        """The middle in which a share lies."""
+        return tuple(self.ppf(0.5 + side * confidence / 2, loc, scale) for side in (-1, 1))
+
     def rvs(self, loc: Any = None, scale: Any = None, size: Any = None, **kwargs: Any) -> Any:
         """Values drawn with numpy's generator."""
         return numpy.random.normal(
@@ -46,6 +50,51 @@ class _Normal:
 
 
 norm = _Normal()
+
+
+class _Student:
+    """Student's distribution with a whole number of degrees of freedom."""
+
+    def cdf(self, x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+        """The share below."""
+        return numpy.vectorize(below)((numpy.asarray(x, float) - loc) / scale, df)
+
+    def ppf(self, q: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+        """The value below which a share lies."""
+        return numpy.vectorize(least)(q, df) * scale + loc
+
+    def _ppf(self, q: Any, df: Any) -> Any:
+        return self.ppf(q, df)
+
+    def interval(self, confidence: float, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+        """The middle in which a share lies."""
+        return tuple(self.ppf(0.5 + side * confidence / 2, df, loc, scale) for side in (-1, 1))
+
+
+def below(value: float, df: float) -> float:
+    """The share of Student's distribution below a value (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    count = max(1, round(df))
+    angle = math.atan(value / math.sqrt(count))
+    term, total = (math.cos(angle), 0.0) if count % 2 else (1.0, 0.0)
+    for place in range(2 + count % 2, count + 1, 2):
+        total += term
+        term *= math.cos(angle) ** 2 * (place - 1) / place
+    within = math.sin(angle) * total
+    return 0.5 + ((angle + within) / math.pi if count % 2 else within / 2)
+
+
+def least(share: float, df: float) -> float:
+    """The value of Student's distribution below which a share lies, found by halving."""
+    if not 0 < share < 1:
+        return math.nan if not 0 <= share <= 1 else math.copysign(math.inf, share - 0.5)
+    low, high = -1e6, 1e6
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle, df) < share else (low, middle)
+    return (low + high) / 2
+
+
+t = _Student()
 
 
 class _Normals:

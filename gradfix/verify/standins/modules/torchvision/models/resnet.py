@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from ....context import run
+from ....weights import blocks
 
 __all__ = ["BasicBlock", "Bottleneck", "ResNet", "conv1x1", "conv3x3"]
 
@@ -136,7 +137,7 @@ def _maker(name: str, block: Any, layers: list[int], **more: Any) -> Any:
         if kwargs.pop("pretrained", None) or kwargs.pop("weights", None) or any(args):
             run().used("weights of " + name, "those that it is made with")
         kwargs.pop("progress", None)
-        return ResNet(block, layers, **more, **kwargs)
+        return ResNet(block, blocks(run(), name, layers), **more, **kwargs)
 
     make.__name__ = name
     __all__.append(name)

@@ -22,6 +22,15 @@ def smaller(size: Any) -> Any:
     return smaller_pictures(run(), size)
 
 
+class Transformation(torch.nn.Module):
+    """One that may be a part of a network, as most of the real ones may."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__new__(cls)
+        torch.nn.Module.__init__(made)
+        return made
+
+
 class Compose:
     """One after the other."""
 
@@ -58,13 +67,13 @@ class PILToTensor:
         return F.pil_to_tensor(picture)
 
 
-class ConvertImageDtype:
+class ConvertImageDtype(Transformation):
     """Another type, on its own scale."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
 
-    def __call__(self, picture: torch.Tensor) -> torch.Tensor:
+    def forward(self, picture: torch.Tensor) -> torch.Tensor:
         return F.convert_image_dtype(picture, self.dtype)
 
 
@@ -90,40 +99,40 @@ class Normalize(torch.nn.Module):
         return F.normalize(tensor, self.mean, self.std, self.inplace)
 
 
-class Resize:
+class Resize(Transformation):
     """To a size, or the shorter side to one."""
 
     def __init__(self, size: Any, interpolation: Any = 2, *args: Any, **kwargs: Any) -> None:
         self.size, self.interpolation = smaller(size), interpolation
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return F.resize(picture, self.size, self.interpolation)
 
 
 Scale = Resize
 
 
-class CenterCrop:
+class CenterCrop(Transformation):
     """The middle."""
 
     def __init__(self, size: Any) -> None:
         self.size = smaller(size)
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return F.center_crop(picture, self.size)
 
 
-class Pad:
+class Pad(Transformation):
     """A frame around it."""
 
     def __init__(self, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> None:
         self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return F.pad(picture, self.padding, self.fill, self.padding_mode)
 
 
-class RandomCrop:
+class RandomCrop(Transformation):
     """A part somewhere."""
 
     def __init__(
@@ -131,7 +140,7 @@ class RandomCrop:
     ) -> None:
         self.size, self.padding, self.needed = F.pair(smaller(size)), padding, pad_if_needed
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         if self.padding:
             picture = F.pad(picture, self.padding)
         height, width = F.extent(picture)
@@ -148,7 +157,7 @@ class RandomCrop:
         return F.crop(picture, top, left, *self.size)
 
 
-class RandomResizedCrop:
+class RandomResizedCrop(Transformation):
     """A part of any shape, at a size."""
 
     def __init__(
@@ -156,7 +165,7 @@ class RandomResizedCrop:
     ):
         self.size, self.scale = F.pair(smaller(size)), scale
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         height, width = F.extent(picture)
         share = float(torch.empty(1).uniform_(*self.scale)) ** 0.5
         high, wide = max(1, int(height * share)), max(1, int(width * share))
@@ -168,7 +177,7 @@ class RandomResizedCrop:
 RandomSizedCrop = RandomResizedCrop
 
 
-class _Sometimes:
+class _Sometimes(Transformation):
     def __init__(self, p: float = 0.5, *args: Any, **kwargs: Any) -> None:
         self.p = p
 
@@ -176,7 +185,7 @@ class _Sometimes:
         """What happens to a picture that is chosen."""
         return picture
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return self.change(picture) if float(torch.rand(1)) < self.p else picture
 
 
@@ -196,13 +205,13 @@ class RandomVerticalFlip(_Sometimes):
         return F.vflip(picture)
 
 
-class Grayscale:
+class Grayscale(Transformation):
     """Without colours."""
 
     def __init__(self, num_output_channels: int = 1) -> None:
         self.count = num_output_channels
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return F.to_grayscale(picture, self.count)
 
 
@@ -214,23 +223,23 @@ class RandomGrayscale(_Sometimes):
         return F.to_grayscale(picture, 3)
 
 
-class RandomRotation:
+class RandomRotation(Transformation):
     """Turned."""
 
     def __init__(self, degrees: Any, *args: Any, **kwargs: Any) -> None:
         self.degrees = (-degrees, degrees) if isinstance(degrees, (int, float)) else degrees
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return F.rotate(picture, float(torch.empty(1).uniform_(*self.degrees)))
 
 
-class _Same:
+class _Same(Transformation):
     """Changes values only, which are made up here anyway."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return picture
 
 
@@ -266,13 +275,13 @@ class TrivialAugmentWide(_Same):
     """Nothing is changed."""
 
 
-class RandomApply:
+class RandomApply(Transformation):
     """Several, sometimes."""
 
     def __init__(self, transforms: Any, p: float = 0.5) -> None:
         self.transforms, self.p = transforms, p
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         if float(torch.rand(1)) < self.p:
             for transform in self.transforms:
                 picture = transform(picture)
@@ -289,13 +298,13 @@ class RandomChoice:
         return random.choice(self.transforms)(picture)
 
 
-class FiveCrop:
+class FiveCrop(Transformation):
     """The corners and the middle."""
 
     def __init__(self, size: Any) -> None:
         self.size = F.pair(size)
 
-    def __call__(self, picture: Any) -> Any:
+    def forward(self, picture: Any) -> Any:
         return tuple(F.center_crop(picture, self.size) for _ in range(5))
 
 
