@@ -705,7 +705,7 @@ def ragged(run: context.Run, numpy: Any) -> None:
 
         context.replace(owner, name, make)
 
-    for name in ("array", "asarray"):
+    for name in ("array", "asarray", "asanyarray"):
         lenient(numpy, name)
     lenient(numpy.random, "choice")
 
