@@ -171,7 +171,6 @@ def _rewritten(program: Program, change: Change) -> Edit | None:
     """The edit of a change that is written where it happens."""
     site = change.site
     statement = program.statement(site)
-    overwriters = _overwriters(program)
     match statement:
         case ast.AugAssign(ast.Name(name), operator, value) if site is statement:
             sign = ast.unparse(ast.BinOp(ast.Name("a"), operator, ast.Name("b")))[2:-2]
@@ -183,9 +182,10 @@ def _rewritten(program: Program, change: Change) -> Edit | None:
             code = f"{name} = {_renamed(program, call, plain)}"
         case _:
             return _result_only(program, change, site) if isinstance(site, ast.Call) else None
-    if statement.lineno != statement.end_lineno or not _alone(program, statement, name, overwriters):
+    if statement.lineno != statement.end_lineno:
         return None
-    return ReplaceStatement(Span.of(statement), code)
+    alone = _alone(program, statement, name, _overwriters(program))
+    return ReplaceStatement(Span.of(statement), code) if alone else None
 
 
 def _result_only(program: Program, change: Change, call: ast.Call) -> Edit | None:

@@ -185,14 +185,12 @@ def gives_up(body: list[ast.stmt]) -> bool:
 
 @functools.cache
 def statements_at(tree: ast.Module, line: int) -> list[ast.stmt]:
-    """The statements that a line belongs to, outermost first."""
-    return [one for one in statements(tree) if one.lineno <= line <= (one.end_lineno or one.lineno)]
-
-
-@functools.lru_cache(maxsize=256)
-def statements(tree: ast.Module) -> list[ast.stmt]:
-    """All statements of a file, outermost first; what is made up in a loop asks for them again and again."""
-    return [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    """The statements that a line belongs to, outermost first; one line may ask again and again."""
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
 
 
 def caller_of_standins(run: Run) -> types.FrameType | None:

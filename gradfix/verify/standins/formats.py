@@ -67,7 +67,7 @@ def vectors(run: context.Run, name: str, size: int) -> bytes:
 
     # What the script calls so, and is smaller here, is meant for them.
     size = next((now for kind, now, was in sizes.SMALLER if (kind, was) == ("width", size)), size)
-    words = [*dict.fromkeys(media.WORDS), *string.punctuation, *string.ascii_lowercase, *map(str, range(100))]
+    words = [*media.WORDS, *string.punctuation, *string.ascii_lowercase, *map(str, range(100))]
     words = list(dict.fromkeys([*words, "unk", "<unk>"]))
     values = torch.randn(len(words), size, generator=run.generator("vectors", name)) * 0.4
     rows = [word + "".join(f" {one:.4f}" for one in row) for word, row in zip(words, values.tolist())]
