@@ -216,6 +216,8 @@ class Run:
         """The attributes by their classes that hold networks and optimizers since an object was made."""
         self.outset: dict[Any, ast.AST | None] = {}
         """Questions whose answer was guessed while networks and options were set up, and the first place."""
+        self.picked: dict[Any, ast.AST] = {}
+        """Questions by which an expression of training picks its value, and where they came up first."""
         self.precluding: list[ast.AST] = []
         """Those places whose guess rules out what is asked later: ``if mode == 2``, then ``if mode == 1``."""
         self.answered: dict[ast.AST, ast.AST] = {}
@@ -504,7 +506,7 @@ class Run:
             if site is not None and trains and site not in self.undecided:
                 # Decided while networks were set up, and asked again where they are trained.
                 self.undecided[site] = [key]
-                before = self.outset.get(key)
+                before = self.outset.get(key) or self.picked.get(key)
                 if before is not None:
                     self.answered[site] = before
                 if site in self.scenario.flipped and key not in self.reversed:
@@ -528,11 +530,17 @@ class Run:
             self.undecided.setdefault(site, []).append(key)
             if self.parsed:
                 self._note_options(site, test, value, frame, answer)
+            if isinstance(site, ast.IfExp) and key is not None:
+                self.picked[key] = site
             if site in self.scenario.flipped:
                 answer = not answer
                 if among:
                     assert key is not None
                     self._equals_something_else(key[1])
+            elif site in self.scenario.earlier:
+                # Who picks by this question what is trained picks by the other answer, too.
+                answer = not answer
+                self.reversed.add(key)
         elif site in self.scenario.earlier and made is None:
             # Networks that are set up for the other answer are the ones that are trained by it.
             answer = not answer
