@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -30,6 +31,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("long") is not None:
             item.add_marker(pytest.mark.timeout(0))
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[None]:
+    """One import of torch for all that a module verifies; for those that leave the environment alone."""
+    with runner.servers_kept():
+        yield
 
 
 def pytest_report_header() -> str | None:

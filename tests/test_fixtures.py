@@ -144,9 +144,14 @@ def attempts(options: Options) -> list[tuple[Case, Attempt]]:
 
 PARTS = 6
 """What one verification has to do may not take longer than it may take in all, on a slow machine too."""
+DEFAULT = 2
+"""So many of them, which is each third repair of every codemod, by default; the others are long."""
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.usefixtures("servers")
+@pytest.mark.parametrize(
+    "part", [part if part < DEFAULT else pytest.param(part, marks=pytest.mark.long) for part in range(PARTS)]
+)
 def test_every_repair_is_proved_by_running_it(part: int, attempts: list[tuple[Case, Attempt]]) -> None:
     """Both versions run under torch; gradients, errors and what each step consumes are as claimed."""
     from gradfix.verify.runner import Rewrite, verify_rewrites

@@ -15,6 +15,8 @@ from gradfix.verify.runner import Job, Limits, Runner, planned
 from tests.standins.libraries import LOOP
 from tests.standins.programs import program
 
+pytestmark = pytest.mark.usefixtures("servers")
+
 LIMITS = Limits(steps=3, backwards=10, seconds=60.0)
 """Time for a dozen tries on a machine that does other work too."""
 

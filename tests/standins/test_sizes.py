@@ -16,6 +16,8 @@ from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Job, Limits, Manner, Runner
 from tests.standins.programs import program
 
+pytestmark = pytest.mark.usefixtures("servers")
+
 LIMITS = Limits(steps=4, backwards=10, seconds=20.0)
 
 

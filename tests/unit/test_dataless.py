@@ -12,6 +12,8 @@ from gradfix.codemod import Claim, Effect
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Job, Limits, Runner, disagreement, overwhelmed, verify_rewrite
 
+pytestmark = pytest.mark.usefixtures("servers")
+
 TRAINING = textwrap.dedent("""
     import torch
     from torch import nn

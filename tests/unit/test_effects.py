@@ -23,6 +23,8 @@ from gradfix.verify.effects import Effects
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Evidence, Job, Rewrite, Runner, binary_size, verify_rewrites
 
+pytestmark = pytest.mark.usefixtures("servers")
+
 FLOAT = 4  # bytes
 
 
