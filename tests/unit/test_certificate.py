@@ -14,6 +14,8 @@ from gradfix import certificate
 from gradfix.cli import app
 from gradfix.source import Problem
 
+pytestmark = pytest.mark.usefixtures("servers")
+
 DOCS = Path(__file__).parents[2] / "docs" / "certificate.md"
 SCRIPT = """import torch
 from torch import nn

@@ -6,6 +6,7 @@ torch once and forks (see ``gradfix.verify.runner``).
 
 from __future__ import annotations
 
+import contextvars
 import json
 import os
 import subprocess
@@ -22,6 +23,8 @@ from gradfix.codemod import Claim, Effect
 from gradfix.verify import runner
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Evidence, Interpreter, Job, Limits, Rewrite, Runner
+
+pytestmark = pytest.mark.usefixtures("servers")
 
 
 def program(text: str) -> str:
@@ -1205,8 +1208,15 @@ def test_the_project_s_environment_comes_first(tmp_path: Path, monkeypatch: pyte
 def test_an_interpreter_whose_torch_does_not_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('libcuda is missing')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    found = runner.verify_rewrite(
-        tmp_path / "x.py", CLEAN, CLEAN, Claim(), Effect.PRESERVES, python=sys.executable
+    # Where no server is kept: one is started in this environment.
+    found = contextvars.Context().run(
+        runner.verify_rewrite,
+        tmp_path / "x.py",
+        CLEAN,
+        CLEAN,
+        Claim(),
+        Effect.PRESERVES,
+        python=sys.executable,
     )
     assert found.outcome == "not run"
     assert found.reason == "torch cannot be imported: ImportError: libcuda is missing"
