@@ -505,8 +505,12 @@ F | alpha_dropout#train feature_alpha_dropout#train | input[2,3,4], 0.5, True
 F torch | dropout#eval dropout1d#eval alpha_dropout#eval feature_alpha_dropout#eval | input[2,3,4], 0.5, False
 F | dropout2d#eval | input[2,3,4,4], 0.5, False
 F | dropout3d#eval | input[1,2,3,4,4], 0.5, False
-F | dropout#inplace alpha_dropout#inplace | input[2,3,4], 0.5, True, True
-F | dropout#inplace#eval alpha_dropout#inplace#eval | input[2,3,4], 0.5, False, True
+F | dropout#inplace dropout1d#inplace alpha_dropout#inplace feature_alpha_dropout#inplace | input[2,3,4], 0.5, True, True
+F | dropout#inplace#eval dropout1d#inplace#eval alpha_dropout#inplace#eval feature_alpha_dropout#inplace#eval | input[2,3,4], 0.5, False, True
+F | dropout2d#inplace | input[2,3,4,4], 0.5, True, True
+F | dropout2d#inplace#eval | input[2,3,4,4], 0.5, False, True
+F | dropout3d#inplace | input[1,2,3,4,4], 0.5, True, True
+F | dropout3d#inplace#eval | input[1,2,3,4,4], 0.5, False, True
 torch | dropout | input[2,3,4], 0.5, True
 F | batch_norm | input[4,3], running_mean[3], running_var[3,pos], weight[3], bias[3]
 F | batch_norm | input[4,3,2,2], running_mean[3], running_var[3,pos], weight[3], bias[3]
@@ -707,7 +711,7 @@ Threshold#inplace | 0.1, 0.0, inplace=True | input[2,3]
 Dropout1d FeatureAlphaDropout | | input[2,3,4]
 Dropout2d | | input[2,3,4,4]
 Dropout3d | | input[1,2,3,4,4]
-Dropout1d#inplace | inplace=True | input[2,3,4]
+Dropout1d#inplace FeatureAlphaDropout#inplace | inplace=True | input[2,3,4]
 Dropout2d#inplace | inplace=True | input[2,3,4,4]
 Dropout3d#inplace | inplace=True | input[1,2,3,4,4]
 Flatten | | input[2,3,4]

@@ -425,7 +425,9 @@ input: inplace t; X<a
  torch.nn.Dropout1d#inplace torch.nn.Dropout2d#inplace torch.nn.Dropout3d#inplace torch.nn.Hardsigmoid#inplace
  torch.nn.Hardswish#inplace torch.nn.Hardtanh#inplace torch.nn.Mish#inplace torch.nn.ReLU6#inplace
  torch.nn.SiLU#inplace torch.nn.Threshold#inplace torch.nn.functional.alpha_dropout#inplace
- torch.nn.functional.dropout#inplace torch.nn.functional.hardsigmoid#inplace
+ torch.nn.functional.dropout#inplace torch.nn.functional.dropout1d#inplace
+ torch.nn.functional.dropout2d#inplace torch.nn.functional.dropout3d#inplace
+ torch.nn.functional.feature_alpha_dropout#inplace torch.nn.functional.hardsigmoid#inplace
  torch.nn.functional.hardswish#inplace torch.nn.functional.hardtanh#inplace torch.nn.functional.hardtanh_
  torch.nn.functional.mish#inplace torch.nn.functional.relu6#inplace torch.nn.functional.silu#inplace
  torch.nn.functional.threshold#inplace torch.nn.functional.threshold_ torch.sin_ torch.sinc_ torch.sinh_
@@ -499,9 +501,9 @@ input: new t; X<a
  torch.float_power.scalar torch.msort torch.mul.scalar torch.multiply.scalar torch.nanquantile
  torch.nn.AlphaDropout torch.nn.AlphaDropout#inplace torch.nn.CircularPad1d torch.nn.CircularPad2d
  torch.nn.CircularPad3d torch.nn.Dropout torch.nn.Dropout1d torch.nn.Dropout2d torch.nn.Dropout3d
- torch.nn.FeatureAlphaDropout torch.nn.Tanhshrink torch.nn.functional.alpha_dropout#train
- torch.nn.functional.dropout torch.nn.functional.dropout1d torch.nn.functional.dropout2d
- torch.nn.functional.dropout3d torch.nn.functional.feature_alpha_dropout#train
+ torch.nn.FeatureAlphaDropout torch.nn.FeatureAlphaDropout#inplace torch.nn.Tanhshrink
+ torch.nn.functional.alpha_dropout#train torch.nn.functional.dropout torch.nn.functional.dropout1d
+ torch.nn.functional.dropout2d torch.nn.functional.dropout3d torch.nn.functional.feature_alpha_dropout#train
  torch.nn.functional.pad#circular torch.nn.functional.tanhshrink torch.quantile torch.special.ndtr
  torch.true_divide.scalar
 input: new t; a<a
@@ -571,13 +573,16 @@ input: view t;
  torch.nn.AlphaDropout#eval torch.nn.AlphaDropout#inplace#eval torch.nn.Dropout#eval
  torch.nn.Dropout#inplace#eval torch.nn.Dropout1d#eval torch.nn.Dropout1d#inplace#eval torch.nn.Dropout2d#eval
  torch.nn.Dropout2d#inplace#eval torch.nn.Dropout3d#eval torch.nn.Dropout3d#inplace#eval
- torch.nn.FeatureAlphaDropout#eval torch.nn.Identity torch.nn.Unflatten torch.nn.functional.alpha_dropout
- torch.nn.functional.alpha_dropout#eval torch.nn.functional.alpha_dropout#inplace#eval
- torch.nn.functional.dropout#eval torch.nn.functional.dropout#inplace#eval torch.nn.functional.dropout1d#eval
- torch.nn.functional.dropout2d#eval torch.nn.functional.dropout3d#eval
- torch.nn.functional.feature_alpha_dropout torch.nn.functional.feature_alpha_dropout#eval torch.permute
- torch.positive torch.real torch.resolve_conj torch.resolve_neg torch.select torch.squeeze torch.swapaxes
- torch.swapdims torch.t torch.transpose torch.unflatten torch.unsqueeze torch.view_as_complex
+ torch.nn.FeatureAlphaDropout#eval torch.nn.FeatureAlphaDropout#inplace#eval torch.nn.Identity
+ torch.nn.Unflatten torch.nn.functional.alpha_dropout torch.nn.functional.alpha_dropout#eval
+ torch.nn.functional.alpha_dropout#inplace#eval torch.nn.functional.dropout#eval
+ torch.nn.functional.dropout#inplace#eval torch.nn.functional.dropout1d#eval
+ torch.nn.functional.dropout1d#inplace#eval torch.nn.functional.dropout2d#eval
+ torch.nn.functional.dropout2d#inplace#eval torch.nn.functional.dropout3d#eval
+ torch.nn.functional.dropout3d#inplace#eval torch.nn.functional.feature_alpha_dropout
+ torch.nn.functional.feature_alpha_dropout#eval torch.nn.functional.feature_alpha_dropout#inplace#eval
+ torch.permute torch.positive torch.real torch.resolve_conj torch.resolve_neg torch.select torch.squeeze
+ torch.swapaxes torch.swapdims torch.t torch.transpose torch.unflatten torch.unsqueeze torch.view_as_complex
  torch.view_as_real
 input@-: view t;
  attribute.H attribute.T attribute.imag attribute.mH attribute.mT attribute.real
