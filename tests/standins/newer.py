@@ -284,6 +284,7 @@ NEWER: dict[str, tuple[str, tuple[str, ...]]] = {
             except DistributionNotFound:
                 pass
             assert parse_version(get_distribution("torch").version) >= parse_version("1.0")
+            assert pkg_resources.require("nothing_of_this_name>=1", "torch")[0].version == "0.0.0"
             def batch():
                 return torch.ones(2, 2)
             """

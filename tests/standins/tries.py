@@ -137,6 +137,24 @@ TRIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("content of places.npy", "content of speeds.npy"),
     ),
+    "a folder that must not be there, beside one that should be": (
+        program(
+            """
+            import os
+            if os.path.isdir("models/new"):
+                raise FileExistsError("models/new")
+            names = []
+            if os.path.isdir("photos"):
+                names = [one for one in os.listdir("photos") if one.endswith(".png")]
+            assert names, "no pictures"
+            models = [torch.nn.Linear(3, 2)]
+            def loss():
+                return models[0](torch.ones(4, 3)).mean()
+            """,
+            LOOP,
+        ),
+        ("folder photos",),
+    ),
     "what a caller of what reads can do without": (
         program(
             """

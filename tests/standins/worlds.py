@@ -583,6 +583,42 @@ SMALLER: dict[str, tuple[str, str]] = {
         ),
         "torch_geometric",
     ),
+    "values of a graph put together": (
+        program(
+            """
+            from torch_cluster import knn_graph, radius_graph
+            from torch_geometric.data import Batch, DataListLoader
+            from torch_geometric.datasets import PPI
+            from torch_geometric.nn import MessagePassing
+            from torch_scatter import scatter, scatter_log_softmax, scatter_max, scatter_mean, scatter_softmax
+            src, index = torch.randn(6, 3, requires_grad=True), torch.tensor([0, 2, 0, 4, 2, 2])
+            best, where = scatter_max(src, index, dim=0)
+            assert best.shape == (5, 3) and where[1].tolist() == [6, 6, 6] and not best[1].any()
+            assert torch.equal(best[2], src[[1, 4, 5]].max(0)[0])
+            best.sum().backward()
+            assert src.grad.sum() == 9 and src.grad.max() == 1
+            assert torch.allclose(scatter_mean(src, index, 0)[2], src[[1, 4, 5]].mean(0))
+            assert torch.equal(scatter(src.t(), index, reduce="min", dim_size=9)[:, 4], src[3])
+            soft = scatter_softmax(src, index, dim=0)
+            assert torch.allclose(soft[[0, 2]], src[[0, 2]].softmax(0))
+            assert torch.allclose(scatter_log_softmax(src, index, 0), soft.log(), atol=1e-6)
+            points, graphs = torch.tensor([0.0, 1, 3, 7, 9])[:, None], torch.tensor([0, 0, 0, 1, 1])
+            near = knn_graph(points, k=1, batch=graphs)
+            assert near.tolist() == [[1, 0, 1, 4, 3], [0, 1, 2, 3, 4]]
+            assert radius_graph(points, 1.5).tolist() == [[1, 0], [0, 1]]
+            proteins = PPI("data", split="train")
+            lists = DataListLoader(proteins, batch_size=2)
+            models = [torch.nn.Linear(proteins.num_features, proteins.num_classes)]
+            def loss():
+                batch = Batch.from_data_list(next(iter(lists)))
+                out = scatter(models[0](batch.x), batch.batch, dim=0, reduce="add")
+                told = models[0](batch.x).sigmoid()
+                return torch.nn.functional.binary_cross_entropy(told, batch.y) + out.mean()
+            """,
+            LOOP,
+        ),
+        "torch_scatter",
+    ),
     "texts as numbers": (
         program(
             """

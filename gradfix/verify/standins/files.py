@@ -484,8 +484,13 @@ def asks_for(run: context.Run, *functions: str) -> bool:
         return False
     # One that looks for a name that is free would look for ever.
     around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
-    if around and isinstance(around[-1], ast.If) and absent.KEPT.search(ast.unparse(around[-1].test)):
-        return False  # It goes on with what an earlier run has left, if that is there.
+    if around and isinstance(around[-1], ast.If):
+        test = ast.unparse(around[-1].test)
+        if absent.KEPT.search(test):
+            return False  # It goes on with what an earlier run has left, if that is there.
+        refuses = any(isinstance(one, ast.Raise) for node in around[-1].body for one in ast.walk(node))
+        if refuses and not ABSENCE.search(test):
+            return False  # What it is to write must not be there.
     return not (around and isinstance(around[-1], ast.While))
 
 

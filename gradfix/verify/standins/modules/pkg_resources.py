@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import os
+import re
 import sys
 from typing import Any
 
@@ -43,8 +44,15 @@ class Own:
 
 
 def require(*names: Any) -> list[Any]:
-    """Nothing is asked of the versions."""
-    return []
+    """What is installed under these names; nothing is asked of the versions."""
+    wanted = [str(one) for some in names for one in ([some] if isinstance(some, str) else some)]
+    found: list[Any] = []
+    for name in (re.split(r"[^\w.-]", one.strip())[0] for one in wanted):
+        try:
+            found.append(importlib.metadata.distribution(name))
+        except (importlib.metadata.PackageNotFoundError, ValueError):
+            found.append(Own(name))
+    return found
 
 
 def resource_filename(module: str, name: str) -> str:

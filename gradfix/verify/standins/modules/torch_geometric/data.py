@@ -155,4 +155,12 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         super().__init__(dataset, batch_size, shuffle, collate_fn=Batch.from_data_list, **kwargs)
 
 
+class DataListLoader(torch.utils.data.DataLoader[Any]):
+    """Batches that are lists of graphs."""
+
+    def __init__(self, dataset: Any, batch_size: int = 1, shuffle: bool = False, **kwargs: Any) -> None:
+        kwargs.pop("collate_fn", None)
+        super().__init__(dataset, batch_size, shuffle, collate_fn=list, **kwargs)
+
+
 __getattr__ = others(__name__)

@@ -131,4 +131,20 @@ class TUDataset(Graphs):
         super().__init__(held, classes, transform)
 
 
+class PPI(Graphs):
+    """Proteins that act on each other in several tissues; each has several classes."""
+
+    def __init__(self, root: Any = None, split: str = "train", transform: Any = None, **kwargs: Any) -> None:
+        run = context.run()
+        count, nodes = (20 if split == "train" else 2), (SMALL // 3 if run.small else 2372)
+        held = []
+        for number in range(count):
+            generator = run.generator("graphs PPI", split, number)
+            x = torch.randn(nodes, 50, generator=generator)
+            y = (torch.rand(nodes, 121, generator=generator) < 0.3).float()
+            held.append(Data(x, edges(nodes, generator), y=y))
+        run.used("graphs PPI", f"{count} random ones of {nodes} nodes")
+        super().__init__(held, 121, transform)
+
+
 __getattr__ = others(__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...inert import others
-from .data import DataLoader
+from .data import DataListLoader, DataLoader
 
-__all__ = ["DataLoader"]
+__all__ = ["DataListLoader", "DataLoader"]
 __getattr__ = others(__name__)

@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as functional
 
 from ...inert import others
+from ..torch_cluster import knn_graph as knn_graph
+from ..torch_cluster import radius_graph as radius_graph
 from .utils import add_self_loops, remove_self_loops, scatter, softmax
 
 
