@@ -312,7 +312,7 @@ def prepared(run: context.Run, errors: str = FILE_ERRORS) -> bool:
     functions = [one for one in around if isinstance(one, ast.FunctionDef)]
     beyond = frame.f_back
     # What only reads a file leaves it to its caller what to do without.
-    reads = bool(functions) and not any(isinstance(one, BRANCHES) for one in ast.walk(functions[-1]))
+    reads = bool(functions) and not any(isinstance(one, BRANCHES) for one in context.walk(functions[-1]))
     return reads and beyond is not None and run.owns(beyond) and ready(run, beyond, errors, makes=True)
 
 
@@ -322,13 +322,13 @@ BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.ClassDef)
 def ready(run: context.Run, frame: types.FrameType, errors: str, makes: bool = False) -> bool:
     """Whether what a frame executes stands in a ``try`` that has another way ready, one that makes
     something in its place if it has to."""
-    for node in ast.walk(run.tree(frame.f_code.co_filename)):
+    for node in context.walk(run.tree(frame.f_code.co_filename)):
         if isinstance(node, ast.Try) and any(
             child.lineno <= frame.f_lineno <= (child.end_lineno or 0) for child in node.body
         ):
             for handler in node.handlers:
                 names = ast.unparse(handler.type) if handler.type else "Exception"
-                inside = list(ast.walk(handler))
+                inside = list(context.walk(handler))
                 gives_up = any(isinstance(inner, ast.Raise) for inner in inside)
                 made = any(isinstance(inner, (ast.Assign, ast.Return)) and inner.value for inner in inside)
                 if re.search(errors, names) and not gives_up and (made or not makes):

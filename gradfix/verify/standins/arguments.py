@@ -104,7 +104,7 @@ def another_data_set(run: context.Run, settings: argparse.Namespace) -> None:
 def texts_compared(tree: ast.Module, name: str) -> tuple[str, ...]:
     """The texts that a script compares ``args.name`` with."""
     found: list[str] = []
-    for node in ast.walk(tree):
+    for node in context.walk(tree):
         left = node.left if isinstance(node, ast.Compare) else None
         if isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and not left.args:
             left = left.func.value  # ``args.mode.lower()``
@@ -115,10 +115,10 @@ def texts_compared(tree: ast.Module, name: str) -> tuple[str, ...]:
             and node.args
             and named(node.func.value) == name
         ):
-            held = [one.value for one in ast.walk(node.args[0]) if isinstance(one, ast.Constant)]
+            held = [one.value for one in context.walk(node.args[0]) if isinstance(one, ast.Constant)]
             found.extend(one for one in held if isinstance(one, str) and one)
         elif isinstance(node, ast.Compare) and isinstance(left, ast.Attribute) and left.attr == name:
-            for one in ast.walk(node.comparators[0]):
+            for one in context.walk(node.comparators[0]):
                 if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value:
                     found.append(one.value)
         elif (
@@ -142,7 +142,7 @@ def compared_elsewhere(run: context.Run, name: str) -> tuple[str, ...]:
         r"\b(?:args?|opts?|config|cfg|options|params|flags)\." + re.escape(name) + r"\s*(?:==|in\b)", re.I
     )
     places = []
-    for folder, inner, names in os.walk(os.path.dirname(run.entry)):
+    for folder, inner, names in context.folders(os.path.dirname(run.entry)):
         inner[:] = sorted(one for one in inner if one[0] not in "._")
         places += [os.path.join(folder, one) for one in sorted(names) if one.endswith(".py")]
         if len(places) > NEAR:
@@ -159,7 +159,7 @@ def keys_of(tree: ast.Module, name: str) -> list[str]:
     """The texts that are keys of the dictionary that a script gives a name."""
     return [
         text
-        for node in ast.walk(tree)
+        for node in context.walk(tree)
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Dict)
         and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
@@ -226,7 +226,7 @@ def by_hand(run: context.Run, text: str) -> None:
         return
     wanted: dict[int, str] = {}
     least, asks = 0, False
-    for node in ast.walk(context.parse(text)):
+    for node in context.walk(context.parse(text)):
         if isinstance(node, ast.If) and "len(sys.argv)" in ast.unparse(node.test):
             if context.gives_up(node.body):
                 least = max(least, arguments_wanted(node.test))
@@ -245,9 +245,11 @@ def by_hand(run: context.Run, text: str) -> None:
 
 def arguments_wanted(test: ast.expr) -> int:
     """How many arguments a script wants, its own name among them, that gives up on a condition."""
-    for node in ast.walk(test):
+    for node in context.walk(test):
         if isinstance(node, ast.Compare) and ast.unparse(node.left) in ("len(sys.argv)", "len(argv)"):
-            numbers = [one.value for one in ast.walk(node.comparators[0]) if isinstance(one, ast.Constant)]
+            numbers = [
+                one.value for one in context.walk(node.comparators[0]) if isinstance(one, ast.Constant)
+            ]
             counts = [one for one in numbers if type(one) is int]
             if counts and isinstance(node.ops[0], (ast.NotEq, ast.Lt, ast.NotIn)):
                 return min(counts)
@@ -259,11 +261,11 @@ def arguments_wanted(test: ast.expr) -> int:
 def one_given(run: context.Run, tree: ast.Module) -> None:
     """Give an option the value that it has anyway, to a script that gives up where nothing is typed."""
     asking = [
-        node.test for node in ast.walk(tree) if isinstance(node, ast.If) and context.gives_up(node.body)
+        node.test for node in context.walk(tree) if isinstance(node, ast.If) and context.gives_up(node.body)
     ]
     if len(sys.argv) > 1 or not any(NOTHING_TYPED.fullmatch(ast.unparse(test)) for test in asking):
         return
-    for node in ast.walk(tree):
+    for node in context.walk(tree):
         if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "add_argument":
             continue
         said = {one.arg: one.value for one in node.keywords}
@@ -298,7 +300,7 @@ def read_by_hand(node: ast.AST) -> list[tuple[int, str, Any]]:
     if not isinstance(node, (ast.Assign, ast.Expr, ast.Call)):
         return found
     name = ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else "argument"
-    for one in ast.walk(node):
+    for one in context.walk(node):
         if isinstance(one, ast.Subscript) and ast.unparse(one.value) in ("sys.argv", "argv"):
             try:
                 place = ast.literal_eval(one.slice)
@@ -439,7 +441,7 @@ def gives_numbers(kind: Any) -> bool:
 def insisted_on(tree: ast.AST) -> frozenset[str]:
     """The names, or attributes of settings, without which a script gives up: ``if not args.data: raise``."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in context.walk(tree):
         if isinstance(node, ast.If) and context.gives_up([one for one in node.body if not nests(one)]):
             tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
             found.update(name for test in tests if (name := missing_if(test)) is not None)
@@ -467,7 +469,7 @@ def one_of(test: ast.expr) -> list[str]:
     folder is the simplest one.
     """
     names: list[str] = []
-    for one in ast.walk(test):
+    for one in context.walk(test):
         if isinstance(one, ast.Compare) and (name := missing_if(one) or there_if(one)) and name not in names:
             names.append(name)
 
@@ -491,13 +493,13 @@ def one_of(test: ast.expr) -> list[str]:
 def asked_for(tree: ast.AST) -> frozenset[str]:
     """The names that a condition asks for, or whose type is asked for."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in context.walk(tree):
         if isinstance(node, (ast.If, ast.IfExp, ast.While)):
             parts = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
             names = [missing_if(one) or there_if(one) for one in parts]
             names += [
                 ast.unparse(one.args[0])
-                for one in ast.walk(node.test)
+                for one in context.walk(node.test)
                 if isinstance(one, ast.Call) and ast.unparse(one.func) == "isinstance" and one.args
             ]
             found.update(name for name in names if name is not None)
@@ -543,7 +545,7 @@ def uses_of_settings(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
     asked: set[str] = set()
     short = {
         node.targets[0].id: node.value.attr
-        for node in ast.walk(tree)
+        for node in context.walk(tree)
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Name)
         and isinstance(node.value, ast.Attribute)
@@ -552,7 +554,7 @@ def uses_of_settings(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
     def attribute(node: ast.expr) -> str | None:
         return node.attr if isinstance(node, ast.Attribute) else short.get(getattr(node, "id", ""))
 
-    for node in ast.walk(tree):
+    for node in context.walk(tree):
         tests: list[ast.expr] = []
         uses: list[ast.expr] = []
         if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)):
@@ -686,7 +688,7 @@ def made_numbers(tree: ast.Module) -> frozenset[str]:
     """The attributes of settings, and names, that a script makes numbers of: ``int(args.n)``."""
     return frozenset(
         name
-        for node in ast.walk(tree)
+        for node in context.walk(tree)
         if isinstance(node, ast.Call)
         and getattr(node.func, "id", "") in ("int", "float")
         and len(node.args) == 1
@@ -704,10 +706,10 @@ def settings(run: context.Run, least: int = 0) -> list[str]:
     asked = names_asked(run.tree(run.entry))
     endings = (".yaml", ".yml", ".json") if "gin" not in sys.modules else (".gin",)
     if endings == (".gin",):
-        asked |= {node.arg for node in ast.walk(run.tree(run.entry)) if isinstance(node, ast.arg)}
+        asked |= {node.arg for node in context.walk(run.tree(run.entry)) if isinstance(node, ast.arg)}
     own = os.path.splitext(os.path.basename(run.entry))[0]
     for distance, folder in enumerate(run.folders()):
-        for above, inner, names in os.walk(folder):
+        for above, inner, names in context.folders(folder):
             inner[:] = sorted(one for one in inner if one[0] != ".")[:50]
             for name in names:
                 if name.endswith(endings) and not name.startswith((".", "package")):
@@ -738,7 +740,7 @@ LARGE = 1 << 16
 
 def names_asked(tree: ast.Module) -> set[str]:
     """The attributes and keys that a script asks for."""
-    nodes = list(ast.walk(tree))
+    nodes = list(context.walk(tree))
     attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     indices = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
     return attributes | {

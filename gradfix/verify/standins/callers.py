@@ -149,7 +149,7 @@ def chosen(tree: ast.Module, module: str) -> list[tuple[str, str]]:
     taken as the script stands, there is nothing to choose.
     """
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in context.walk(tree):
         if isinstance(node, ast.Import):
             found = [one for one in node.names if one.name.rpartition(".")[2] == module]
             names |= {one.asname or one.name.partition(".")[0] for one in found}
@@ -157,7 +157,7 @@ def chosen(tree: ast.Module, module: str) -> list[tuple[str, str]]:
             within = (node.module or "").rpartition(".")[2] == module
             names |= {one.asname or one.name for one in node.names if within or one.name == module}
     wanted: dict[str, list[str]] = {}
-    for node in ast.walk(tree):
+    for node in context.walk(tree):
         if isinstance(node, ast.If) and mentions(node.body, names) and not mentions(node.orelse, names):
             tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
             # What else it insists on there.
@@ -189,7 +189,7 @@ def named_by_option(
     names one of the ``others`` if nobody says otherwise, which are of the same kind.
     """
     found: list[str] = []
-    for node in ast.walk(tree):
+    for node in context.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("eval", "getattr"):
             found += [option_of(one) for one in node.args[:2]]
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
@@ -230,7 +230,7 @@ def definitions_beside(run: context.Run) -> set[str]:
 def defaults(tree: ast.Module) -> dict[str, str]:
     """The texts that the options of a script are if nobody says otherwise, by the names of the options."""
     found: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in context.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
             names = [one.value for one in node.args if isinstance(one, ast.Constant)]
             given = next((one.value for one in node.keywords if one.arg == "default"), None)
@@ -261,14 +261,14 @@ def option_of(node: ast.expr) -> str:
 def mentions(nodes: list[ast.stmt] | list[ast.expr], names: set[str]) -> bool:
     """Whether any of ``names`` is read in ``nodes``."""
     return any(
-        isinstance(inner, ast.Name) and inner.id in names for node in nodes for inner in ast.walk(node)
+        isinstance(inner, ast.Name) and inner.id in names for node in nodes for inner in context.walk(node)
     )
 
 
 def project_files(run: context.Run) -> list[str]:
     """The project's Python files, those of the script's own folder first."""
     found = []
-    for folder, inner, names in os.walk(run.root):
+    for folder, inner, names in context.folders(run.root):
         inner[:] = sorted(
             one for one in inner if one[0] != "." and one not in ("site-packages", "node_modules")
         )
@@ -298,7 +298,7 @@ def in_settings(run: context.Run, path: str) -> bool:
 def settings_files(root: str) -> tuple[str, ...]:
     """A project's files of settings."""
     found: list[str] = []
-    for above, inner, names in os.walk(root):
+    for above, inner, names in context.folders(root):
         inner[:] = sorted(one for one in inner if one[0] != ".")
         found += [
             os.path.join(above, one) for one in sorted(names) if one.endswith((".yaml", ".yml", ".json"))
@@ -315,7 +315,7 @@ BY_NAME = ("import_module", "instantiate", "get_class", "locate")
 def imports(run: context.Run, path: str) -> frozenset[str]:
     """The last parts of all names that a file imports; ``*`` if it imports by names that it makes."""
     found: set[str] = set()
-    for node in ast.walk(run.tree(path)):
+    for node in context.walk(run.tree(path)):
         if isinstance(node, ast.Import):
             found.update(alias.name.rpartition(".")[2] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -348,7 +348,8 @@ def within_package(run: context.Run, main: types.ModuleType, path: str, text: st
     """Let a script of a package import relative to itself, as ``python -m`` would."""
     above_namesakes(run, os.path.dirname(path), text)
     level = max(
-        (node.level for node in ast.walk(context.parse(text)) if isinstance(node, ast.ImportFrom)), default=0
+        (node.level for node in context.walk(context.parse(text)) if isinstance(node, ast.ImportFrom)),
+        default=0,
     )
     if not level:
         return
@@ -390,7 +391,7 @@ def above_namesakes(run: context.Run, folder: str, text: str) -> None:
 def imports_whole(text: str) -> set[str]:
     """The whole names of the modules that a text imports, other than relative to itself."""
     found: set[str] = set()
-    for node in ast.walk(context.parse(text)):
+    for node in context.walk(context.parse(text)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:

@@ -55,7 +55,7 @@ def files(folders: tuple[str, ...]) -> list[str]:
     """The files in which commands stand, those nearest to the script first."""
     found = []
     for folder in folders:
-        for above, inner, names in os.walk(folder):
+        for above, inner, names in context.folders(folder):
             inner[:] = sorted(one for one in inner if one[0] != "." and one != "site-packages")[:40]
             near = above == folder
             found += [

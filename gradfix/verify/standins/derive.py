@@ -105,7 +105,7 @@ def uncalled(tree: ast.Module) -> list[ast.FunctionDef | ast.ClassDef]:
     for node in tree.body:
         if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             top |= names_called(node)
-    asked = {one.attr for one in ast.walk(tree) if isinstance(one, ast.Attribute)}
+    asked = {one.attr for one in context.walk(tree) if isinstance(one, ast.Attribute)}
 
     def idle(node: ast.stmt) -> bool:
         # A file may make an object of its class only to see that it can be made.
@@ -119,7 +119,7 @@ def uncalled(tree: ast.Module) -> list[ast.FunctionDef | ast.ClassDef]:
 def names_called(node: ast.AST) -> set[str]:
     """The names that are called, or given as the work of a process."""
     found: set[str] = set()
-    for one in ast.walk(node):
+    for one in context.walk(node):
         if isinstance(one, ast.Call):
             found.add(getattr(one.func, "id", ""))
             found.update(getattr(given.value, "id", "") for given in one.keywords if given.arg == "target")
@@ -130,7 +130,7 @@ def owned_calls(node: ast.AST) -> set[str]:
     """The methods of its own object that a method calls."""
     return {
         one.func.attr
-        for one in ast.walk(node)
+        for one in context.walk(node)
         if isinstance(one, ast.Call)
         and isinstance(one.func, ast.Attribute)
         and is_name(one.func.value, "self")
@@ -191,7 +191,7 @@ def kept(init: ast.FunctionDef) -> dict[str, str]:
     names = {one.arg for one in [*init.args.args, *init.args.kwonlyargs]}
     return {
         target.attr: value.id
-        for node in ast.walk(init)
+        for node in context.walk(init)
         if isinstance(node, ast.Assign)
         for one in node.targets
         for target, value in paired(one, node.value)
@@ -234,7 +234,7 @@ class Uses:
         self.called_with: list[list[ast.expr]] = []
         self.loops: list[ast.For] = []
         self.computed = self.counted = self.passed = self.indexed = False
-        for node in ast.walk(body):
+        for node in context.walk(body):
             if isinstance(node, ast.Attribute) and is_name(node.value, name):
                 self.attributes.add(node.attr)
             elif isinstance(node, ast.Call):
@@ -541,7 +541,7 @@ def losses_named(run: context.Run, name: str) -> dict[str, type[torch.nn.Module]
     """The losses of torch that the script and the files beside it give to a name, by their names."""
     found: dict[str, type[torch.nn.Module]] = {}
     for text in library.texts(run):
-        for node in ast.walk(context.parse(text)):
+        for node in context.walk(context.parse(text)):
             kind = made_plainly(given_to(node, name))
             if isinstance(kind, type) and kind.__name__.endswith("Loss"):
                 found[kind.__name__] = kind
@@ -629,7 +629,7 @@ def count_of(run: context.Run, name: str) -> int:
 
 def elsewhere(run: context.Run, called: str, name: str, position: int) -> Any:
     """The literal that a call in the script gives for a parameter."""
-    for node in ast.walk(run.tree(run.script)):
+    for node in context.walk(run.tree(run.script)):
         if not isinstance(node, ast.Call):
             continue
         if getattr(node.func, "id", getattr(node.func, "attr", "")) != called:
@@ -651,7 +651,7 @@ def fit(run: context.Run, kinds: list[type], asked: set[str]) -> list[type]:
 def attributes_of(run: context.Run, kind: type) -> set[str]:
     """What objects of a class have: what it defines, and what its methods give to ``self``."""
     found = set(dir(kind))
-    for node in ast.walk(definition(run, kind) or ast.Module([], [])):
+    for node in context.walk(definition(run, kind) or ast.Module([], [])):
         if (
             isinstance(node, ast.Attribute)
             and isinstance(node.ctx, ast.Store)

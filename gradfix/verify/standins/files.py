@@ -20,6 +20,7 @@ import os
 import pathlib
 import re
 import shutil
+import stat
 import sys
 import types
 from collections.abc import Iterable
@@ -45,6 +46,8 @@ class Overlay:
         """The files of the folders that were made up."""
         self.beside: dict[str, str] = {}
         """Files that are seen in a folder of the project, by their paths there, and where they lie."""
+        self.places: dict[str, str] = {}
+        """Where folders of the project really are."""
         self.busy = False
         """While a path is being mapped, what that needs of the functions here is the real thing."""
 
@@ -72,8 +75,25 @@ class Overlay:
 
     def held(self, path: str) -> bool:
         """Whether a path lies in the temporary folder, or is no ordinary place to write."""
-        real = os.path.realpath(path)
+        real = self.real(path)
         return (real + os.sep).startswith(self.inside) or real.startswith("/dev/")
+
+    def real(self, path: str) -> str:
+        """``os.path.realpath``; those of the project's folders, in which nothing changes, are kept."""
+        folder, name = os.path.split(path)
+        if name in ("", ".", "..") or not os.path.isabs(folder):
+            return os.path.realpath(path)
+        known = self.places.get(folder)
+        if known is None:
+            if not folder.startswith(self.run.root) or folder.startswith(self.inside[:-1]):
+                return os.path.realpath(path)
+            known = self.places[folder] = os.path.realpath(folder)
+        place = os.path.join(known, name)
+        try:
+            linked = stat.S_ISLNK(real_lstat(place).st_mode)
+        except (OSError, ValueError):
+            return place  # There is nothing.
+        return os.path.realpath(place) if linked else place
 
     def under(self, path: str) -> str:
         """Where in the temporary folder what is written to ``path`` goes."""
@@ -240,7 +260,7 @@ def same_name(run: context.Run, path: str) -> str | None:
 def named_alike(root: str, name: str) -> list[str]:
     """The files of a name in a project's folders."""
     found = []
-    for above, inner, names in itertools.islice(os.walk(root), FOLDERS_SEEN):
+    for above, inner, names in itertools.islice(context.folders(root), FOLDERS_SEEN):
         inner[:] = sorted(one for one in inner if one[0] != ".")[:50]
         if name in names:
             found.append(os.path.join(above, name))
@@ -461,7 +481,7 @@ def insists(run: context.Run) -> bool:
 def condition_at(tree: ast.Module, line: int) -> ast.stmt | None:
     """The statement that decides by what a line asks, or returns it; one line may ask for many files."""
     found = None
-    for node in ast.walk(tree):
+    for node in context.walk(tree):
         if isinstance(node, ast.If) and node.lineno <= line <= (node.test.end_lineno or line):
             return node
         if isinstance(node, (ast.Assert, ast.Return)) and node.lineno <= line <= (node.end_lineno or line):
@@ -488,7 +508,7 @@ def asks_for(run: context.Run, *functions: str) -> bool:
         test = ast.unparse(around[-1].test)
         if absent.KEPT.search(test):
             return False  # It goes on with what an earlier run has left, if that is there.
-        refuses = any(isinstance(one, ast.Raise) for node in around[-1].body for one in ast.walk(node))
+        refuses = any(isinstance(one, ast.Raise) for node in around[-1].body for one in context.walk(node))
         if refuses and not ABSENCE.search(test):
             return False  # What it is to write must not be there.
     return not (around and isinstance(around[-1], ast.While))
@@ -560,6 +580,7 @@ real_open = open
 real_remove = os.remove
 real_list = os.listdir
 real_link = os.link
+real_lstat = os.lstat
 
 
 def make_folder(
@@ -704,7 +725,7 @@ def begun(run: context.Run, overlay: Overlay, folder: str, names: list[str]) -> 
     function = next((one for one in reversed(around) if isinstance(one, ast.FunctionDef)), None)
     asked = [
         node.args[0].value
-        for node in ast.walk(function or ast.Module(around[-1:], []))
+        for node in context.walk(function or ast.Module(around[-1:], []))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "startswith"

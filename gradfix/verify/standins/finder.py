@@ -172,7 +172,7 @@ class Finder(importlib.abc.MetaPathFinder):
         """The file or package called ``name`` beside the module that asks, else nearest to the script."""
         places = []
         near = self.asking()
-        for count, (folder, inner, files) in enumerate(os.walk(root)):
+        for count, (folder, inner, files) in enumerate(context.folders(root)):
             inner[:] = sorted(one for one in inner if one[0] != "." and one != "site-packages")
             package = name in inner and has_code(os.path.join(folder, name)) and self.could_be(name, folder)
             if name + ".py" in files or package:
@@ -204,7 +204,7 @@ class Finder(importlib.abc.MetaPathFinder):
     def guarded(self, frame: types.FrameType) -> bool:
         """Whether the import stands in a ``try`` that has another way ready."""
         tree = self.run.tree(frame.f_code.co_filename)
-        for node in ast.walk(tree):
+        for node in context.walk(tree):
             if isinstance(node, ast.Try) and any(covers(child, frame.f_lineno) for child in node.body):
                 for handler in node.handlers:
                     if catches_imports(handler.type):
@@ -399,7 +399,7 @@ def catches_imports(kind: ast.expr | None) -> bool:
     if kind is None:
         return True
     names = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
-    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(kind))
+    return any(isinstance(node, ast.Name) and node.id in names for node in context.walk(kind))
 
 
 COMPILED = (".pyx", ".pxd", ".c", ".cc", ".cpp", ".cu")

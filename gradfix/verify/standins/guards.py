@@ -160,7 +160,7 @@ class Spot:
         """Whether code of the training names tensors: they may only lack a graph as data are made up."""
         if self.function is not None and self.harmless(self.function):
             return False
-        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        names = {one.id for one in context.walk(node) if isinstance(one, ast.Name)}
         held = [
             space[name]
             for name in names
@@ -180,7 +180,7 @@ class Spot:
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         if self.function is None:
             return []
-        used = {one.id for one in ast.walk(self.statement or self.function) if isinstance(one, ast.Name)}
+        used = {one.id for one in context.walk(self.statement or self.function) if isinstance(one, ast.Name)}
         return [self.frame.f_locals.get(name) for name in names if name != "self" and name in used]
 
 
@@ -232,7 +232,7 @@ def changes_pictures(value: Any) -> bool:
 
 def involves(node: ast.AST, spaces: list[Any], depth: int, seen: set[int]) -> bool:
     """Whether code has to do with the training: by what it says, by what its names are, or what it calls."""
-    for one in ast.walk(node):
+    for one in context.walk(node):
         if isinstance(one, ast.Attribute) and one.attr in TRAINING:
             return True
         if isinstance(one, ast.Name) and one.id in TRAINING:
@@ -331,7 +331,7 @@ def unfit(value: Any, depth: int, seen: set[int], alone: bool) -> bool:
     seen.add(id(code))
     found = [
         one
-        for one in ast.walk(run.tree(code.co_filename))
+        for one in context.walk(run.tree(code.co_filename))
         if isinstance(one, ast.FunctionDef) and one.name == code.co_name
         # The code of a function begins with what decorates it.
         if code.co_firstlineno in (one.lineno, *(above.lineno for above in one.decorator_list))
@@ -440,7 +440,7 @@ def in_a_network(spot: Spot) -> bool:
 def longer(spot: Spot) -> str | None:
     """The plan by which the data sets of the project that a statement names are not empty."""
     run = context.run()
-    for one in ast.walk(spot.statement or ast.Module([], [])):
+    for one in context.walk(spot.statement or ast.Module([], [])):
         name = one.id if isinstance(one, ast.Name) else ""
         for space in (spot.frame.f_locals, spot.frame.f_globals):
             found = getattr(type(space.get(name)), "__len__", None)
@@ -470,7 +470,7 @@ def advise_when_late() -> str | None:
 
 def counted(node: ast.For) -> ast.Call | None:
     """The ``range`` that a loop goes over."""
-    for inner in ast.walk(node.iter):
+    for inner in context.walk(node.iter):
         if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") in ("range", "xrange", "trange"):
             return inner
     return None
@@ -685,7 +685,7 @@ def makes_text(node: ast.expr) -> bool:
 def attempt(body: list[ast.stmt], after: list[ast.stmt]) -> ast.Try:
     """``try: body except Exception: after``, where ``after`` stands at the first line of ``body``."""
     for statement in after:
-        for one in ast.walk(statement):
+        for one in context.walk(statement):
             ast.copy_location(one, body[0])
     handler = ast.ExceptHandler(ast.Name("Exception", ast.Load()), None, after)
     found = ast.Try(body, [handler], [], [])
@@ -701,8 +701,8 @@ def calling(name: str, said: list[str], value: ast.expr) -> ast.Call:
     call = ast.Call(
         ast.Name(name, ast.Load()), [*(ast.Constant(one) for one in said), ast.Lambda(nothing, value)], []
     )
-    inner = set(ast.walk(value))
-    for node in ast.walk(call):
+    inner = set(context.walk(value))
+    for node in context.walk(call):
         if node not in inner:
             ast.copy_location(node, value)
     return call

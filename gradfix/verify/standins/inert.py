@@ -282,7 +282,7 @@ def starred(public: Iterable[str] = ()) -> list[str]:
         raise AttributeError("__all__")
     used: set[str] = set()
     bound = {*dir(builtins), *frame.f_globals}
-    for node in ast.walk(run.tree(frame.f_code.co_filename)):
+    for node in context.walk(run.tree(frame.f_code.co_filename)):
         if isinstance(node, ast.Name):
             (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
         elif isinstance(node, ast.alias):
