@@ -505,8 +505,10 @@ F | alpha_dropout#train feature_alpha_dropout#train | input[2,3,4], 0.5, True
 F torch | dropout#eval dropout1d#eval alpha_dropout#eval feature_alpha_dropout#eval | input[2,3,4], 0.5, False
 F | dropout2d#eval | input[2,3,4,4], 0.5, False
 F | dropout3d#eval | input[1,2,3,4,4], 0.5, False
-F | dropout#inplace dropout1d#inplace alpha_dropout#inplace feature_alpha_dropout#inplace | input[2,3,4], 0.5, True, True
-F | dropout#inplace#eval dropout1d#inplace#eval alpha_dropout#inplace#eval feature_alpha_dropout#inplace#eval | input[2,3,4], 0.5, False, True
+F | dropout#inplace dropout1d#inplace alpha_dropout#inplace feature_alpha_dropout#inplace
+  | input[2,3,4], 0.5, True, True
+F | dropout#inplace#eval dropout1d#inplace#eval alpha_dropout#inplace#eval
+  feature_alpha_dropout#inplace#eval | input[2,3,4], 0.5, False, True
 F | dropout2d#inplace | input[2,3,4,4], 0.5, True, True
 F | dropout2d#inplace#eval | input[2,3,4,4], 0.5, False, True
 F | dropout3d#inplace | input[1,2,3,4,4], 0.5, True, True
