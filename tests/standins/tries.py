@@ -205,6 +205,19 @@ TRIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("content of 003.h5", "content of 012.h5"),
     ),
+    "pictures whose sides the script insists on": (
+        program("""
+            import sys
+            import matplotlib.pyplot as plt
+            shown, side = plt.imread("photos/first.png"), 40
+            if (shown.shape[0] != side) or (shown.shape[1] != side):
+                sys.exit(1)
+            def batch():
+                assert shown.max() <= 1 and shown.shape == (40, 40, 3)
+                return torch.from_numpy(shown)[None].float()
+        """),
+        ("file photos/first.png",),
+    ),
     "a size that the script insists on": (
         program(
             """
