@@ -218,6 +218,19 @@ TRIES: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("file photos/first.png",),
     ),
+    "a batch that a network divides by accelerators": (
+        program("""
+            num_gpus, batch_size = 8, 400
+            class Part(torch.nn.Module):
+                def forward(self, values):
+                    return values.view(batch_size // num_gpus, 6)
+            network = torch.nn.DataParallel(Part()).cuda()
+            batch_size *= num_gpus
+            def batch():
+                return network(torch.ones(batch_size, 2, 3))
+        """),
+        ("constant num_gpus", "cuda"),
+    ),
     "a size that the script insists on": (
         program(
             """
