@@ -378,6 +378,19 @@ def test_films_are_shorter_where_there_is_little_time(running: Runner, tmp_path:
     assert told in tight.standins and told not in plain.standins
 
 
+def test_films_stay_as_long_as_something_else_says(running: Runner, tmp_path: Path) -> None:
+    source = program("""
+        def batch(n_frames_input=10):
+            film = torch.ones(n_frames_input, 2)
+            return torch.stack([film[one] for one in range(10)])
+    """)
+    plan = '{"sizes": {"tight": true}}'
+    first = Job(tmp_path / "script.py", source, limits=LIMITS, manner="small", plan=plan)
+    (stopped,) = running.run([first])
+    (found,) = running.run([replace(first, plan=stopped.plan)])
+    assert steps(stopped) == 0 and steps(found) == 3, (found.uncaught, found.output)
+
+
 def test_a_slow_backward_call_is_no_loop_without_gradients(running: Runner, tmp_path: Path) -> None:
     source = program(
         """

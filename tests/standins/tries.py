@@ -218,6 +218,24 @@ TRIES: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("file photos/first.png",),
     ),
+    "a network that the script goes on with if none is kept": (
+        program(
+            """
+            network = torch.nn.Linear(2, 2).cuda()
+            optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+            try:
+                network = torch.load("held/network.pkl")
+            except:
+                print("begins anew")
+            for _ in range(3):
+                optimizer.zero_grad()
+                network(torch.ones(2, 2)).sum().backward()
+                optimizer.step()
+            """,
+            "",
+        ),
+        ("cuda",),
+    ),
     "a batch that a network divides by accelerators": (
         program("""
             num_gpus, batch_size = 8, 400

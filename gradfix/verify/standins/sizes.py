@@ -306,6 +306,10 @@ TOO_TIGHT = re.compile(TOO_SMALL.pattern + r"|more than 1 (?:spatial element|val
 """The same where pictures are smaller still."""
 
 
+SHORT_FILM = re.compile(f"index \\d+ is out of bounds for .* with size {TIGHT['frames']}$")
+"""Messages of what goes on to more frames than there are in the shortest films."""
+
+
 def advise(run: context.Run, error: BaseException) -> str | None:
     """A plan by which sizes of one kind stay as they are, if shapes do not fit for their being smaller."""
     message = str(error)
@@ -314,6 +318,8 @@ def advise(run: context.Run, error: BaseException) -> str | None:
         # ``2 ** (n_layers - 3)``, where that many layers are not left. Quotients are made whole first.
         if content.book.planned("python", "quotients"):
             return content.planned_with("sizes", "kept", sorted([*kept, "depth"]))
+    if run.small and SHORT_FILM.search(message) and "frames" in REDUCED - {*kept}:
+        return content.planned_with("sizes", "kept", sorted([*kept, "frames"]))
     if not run.small or run.medium or not isinstance(error, (RuntimeError, ValueError, AssertionError)):
         return None
     for kind in asked_about(run, error):
