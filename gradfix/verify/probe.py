@@ -1052,7 +1052,7 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
                 standins.after()
         except SystemExit as leaving:
             if standins:
-                standins.left()
+                standins.left(leaving)
             if leaving.code not in (None, 0):
                 recorder.finish("error", recorder.failed(leaving, "script", where(recorder, leaving)))
         except BaseException as error:

@@ -55,6 +55,17 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("constant batch_size", "constant n_layers", "constant seq_len", "constant img_size"),
     ),
+    "layers beside a list with something for each": (
+        program("""
+            def network(widths, n_layers):
+                return [widths[one] for one in range(n_layers)]
+            def batch():
+                assert network(widths=[8, 8, 4], n_layers=3) == [8, 8, 4]
+                assert dict(widths=[8, 8, 4], n_layers=9)["n_layers"] == 2
+                return torch.ones(2, 2)
+        """),
+        ("constant n_layers",),
+    ),
     "in a loader's call": (
         program("""
             data = torch.utils.data.TensorDataset(torch.arange(200.0).view(100, 2))
@@ -355,6 +366,56 @@ def test_pictures_may_be_too_small_where_there_is_little_time(running: Runner, t
     assert steps(found) == 3, (found.uncaught, found.output)
     assert "constant img_size: 64 in place of 256" in found.standins
     assert "constant batch_size: 2 in place of 64" in found.standins
+
+
+def test_films_are_shorter_where_there_is_little_time(running: Runner, tmp_path: Path) -> None:
+    source = program("""
+        def batch(n_frames_input=10, frames_output=3):
+            return torch.ones(n_frames_input, frames_output)
+    """)
+    first = Job(tmp_path / "script.py", source, limits=LIMITS, manner="small")
+    plain, tight = running.run([first, replace(first, plan='{"sizes": {"tight": true}}')])
+    assert steps(plain) == steps(tight) == 3, (tight.uncaught, tight.output)
+    told = "constant n_frames_input: 4 in place of 10"
+    assert told in tight.standins and told not in plain.standins
+
+
+def test_films_stay_as_long_as_something_else_says(running: Runner, tmp_path: Path) -> None:
+    source = program("""
+        def batch(n_frames_input=10):
+            film = torch.ones(n_frames_input, 2)
+            return torch.stack([film[one] for one in range(10)])
+    """)
+    plan = '{"sizes": {"tight": true}}'
+    first = Job(tmp_path / "script.py", source, limits=LIMITS, manner="small", plan=plan)
+    (stopped,) = running.run([first])
+    (found,) = running.run([replace(first, plan=stopped.plan)])
+    assert steps(stopped) == 0 and steps(found) == 3, (found.uncaught, found.output)
+
+
+def test_a_slow_backward_call_is_no_loop_without_gradients(running: Runner, tmp_path: Path) -> None:
+    source = program(
+        """
+        import time
+        class Slow(torch.autograd.Function):
+            @staticmethod
+            def forward(context, value):
+                return value * 1
+            @staticmethod
+            def backward(context, gradient):
+                until = time.process_time() + 3
+                while time.process_time() < until:
+                    gradient = gradient * 1
+                return gradient
+        model = torch.nn.Linear(2, 2)
+        for turn in range(300):
+            Slow.apply(model(torch.ones(2, 2))).sum().backward()
+        """,
+        "",
+    )
+    limits = replace(LIMITS, seconds=1.0)
+    (found,) = running.run([Job(tmp_path / "script.py", source, limits=limits, manner="small")])
+    assert '"tight": true' in (found.plan or "") and "idle" not in (found.plan or ""), found.plan
 
 
 def test_an_old_backward_call_keeps_its_receiver(running: Runner, tmp_path: Path) -> None:

@@ -223,6 +223,50 @@ TRIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("content of 003.h5", "content of 012.h5"),
     ),
+    "pictures whose sides the script insists on": (
+        program("""
+            import sys
+            import matplotlib.pyplot as plt
+            shown, side = plt.imread("photos/first.png"), 40
+            if (shown.shape[0] != side) or (shown.shape[1] != side):
+                sys.exit(1)
+            def batch():
+                assert shown.max() <= 1 and shown.shape == (40, 40, 3)
+                return torch.from_numpy(shown)[None].float()
+        """),
+        ("file photos/first.png",),
+    ),
+    "a network that the script goes on with if none is kept": (
+        program(
+            """
+            network = torch.nn.Linear(2, 2).cuda()
+            optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+            try:
+                network = torch.load("held/network.pkl")
+            except:
+                print("begins anew")
+            for _ in range(3):
+                optimizer.zero_grad()
+                network(torch.ones(2, 2)).sum().backward()
+                optimizer.step()
+            """,
+            "",
+        ),
+        ("cuda",),
+    ),
+    "a batch that a network divides by accelerators": (
+        program("""
+            num_gpus, batch_size = 8, 400
+            class Part(torch.nn.Module):
+                def forward(self, values):
+                    return values.view(batch_size // num_gpus, 6)
+            network = torch.nn.DataParallel(Part()).cuda()
+            batch_size *= num_gpus
+            def batch():
+                return network(torch.ones(batch_size, 2, 3))
+        """),
+        ("constant num_gpus", "cuda"),
+    ),
     "a size that the script insists on": (
         program(
             """

@@ -99,11 +99,12 @@ class Standins:
         callers.call_what_nobody_called(self.run, self.main)
         self.left()
 
-    def left(self) -> None:
+    def left(self, leaving: SystemExit | None = None) -> None:
         """Say what a run might do otherwise whose script has ended without a gradient."""
         if self.run.recorder.backwards or not (self.run.lacking or self.run.without):
             return
-        plan = cuda.advise_when_left(self.run)
+        plan = plans.advise_when_left(leaving) if leaving is not None and leaving.code else None
+        plan = plan or cuda.advise_when_left(self.run)
         if plan is None and self.run.shown is not None:
             self.failed(self.run.shown)
             return

@@ -14,7 +14,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from . import content, context, inert, installed, pyx
+from . import content, context, inert, installed, media, pyx, samples
 
 MODULES = os.path.join(context.HERE, "modules")
 
@@ -578,4 +578,9 @@ class Inert(importlib.abc.Loader):
         return inert.InertModule(spec.name, self.lenient)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        pass
+        if module.__name__ in PLOTTING:
+            module.imread, module.imsave = samples.plotted, media.keep_array  # type: ignore[attr-defined]
+
+
+PLOTTING = ("matplotlib.pyplot", "matplotlib.image", "pylab", "matplotlib.pylab")
+"""Modules that show, but also read and write pictures, which are data."""

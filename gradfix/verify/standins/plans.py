@@ -81,7 +81,7 @@ def advised(error: BaseException) -> str | None:
             return plan
     if content.book.brought and (reduced or SMALL_PICTURES.search(message)):
         return content.planned_with("pictures", "brought", "to the sizes of the script")
-    if content.book.pictures and (change := pictures(message)) is not None:
+    if content.book.pictures and (change := pictures(message) or insisted(error)) is not None:
         return content.planned_with(*change)
     if not (content.book.touched or content.book.styles or content.book.within):
         return None
@@ -135,6 +135,12 @@ def advised(error: BaseException) -> str | None:
     if change is None:
         return None
     return content.planned_with(*change)
+
+
+def advise_when_left(leaving: SystemExit) -> str | None:
+    """The plan for a script that has left as what was made up has not the size that it insists on."""
+    change = insisted(leaving)
+    return content.planned_with(*change) if change is not None else None
 
 
 def wanted_by_loss(error: BaseException) -> tuple[str, str, Any] | None:
@@ -544,13 +550,21 @@ def innermost(error: BaseException) -> types.TracebackType | None:
 def insisted(error: BaseException) -> tuple[str, str, Any] | None:
     """A size that the script itself compares with another and insists on: ``assert a == b``, ``a >= b``."""
     trace, run = innermost(error), context.run()
-    if trace is None or trace.tb_next is not None:
+    if trace is None or (trace.tb_next is not None and not isinstance(error, SystemExit)):
         return None
     frame = trace.tb_frame
     test: ast.expr | None = None
     for node in context.statements_at(run.tree(frame.f_code.co_filename), trace.tb_lineno):
         if isinstance(node, ast.Assert) or (isinstance(node, ast.If) and context.gives_up(node.body)):
             test = node.test
+    for one in test.values if isinstance(test, ast.BoolOp) else [test]:
+        if (found := compared(one, frame)) is not None:
+            return found
+    return None
+
+
+def compared(test: ast.expr | None, frame: types.FrameType) -> tuple[str, str, Any] | None:
+    """The change that makes what a condition compares what it is compared with."""
     if not isinstance(test, ast.Compare) or not isinstance(
         test.ops[0], (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
     ):
@@ -572,6 +586,10 @@ def insisted(error: BaseException) -> tuple[str, str, Any] | None:
     if content.book.within and None in pair and (count := next((one for one in pair if one), None)):
         # ``assert len(folders_in(place)) == count``
         return "folders", "count", count
+    if content.book.pictures and None not in pair:
+        for wrong, right in (pair, pair[::-1]):
+            if (side := fitting_side(int(wrong or 0), int(right or 0))) is not None:
+                return "pictures", "side", side
     # A line of text may have one more than it has numbers: it begins with a name.
     for more in (0, 1) if content.book.styles else (0,):
         for wrong, right in (pair, pair[::-1]):

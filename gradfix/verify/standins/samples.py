@@ -153,6 +153,14 @@ def shown_in(path: Any, mode: str | None = None) -> Any:
     return picture.convert(mode or ("RGB" if picture.mode in ("P", "CMYK") else picture.mode))
 
 
+def plotted(path: Any, *args: Any, **kwargs: Any) -> Any:
+    """The picture of a file as matplotlib reads it: numbers up to 1 of a PNG, bytes of any other."""
+    numpy = importlib.import_module("numpy")
+    values = numpy.array(shown_in(path))
+    png = str(getattr(path, "name", path)).lower().endswith(".png")
+    return (values / 255).astype(numpy.float32) if png else values
+
+
 def image(pixels: torch.Tensor) -> Any:
     """Bytes, height x width (x 3), as a picture of PIL."""
     mode = "L" if pixels.dim() == 2 or pixels.shape[-1] == 1 else "RGB"

@@ -80,9 +80,10 @@ SMALL = {
 LONG = ("warm up", "memory", "rollout", "evaluation", "inner")
 """What only says how long something goes on: it may be reduced where it is given, whatever it is there."""
 LEAST = min(SMALL.values())
-NETWORK = ("sequence", "sound", "vocabulary", "depth", "width", "base", "widening")
+NETWORK = ("sequence", "sound", "vocabulary", "depth", "width", "base", "widening", "frames")
 """What the shapes within a network may be made for."""
 TIGHT = {"batch": 2, "picture": 32, "width": 48, "base": 16, "rollout": 32, "inner": 1, "samples": 1000}
+TIGHT["frames"] = 4
 """Smaller still, where the time was over before the second step."""
 IDLE = 2
 """Turns of a loop without gradients, where the time was over in one."""
@@ -186,6 +187,14 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "innerloopsteps langevinsteps numlangevinsteps mcmcsteps adaptationsteps adaptsteps "
         "numadaptationsteps innerupdates numinnerupdates",
     ),
+    # Those of a film: a recurrent network has a whole picture for each.
+    (
+        "frames",
+        "framesinput framesoutput nframesinput nframesoutput inputframes outputframes nframes numframes "
+        "npast nfuture",
+    ),
+    # Only where a network divides its batch by them, as each of them would have a part of it.
+    ("accelerators", "numgpus numgpu ngpus ngpu gpunum gpunums numdevices ndevices"),
     (
         "samples",
         "trainsize valsize testsize validsize numsamples nsamples numtrain ntrain numtrainsamples "
@@ -274,6 +283,8 @@ def limits(run: context.Run) -> dict[str, int]:
     found = {**SMALL, **TIGHT} if content.book.planned("sizes", "tight") else dict(SMALL)
     if content.book.planned("sizes", "too tight"):
         found["picture"] = SMALL["picture"]
+    if content.book.planned("sizes", "accelerators"):
+        found["accelerators"] = 1
     for kind in content.book.planned("sizes", "kept") or ():
         found.pop(kind, None)
         if kind == "picture":
@@ -295,6 +306,10 @@ TOO_TIGHT = re.compile(TOO_SMALL.pattern + r"|more than 1 (?:spatial element|val
 """The same where pictures are smaller still."""
 
 
+SHORT_FILM = re.compile(f"index \\d+ is out of bounds for .* with size {TIGHT['frames']}$")
+"""Messages of what goes on to more frames than there are in the shortest films."""
+
+
 def advise(run: context.Run, error: BaseException) -> str | None:
     """A plan by which sizes of one kind stay as they are, if shapes do not fit for their being smaller."""
     message = str(error)
@@ -303,6 +318,8 @@ def advise(run: context.Run, error: BaseException) -> str | None:
         # ``2 ** (n_layers - 3)``, where that many layers are not left. Quotients are made whole first.
         if content.book.planned("python", "quotients"):
             return content.planned_with("sizes", "kept", sorted([*kept, "depth"]))
+    if run.small and SHORT_FILM.search(message) and "frames" in REDUCED - {*kept}:
+        return content.planned_with("sizes", "kept", sorted([*kept, "frames"]))
     if not run.small or run.medium or not isinstance(error, (RuntimeError, ValueError, AssertionError)):
         return None
     for kind in asked_about(run, error):
@@ -313,6 +330,11 @@ def advise(run: context.Run, error: BaseException) -> str | None:
             return wider
     if TOO_SMALL.search(message) and "picture" in REDUCED - {*kept}:
         return content.planned_with("sizes", "kept", sorted([*kept, "picture"]))
+    if "accelerators" in REDUCED and (shape := SHAPE.search(message)):
+        wanted, had = math.prod(int(one) for one in re.findall(r"-?\d+", shape[1])), int(shape[2])
+        alone = content.planned_with("sizes", "accelerators", True)
+        if 0 < wanted < had and had % wanted == 0 and alone is not None:
+            return alone
     for kind in too_few_by(message):
         if kind in limits(run) and kind not in kept:
             return content.planned_with("sizes", "kept", sorted([*kept, kind]))
@@ -360,10 +382,13 @@ def asked_about(run: context.Run, error: BaseException) -> list[str]:
     return [KINDS[plain(name)] for name in named if plain(name) in KINDS]
 
 
+SHAPE = re.compile(r"shape '\[([-\d, ]+)\]' is invalid for input of size (\d+)")
+
+
 def too_few_by(message: str) -> list[str]:
     """The kinds of sizes of which one is as many times smaller as a shape asks for more values."""
-    found = re.search(r"shape '\[([\d, ]+)\]' is invalid for input of size (\d+)", message)
-    if found is None:
+    found = SHAPE.search(message)
+    if found is None or "-" in found[1]:
         return []
     wanted, had = math.prod(int(one) for one in found[1].split(",")), int(found[2])
     return [kind for kind, limit, size in sorted(SMALLER) if had * size == wanted * limit]
@@ -378,6 +403,7 @@ SMALLER: set[tuple[str, int, int]] = set()
 
 
 OPTIMIZERS = os.path.dirname(torch.optim.__file__)
+AUTOGRAD = os.path.dirname(torch.autograd.__file__)
 
 
 def advise_when_late(run: context.Run) -> str | None:
@@ -390,8 +416,8 @@ def advise_when_late(run: context.Run) -> str | None:
     looping = False
     while frame is not None and not looping:
         looping = run.owns(frame) and long_loop(run, frame)
-        if frame.f_code.co_filename.startswith(OPTIMIZERS):
-            break  # It switches gradients off, and is no loop of the script.
+        if frame.f_code.co_filename.startswith((OPTIMIZERS, AUTOGRAD)):
+            break  # They switch gradients off, and are no loop of the script.
         frame = frame.f_back
     if looping and not torch.is_grad_enabled():
         plan = content.planned_with("loops", "idle", True)
@@ -589,6 +615,8 @@ class Reduce(ast.NodeTransformer):
         self.run = run
         self.layers: set[ast.keyword] = set()
         """Arguments of torch's own layers, whose widths stand beside others without a name."""
+        self.counted: set[ast.keyword] = set()
+        """Arguments that say how many layers there are, beside a list with something for each."""
 
     def hooked(self, what: str, limit: int | None, value: Any) -> Any:
         """The expression that asks for a literal."""
@@ -632,7 +660,7 @@ class Reduce(ast.NodeTransformer):
         self.generic_visit(node)
         if node.arg is None or node.arg == "maxlen":
             return node
-        if node in self.layers and KINDS.get(plain(node.arg)) == "width":
+        if node in self.counted or (node in self.layers and KINDS.get(plain(node.arg)) == "width"):
             return node
         if KINDS.get(plain(node.arg)) in LONG and not is_number(node.value):
             said: list[ast.expr] = [
@@ -649,6 +677,11 @@ class Reduce(ast.NodeTransformer):
         function = node.func
         if hasattr(torch.nn, getattr(function, "attr", getattr(function, "id", ""))):
             self.layers.update(node.keywords)
+        given = [*node.args, *(one.value for one in node.keywords)]
+        lists = {len(one.elts) for one in given if isinstance(one, (ast.List, ast.Tuple))}
+        for one in node.keywords:
+            if kind_of(one.arg or "") == "depth" and getattr(one.value, "value", None) in lists:
+                self.counted.add(one)
         self.generic_visit(node)
         name = getattr(function, "attr", getattr(function, "id", ""))
         if BRINGS.search(name) and node.args and sides_in(node.args[0]):

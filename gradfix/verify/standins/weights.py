@@ -112,8 +112,11 @@ def install(run: context.Run) -> None:
         if isinstance(f, (str, os.PathLike)) and absent.is_absent(f):
             if not absent.looks_like_weights(os.fspath(f)):
                 return content.absent(run, f, tensors=True)
-            run.used("weights " + os.path.basename(os.fspath(f)), "networks keep their own")
             held = rebound(run)
+            if held is not None and absent.spared(run, f):
+                # The script goes on with the network that it has, which an optimizer may have already.
+                return real_load(f, *args, **kwargs)
+            run.used("weights " + os.path.basename(os.fspath(f)), "networks keep their own")
             return AbsentWeights(os.fspath(f)) if held is None else held
         kwargs.setdefault("weights_only", False)
         if not args and kwargs.get("map_location") is None:
