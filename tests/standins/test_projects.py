@@ -604,6 +604,25 @@ def test_a_folder_without_the_name_is_not_the_package(running: Runner, tmp_path:
     assert "import of helper: the project's own, from folder parts/deep" in found.standins
 
 
+def test_a_file_that_imports_from_its_package_is_no_library(running: Runner, tmp_path: Path) -> None:
+    """Nobody can import it by its own name alone: who does so means a module that is missing."""
+    files = {
+        "parts/__init__.py": "",
+        "parts/sizes.py": "WIDE = 2\n",
+        "parts/showing.py": "from .sizes import WIDE\n",
+        "parts/all.py": "from .showing import WIDE\nimport showing\n",
+    }
+    project(tmp_path, files)
+    text = """
+    from parts.all import WIDE
+    def batch():
+        return torch.ones(2, WIDE)
+    """
+    found = run(running, tmp_path / "fit.py", program(text))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "showing: objects without values" in found.standins
+
+
 @pytest.mark.parametrize("target", ["model", "model, criterion, optimizer"])
 def test_a_network_that_is_loaded_is_one_of_the_same_kind(
     target: str, running: Runner, tmp_path: Path

@@ -358,6 +358,44 @@ TRIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("file pairs.txt", "file triples.txt"),
     ),
+    "what a line is taken apart by, among others that the file names": (
+        program(
+            """
+            def dated(text):
+                return text.split("|")
+            def read(name):
+                with open(name) as file:
+                    for line in file:
+                        speaker, chapter, said = line.strip().split("-")
+                        yield speaker, int(chapter)
+            chapters = [chapter for _, chapter in read("spoken.txt")]
+            models = [torch.nn.Embedding(2, 2)]
+            def loss():
+                return models[0](torch.tensor(chapters) % 2).mean()
+            """,
+            LOOP,
+        ),
+        ("file spoken.txt",),
+    ),
+    "the rate of sounds that a script insists on": (
+        program(
+            """
+            import torchaudio
+            def load(name):
+                sound, rate = torchaudio.load(name)
+                if rate != 16000:
+                    raise ValueError("another rate")
+                return sound
+            sound = load("first.flac")
+            assert sound.shape == (1, 16000)
+            models = [torch.nn.Linear(16000, 2)]
+            def loss():
+                return models[0](sound).mean()
+            """,
+            LOOP,
+        ),
+        ("sounds *.flac",),
+    ),
     "the size that is given to a tensor's data": (
         program(
             """

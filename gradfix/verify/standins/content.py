@@ -107,6 +107,8 @@ class Book:
         """By absent file of text: what its lines are taken apart by, if anything says so."""
         self.blanks: set[str] = set()
         """Absent files of text whose readers ask for lines that hold nothing."""
+        self.heard = False
+        """Whether sounds were made up."""
         self.worded: list[str] = []
         """The places whose keys were asked for, and nobody knew any."""
         self.touched = ""

@@ -125,8 +125,10 @@ class Finder(importlib.abc.MetaPathFinder):
             if known and folder != folders[0] and os.path.isfile(os.path.join(folder, "__init__.py")):
                 continue
             found = importlib.machinery.PathFinder.find_spec(fullname, [folder])
-            if found is not None and (
-                found.origin or (not known and holds_code(found) and self.could_be(fullname, folder))
+            if (
+                found is not None
+                and not within_package(found.origin)
+                and (found.origin or (not known and holds_code(found) and self.could_be(fullname, folder)))
             ):
                 shown = os.path.relpath(folder, root)
                 self.run.used("import of " + fullname, "the project's own, from folder " + shown)
@@ -175,7 +177,7 @@ class Finder(importlib.abc.MetaPathFinder):
         for count, (folder, inner, files) in enumerate(context.folders(root)):
             inner[:] = sorted(one for one in inner if one[0] != "." and one != "site-packages")
             package = name in inner and has_code(os.path.join(folder, name)) and self.could_be(name, folder)
-            if name + ".py" in files or package:
+            if package or (name + ".py" in files and not within_package(os.path.join(folder, name + ".py"))):
                 shared = os.path.commonpath([folder, os.path.dirname(self.run.script)])
                 places.append((folder != near, -len(shared), len(folder), os.path.join(folder, name)))
             if count > 2000:
@@ -235,6 +237,18 @@ class Inner(importlib.abc.MetaPathFinder):
         if ours and not fullname.startswith("_gradfix_standins."):
             return package(fullname, Specific() if has(fullname) else Within(parent))
         return None
+
+
+def within_package(path: str | None) -> bool:
+    """Whether a file imports from the package around it: nobody can import it by its own name alone, so who
+    asks for that name means a library (``pose/imutils.py`` beside ``import imutils``)."""
+    if not path or os.path.basename(path) == "__init__.py" or not path.endswith(".py"):
+        return False
+    beside = os.path.isfile(os.path.join(os.path.dirname(path), "__init__.py"))
+    return beside and RELATIVE.search(context.read(path)) is not None
+
+
+RELATIVE = re.compile(r"^from\s+\.", re.M)
 
 
 def defining(run: context.Run, package: Any, name: str) -> str | None:

@@ -29,7 +29,7 @@ KINDS = {
     ".flo": "how far each pixel of a picture moves",
     ".pfm": "a number for each pixel of a picture",
     ".bin": "whole numbers below 60, two bytes each",
-    ".wav": "one second of sound at 22,050 Hz",
+    ".wav": "one second of sound",
 }
 
 WORDS = (
@@ -162,15 +162,29 @@ def field_file(run: context.Run, name: str, kind: str, moves: bool = False) -> b
     return f"{'Pf' if channels == 1 else 'PF'}\n{size} {size}\n-1.0\n".encode() + held
 
 
-def sound(run: context.Run, name: str, rate: int = 22050) -> torch.Tensor:
-    """One second of noise, as whole numbers of two bytes."""
-    noise = torch.randn(rate, generator=run.generator("sound", name)) * 3000
+RATE = 22050
+"""Values of a second of a sound, where the script insists on no other number."""
+RATES = (4000, 192000)
+"""The lowest and the highest such number that is usual."""
+
+
+def rate_of_sounds() -> int:
+    """Values of a second in the sounds of a run."""
+    from . import content
+
+    content.book.heard = True
+    return int(content.book.planned("sounds", "rate") or RATE)
+
+
+def sound(run: context.Run, name: str, rate: int | None = None) -> torch.Tensor:
+    """One second of noise, as whole numbers of two bytes; at the rate of the run's sounds."""
+    noise = torch.randn(rate or rate_of_sounds(), generator=run.generator("sound", name)) * 3000
     return noise.clamp(-32000, 32000).to(torch.int16)
 
 
-def sound_file(run: context.Run, name: str, rate: int = 22050) -> bytes:
+def sound_file(run: context.Run, name: str) -> bytes:
     """A WAV file of one second."""
-    noise = sound(run, name, rate)
+    noise, rate = sound(run, name), rate_of_sounds()
     held = io.BytesIO()
     with wave.open(held, "wb") as file:
         file.setnchannels(1)

@@ -83,7 +83,7 @@ def advised(error: BaseException) -> str | None:
         return content.planned_with("pictures", "brought", "to the sizes of the script")
     if content.book.pictures and (change := pictures(message) or insisted(error)) is not None:
         return content.planned_with(*change)
-    if not (content.book.touched or content.book.styles or content.book.within):
+    if not (content.book.touched or content.book.styles or content.book.within or content.book.heard):
         return None
     if isinstance(error, KeyError) and content.book.worded and (named := keys_missed(error)) is not None:
         return content.planned_with(*named)
@@ -583,6 +583,10 @@ def compared(test: ast.expr | None, frame: types.FrameType) -> tuple[str, str, A
             if (found := next((one for one in changes if one is not None), None)) is not None:
                 return found
     pair = [whole_number(one, frame) for one in (test.left, test.comparators[0])]
+    if content.book.heard and media.RATE in pair and not content.book.planned("sounds", "rate"):
+        rate = next((one for one in pair if one is not None and one != media.RATE), 0)
+        if media.RATES[0] <= rate <= media.RATES[1]:
+            return "sounds", "rate", rate
     if content.book.within and None in pair and (count := next((one for one in pair if one), None)):
         # ``assert len(folders_in(place)) == count``
         return "folders", "count", count
@@ -671,6 +675,21 @@ def of_nothing(error: BaseException) -> bool:
     return bool(asked) and all(ast.unparse(one) in ("0", "-1") for one in asked)
 
 
+def parted_by(error: BaseException) -> str:
+    """What the statement that failed takes a text apart by, if it names one thing: ``line.split("-")``."""
+    trace, run = innermost(error), context.run()
+    statements = (
+        context.statements_at(run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno) if trace else []
+    )
+    found = {
+        node.args[0].value
+        for node in (ast.walk(statements[-1]) if statements else ())
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split"
+        and node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
+    }  # fmt: skip
+    return next(iter(found)) if len(found) == 1 else ""
+
+
 def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
     """Another number of values in a row."""
     if message == "list index out of range" and not highest_index(error):
@@ -687,8 +706,9 @@ def columns(message: str, error: BaseException) -> tuple[str, str, Any] | None:
                 continue  # There are as many already: it is not for their number.
             if short and int(short[2]) != had:
                 continue
-            if content.book.separators.get(name) and 1 < wanted < content.FIELDS and wanted != had:
-                return name, "style", f"fields:{wanted}:{content.book.separators[name]}"
+            separator = parted_by(error) or content.book.separators.get(name)
+            if separator and 1 < wanted < content.FIELDS and wanted != had:
+                return name, "style", f"fields:{wanted}:{separator}"
     if NOTHING_LEFT.search(message):
         for name, style in reversed(list(content.book.styles.items())):
             if style == "common words" and name in content.book.blanks:

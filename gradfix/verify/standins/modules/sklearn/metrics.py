@@ -11,7 +11,8 @@ from ...inert import others
 
 def accuracy_score(y_true: Any, y_pred: Any, **kwargs: Any) -> float:
     """The share that agrees."""
-    return float(numpy.mean(numpy.asarray(y_true) == numpy.asarray(y_pred)))
+    agree = numpy.asarray(y_true) == numpy.asarray(y_pred)
+    return float(numpy.mean(agree.all(-1) if numpy.ndim(agree) > 1 else agree))
 
 
 def confusion_matrix(y_true: Any, y_pred: Any, labels: Any = None, **kwargs: Any) -> Any:
@@ -29,9 +30,17 @@ def confusion_matrix(y_true: Any, y_pred: Any, labels: Any = None, **kwargs: Any
 
 
 def precision_recall_fscore_support(y_true: Any, y_pred: Any, average: Any = None, **kwargs: Any) -> Any:
-    """Precision, recall, their mean, and the size of each class."""
-    table = confusion_matrix(y_true, y_pred).astype(float)
-    right, guessed, real = table.diagonal(), table.sum(0), table.sum(1)
+    """Precision, recall, their mean, and the size of each class; those of each column of answers."""
+    if numpy.ndim(y_true) > 1:
+        true, said = numpy.asarray(y_true) > 0, numpy.asarray(y_pred) > 0
+        along = 1 if average == "samples" else 0
+        right, guessed, real = (one.sum(along).astype(float) for one in (true & said, said, true))
+        if average == "micro":
+            right, guessed, real = (one.sum(keepdims=True) for one in (right, guessed, real))
+            average = "macro"
+    else:
+        table = confusion_matrix(y_true, y_pred).astype(float)
+        right, guessed, real = table.diagonal(), table.sum(0), table.sum(1)
     precision = right / numpy.where(guessed == 0, 1, guessed)
     recall = right / numpy.where(real == 0, 1, real)
     both = precision + recall
@@ -41,7 +50,7 @@ def precision_recall_fscore_support(y_true: Any, y_pred: Any, average: Any = Non
     if average == "binary":
         return float(precision[-1]), float(recall[-1]), float(f1[-1]), None
     if average == "micro":
-        share = float(right.sum() / max(1.0, table.sum()))
+        share = float(right.sum() / max(1.0, real.sum()))
         return share, share, share, None
     weights = (
         real / max(1.0, real.sum()) if average == "weighted" else numpy.full(len(real), 1 / max(1, len(real)))

@@ -201,6 +201,22 @@ class GINConv(MessagePassing):
         return self.nn(self.propagate(edge_index, x=x) + (1 + self.eps) * x)
 
 
+class EdgeConv(MessagePassing):
+    """A network of each node and how each neighbour is unlike it, the largest values of it."""
+
+    def __init__(self, nn: Any, aggr: str = "max", **kwargs: Any) -> None:
+        super().__init__(aggr)
+        self.nn = nn
+
+    def forward(self, x: Any, edge_index: Any) -> Any:
+        """Of all nodes."""
+        return self.propagate(edge_index, x=x if isinstance(x, tuple) else (x, x))
+
+    def message(self, x_i: torch.Tensor, x_j: torch.Tensor) -> Any:  # type: ignore[override]
+        """Of two nodes."""
+        return self.nn(torch.cat([x_i, x_j - x_i], -1))
+
+
 class GATConv(MessagePassing):
     """Neighbours by how much they are attended to."""
 

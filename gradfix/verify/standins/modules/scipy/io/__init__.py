@@ -32,8 +32,9 @@ def read(path: Any, *args: Any, **kwargs: Any) -> Any:
         except (wave.Error, EOFError):
             pass
     name = absent.named(path)
-    run().used("sounds *" + os.path.splitext(name)[1], "one second at 22,050 Hz each")
-    return 22050, media.sound(run(), os.path.basename(name)).numpy()
+    rate = media.rate_of_sounds()
+    run().used("sounds *" + os.path.splitext(name)[1], f"one second at {rate:,} Hz each")
+    return rate, media.sound(run(), os.path.basename(name)).numpy()
 
 
 from . import wavfile  # noqa: E402
