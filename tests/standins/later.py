@@ -104,7 +104,7 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
                 return loss.data[0]
             kept = torch.nn.Linear(2, 1)
             values = torch.Tensor(tuple(kept(torch.ones(1, 2)) for _ in range(3)))
-            assert values.shape == (3,)
+            assert values.shape == (3,) and shown(torch.tensor(2.0)) == 2
             def batch():
                 return torch.ones(2, 3)
         """),

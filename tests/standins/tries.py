@@ -377,6 +377,23 @@ TRIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("file spoken.txt",),
     ),
+    "what a line is taken apart by, of which the parts are taken apart too": (
+        program(
+            """
+            def read(name):
+                return [line.split("\\t") for line in open(name).read().strip().split("\\n")]
+            def short(pair):
+                return len(pair[0].split(" ")) < 20 and len(pair[1].split(" ")) < 20
+            pairs = [pair for pair in read("said.txt") if short(pair)]
+            assert len(pairs[0]) == 2
+            models = [torch.nn.Embedding(20, 2)]
+            def loss():
+                return models[0](torch.tensor([len(one[1].split(" ")) for one in pairs])).mean()
+            """,
+            LOOP,
+        ),
+        ("file said.txt",),
+    ),
     "the rate of sounds that a script insists on": (
         program(
             """

@@ -384,21 +384,39 @@ def indexing(run: context.Run) -> None:
     """``loss.data[0]`` of a tensor without dimensions: its only value.
 
     Only where the project writes that: with a method of Python's own, torch takes such a tensor for a
-    sequence, and a list of them for one of sequences: a script that failed for that is run without.
+    sequence, and a list of them for one of sequences. In a script that failed for that, what is written so
+    is taken so (:class:`OnlyValue`), and nothing else.
     """
     if not any(re.search(r"\.data\s*\[0\]", text) for text in texts(run)):
         return
-    if content.book.planned("torch", "unindexed"):
-        return
     real = torch.Tensor.__getitem__
 
-    def get(self: torch.Tensor, index: Any) -> Any:
-        if type(index) is int and index == 0 and self.dim() == 0:
+    def get(self: Any, index: Any) -> Any:
+        if type(index) is int and index == 0 and isinstance(self, torch.Tensor) and self.dim() == 0:
             run.used("indexing a tensor without dimensions", "its only value")
             return self
-        return real(self, index)
+        return real(self, index) if isinstance(self, torch.Tensor) else self[index]
 
-    context.replace(torch.Tensor, "__getitem__", get)
+    if content.book.planned("torch", "unindexed"):
+        setattr(builtins, ONLY, get)
+    else:
+        context.replace(torch.Tensor, "__getitem__", get)
+
+
+ONLY = "_gradfix_only_value"
+
+
+class OnlyValue(ast.NodeTransformer):
+    """Lets the project's code take ``it.data[0]`` of a tensor without dimensions."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Where it is read."""
+        self.generic_visit(node)
+        first = isinstance(node.slice, ast.Constant) and node.slice.value == 0
+        data = isinstance(node.value, ast.Attribute) and node.value.attr == "data"
+        if first and data and isinstance(node.ctx, ast.Load):
+            return called(ONLY, [node.value, node.slice], node)
+        return node
 
 
 def loaders(run: context.Run) -> None:

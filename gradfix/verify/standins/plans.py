@@ -676,7 +676,10 @@ def of_nothing(error: BaseException) -> bool:
 
 
 def parted_by(error: BaseException) -> str:
-    """What the statement that failed takes a text apart by, if it names one thing: ``line.split("-")``."""
+    """What the statement that failed takes a text apart by, if it names one thing: ``line.split("-")``.
+
+    Not what it takes a part apart by (``pair[1].split(" ")``), for it is the parts that are too few.
+    """
     trace, run = innermost(error), context.run()
     statements = (
         context.statements_at(run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno) if trace else []
@@ -686,6 +689,7 @@ def parted_by(error: BaseException) -> str:
         for node in (ast.walk(statements[-1]) if statements else ())
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split"
         and node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
+        and not isinstance(node.func.value, ast.Subscript)
     }  # fmt: skip
     return next(iter(found)) if len(found) == 1 else ""
 
