@@ -649,3 +649,32 @@ def test_a_network_that_is_loaded_is_one_of_the_same_kind(
     found = run(running, tmp_path / "fit.py", textwrap.dedent(text))
     assert steps(found) == 3, (found.uncaught, found.output)
     assert found.standins[-1] == "weights model.pt: networks keep their own"
+
+
+def test_keys_that_several_files_ask_for(running: Runner, tmp_path: Path) -> None:
+    """They are known from all the project's code that asks for one of them, and each that is missed later."""
+    project(
+        tmp_path,
+        {
+            "reading.py": """
+            import numpy as np
+            import torch
+            def read(name):
+                with np.load(name) as held:
+                    kept = {key: torch.from_numpy(value) for key, value in held.items()}
+                assert len(kept["mass"]) == len(kept["place"])
+                return kept
+            """
+        },
+    )
+    text = """
+    import argparse, reading
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--target", default="energy")
+    held = reading.read("stars.npz")
+    targets = held[parser.parse_args().target]
+    def batch():
+        return held["mass"][:4].float().mean() * held["speed"][:4].float().mean() * torch.ones(2, len(targets))
+    """
+    found = run(running, tmp_path / "fit.py", program(text))
+    assert steps(found) == 3, (found.uncaught, found.output)

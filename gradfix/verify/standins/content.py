@@ -803,8 +803,9 @@ class Mapping(dict):  # type: ignore[type-arg]
         known = [(key, one) for key, one in held.items() if not (isinstance(key, str) and key[:1] == ".")]
         names = book.planned(content._place, "keys") or ()
         known += [(name, content._child(name)) for name in names if name not in held]
-        if not known:
+        if names or not known:
             book.worded.append(content._place)
+        if not known:
             count = GROUPS if grouped(content._place) else SAMPLES
             words = [media.WORDS[i] if i < len(media.WORDS) else "word_" + str(i) for i in range(count)]
             known = [(word, content._part("[**]", i)) for i, word in enumerate(words)]

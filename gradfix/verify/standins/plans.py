@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+import sys
 import types
 from typing import Any
 
@@ -181,12 +182,15 @@ def keys_missed(error: KeyError) -> tuple[str, str, Any] | None:
     trace, run = innermost(error), context.run()
     if trace is None or trace.tb_next is not None or not isinstance(error.args[0], str):
         return None
-    tree, name = run.tree(trace.tb_frame.f_code.co_filename), error.args[0]
-    asked: dict[str, dict[str, None]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            if isinstance(node.slice.value, str):
-                asked.setdefault(root_of(node), {})[node.slice.value] = None
+    name = error.args[0]
+    asked: dict[tuple[str, str], dict[str, None]] = {}
+    loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    files = [one for one in loaded if one and one.endswith(".py") and run.recorder.in_project(one)]
+    for path in dict.fromkeys([trace.tb_frame.f_code.co_filename, run.script, *files]):
+        for node in context.walk(run.tree(path)):
+            if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+                if isinstance(node.slice.value, str):
+                    asked.setdefault((path, root_of(node)), {})[node.slice.value] = None
     others = [key for keys in asked.values() if name in keys for key in keys]
     given = [place for place, fields in content.book.plan.items() if "keys" in fields]
     for place in [*given, *reversed(content.book.worded)]:
