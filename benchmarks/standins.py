@@ -117,7 +117,7 @@ def measure(runner: Timed, path: Path, limits: Limits) -> Measured:
     runner.seconds = {}
     started = time.process_time()
     source = path.read_text(encoding="utf-8-sig", errors="replace")
-    furthest: tuple[Recording, Manner] | None = None
+    furthest: tuple[Recording, Manner, Job, Job] | None = None
     manner: Manner = "as it is"
     why: str | None = ""
     without = ""
@@ -132,21 +132,22 @@ def measure(runner: Timed, path: Path, limits: Limits) -> Measured:
         if why is None and not broken_off(recording):
             break
         if why is None and manner != "as it is" and furthest is None:
-            furthest = recording, manner
+            furthest = recording, manner, job, last
         reasons.append(why or "")
         ends = {one.ending for one in runner.run([job, last])}
         if manner != "as it is" and ends & {"seconds", "killed"}:
             break
         if manner == "small" and hopeless(runner, last):
             break
-    if furthest is None and manner != "as it is" and any(map(overwhelmed, runner.run([job, last]))):
+    if furthest is not None and (why or broken_off(recording)):
+        # It came to a gradient in no manner without breaking off: the first that came to one is taken.
+        (recording, manner, job, last), why = furthest, None
+    enough = why is None and sum(step.consumes for step in recording.steps) >= 2
+    if not enough and manner != "as it is" and any(map(overwhelmed, runner.run([job, last]))):
         # So does verification, which then compares shapes and hashes.
         (dataless,) = runner.run([replace(job, fake=True)])
         if obstacle(dataless) is None and not broken_off(dataless):
             recording, why, without = dataless, None, ", without data"
-    if furthest is not None and (why or broken_off(recording)):
-        # It came to a gradient in no manner without breaking off: the first that came to one is taken.
-        (recording, manner), why = furthest, None
     # What trained without the script says nothing of it.
     steps = 0 if why else sum(step.consumes for step in recording.steps)
     if why:

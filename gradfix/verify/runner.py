@@ -739,17 +739,20 @@ def planned(runner: Runner, job: Job) -> Job:
 
 
 def search(runner: Runner, job: Job) -> tuple[Job, Job]:
-    """``job``, or the same with a plan, found in a few tries in about the time that one run may take, or two
-    with small sizes, which mostly decide; and the last one that was tried.
+    """``job``, or the same with the plan that got furthest, and the last one that was tried: in a few tries, in
+    about the time that one run may take, or two with small sizes, which mostly decide.
 
     A run that stops at content that was made up in a wrong shape says what the shape should have been.
     """
     left = job.limits.seconds * (2 if job.manner == "small" else 1)
     patience, plain = PATIENCE, job
+    furthest, reached = job, (0, 0)
     for _ in range(TRIES):
         if not forced(job.plan) and not later(job.plan):
             plain = job
         (recording,) = runner.run([job])
+        if (got := (len(recording.steps), len(recording.backwards))) >= reached:
+            furthest, reached = job, got
         wanted = recording.plan
         left -= max(0.0, recording.seconds) or (recording.ending == "killed") * job.limits.seconds
         if recording.ending == "killed" and job.manner == "small":
@@ -770,12 +773,12 @@ def search(runner: Runner, job: Job) -> tuple[Job, Job]:
                 break
             patience -= 1
         job = replace(job, plan=wanted)
-    (recording,) = runner.run([job])
-    nowhere = later(job.plan) and obstacle(recording) is not None
-    if nowhere or (forced(job.plan) and not recording.backwards):
+    (recording,) = runner.run([furthest])
+    nowhere = later(furthest.plan) and obstacle(recording) is not None
+    if nowhere or (forced(furthest.plan) and not recording.backwards):
         # What stopped it before says more.
         return plain, job
-    return job, job
+    return furthest, job
 
 
 def tighter(plan: str) -> str:

@@ -674,7 +674,8 @@ def test_keys_that_several_files_ask_for(running: Runner, tmp_path: Path) -> Non
     held = reading.read("stars.npz")
     targets = held[parser.parse_args().target]
     def batch():
-        return held["mass"][:4].float().mean() * held["speed"][:4].float().mean() * torch.ones(2, len(targets))
+        scale = held["mass"][:4].float().mean() * held["speed"][:4].float().mean()
+        return scale * torch.ones(2, len(targets))
     """
     found = run(running, tmp_path / "fit.py", program(text))
     assert steps(found) == 3, (found.uncaught, found.output)

@@ -259,6 +259,43 @@ def test_processes_that_wait_for_what_they_are_told_run_beside(running: Runner, 
     )
 
 
+def test_processes_that_make_things_for_a_queue_go_on_in_turn(running: Runner, tmp_path: Path) -> None:
+    """Endlessly, for a queue that may be full; one hands on what another one makes."""
+    found = reached(
+        running,
+        tmp_path,
+        program(
+            """
+            import multiprocessing
+            from multiprocessing import Process, Queue
+            def count(queue, name):
+                number = 0
+                while True:
+                    queue.put((name, number))
+                    number += 1
+            class Doubling(multiprocessing.Process):
+                def __init__(self, source, target):
+                    super().__init__()
+                    self.source, self.target = source, target
+                def run(self):
+                    while True:
+                        self.target.put(2 * self.source.get()[1])
+            counted, doubled = Queue(maxsize=2), Queue()
+            workers = [Process(target=count, args=(counted, name), daemon=True) for name in "ab"]
+            for worker in workers:
+                worker.start()
+            assert [counted.get() for _ in range(5)] == [("a", 0), ("b", 0), ("a", 1), ("b", 1), ("a", 2)]
+            Doubling(counted, doubled).start()
+            models = [torch.nn.Linear(1, 1)]
+            def loss(model=models[0]):
+                return model(torch.tensor([float(doubled.get())])).mean()
+            """,
+            LOOP + "    workers[0].terminate()\n",
+        ),
+    )
+    assert {"process count", "process Doubling"} <= set(told(found))
+
+
 def test_a_name_that_nothing_gives_a_value_is_the_script_s_own_mistake(
     running: Runner, tmp_path: Path
 ) -> None:

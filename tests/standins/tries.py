@@ -394,6 +394,28 @@ TRIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("file said.txt",),
     ),
+    "what each of several has seen, by their numbers": (
+        program(
+            """
+            import random
+            seen = {}
+            for line in open("seen.txt"):
+                who, what = line.rstrip().split(" ")
+                seen.setdefault(int(who), []).append(int(what))
+            highest = max(max(whats) for whats in seen.values())
+            models = [torch.nn.Embedding(highest + 1, 2)]
+            def of_somebody(fewest):
+                while True:
+                    whats = random.choice(list(seen.values()))
+                    if fewest <= len(whats) and len(set(whats)) <= highest:
+                        return whats
+            def loss():
+                return models[0](torch.tensor(of_somebody(3))).mean()
+            """,
+            LOOP,
+        ),
+        ("file seen.txt",),
+    ),
     "the rate of sounds that a script insists on": (
         program(
             """

@@ -156,9 +156,14 @@ def text_of(run: context.Run, name: str) -> str:
     columns = content.book.sizes(kind, 2)[1]
     separator = content.book.planned(kind, "separator") or " "
     values = torch.randint(0, content.CLASSES, (200, columns), generator=run.generator("lines", name))
+    alike = 1
+    if style == "numbers" and columns <= RECORDED:
+        # What is told in few numbers is told several times of each: what a user has seen, or who knows whom.
+        alike = SENTENCE
+        values[:, 1:2] = torch.randint(0, content.SAMPLES, (200, 1), generator=run.generator("others", name))
     rows = []
     for number, row in enumerate(values.tolist()):
-        first = format(number, "03d") + ".png" if style == "names and numbers" else str(number)
+        first = format(number, "03d") + ".png" if style == "names and numbers" else str(number // alike)
         rows.append(separator.join([first, *(str(one) for one in row[1:])]))
     return "\n".join(rows) + "\n"
 
@@ -183,6 +188,8 @@ BLANK = re.compile(
 """A question for lines that hold nothing: between the sentences of a text with a word on each line."""
 SENTENCE = 8
 """Words of a sentence, in such a text."""
+RECORDED = 4
+"""Numbers in a line that records something of somebody: who, what, how much, when."""
 
 
 def rows_of(run: context.Run, name: str, kind: str, count: str, separator: str) -> str:

@@ -28,6 +28,9 @@ from . import content, context
 
 _waiting: list[Any] = []
 _run: list[context.Run] = []
+_producers: list[Producer] = []
+_held: dict[int, int] = {}
+"""By queue: how many things were put into it that nobody has taken."""
 
 
 def install(run: context.Run) -> None:
@@ -135,6 +138,10 @@ def workers(run: context.Run) -> None:
     import torch.multiprocessing as multi
 
     def start(self: Any) -> None:
+        if produces(self):
+            run.used("process " + worker_name(self), "in turn with what takes what it makes")
+            _producers.append(Producer(self))
+            return
         if not trains(self):
             real_start(self)
             return
@@ -156,9 +163,27 @@ def workers(run: context.Run) -> None:
         if _waiting:
             # Who waits for what a process sends waits for the process.
             run_waiting()
+        if _producers:
+            fill(self)
+            _held[id(self)] = _held.get(id(self), 0) - 1
         return real_get(self, *args, **kwargs)
 
+    def put(self: Any, *args: Any, **kwargs: Any) -> Any:
+        producer = Producer.here()
+        while producer is not None and self.full():
+            producer.pause()
+        real_put(self, *args, **kwargs)
+        _held[id(self)] = _held.get(id(self), 0) + 1
+        if producer is not None:
+            producer.pause()
+
+    def end(self: Any) -> None:
+        if self._popen is not None:
+            real_end(self)
+
     real_get = context.replace(multiprocessing.queues.Queue, "get", get)
+    real_put = context.replace(multiprocessing.queues.Queue, "put", put)
+    real_end = context.replace(base, "terminate", end)
     context.replace(base, "is_alive", lambda self: False)
     context.replace(multi, "spawn", spawn)
     for kind in ("SpawnProcess", "ForkServerProcess"):
@@ -171,6 +196,59 @@ def workers(run: context.Run) -> None:
         context.replace(owner, "set_start_method", lambda *args, **kwargs: None)
     pools(run)
     managers(run)
+
+
+class Producer:
+    """A worker that makes one thing after the other for a queue: it goes on when another one is wanted.
+
+    Several processes would race, and a run would not be like the next one. It runs in a thread of the script's
+    own process that never runs beside another.
+    """
+
+    def __init__(self, process: Any) -> None:
+        self.over = False
+        self.turn, self.back = threading.Semaphore(0), threading.Semaphore(0)
+        self.thread = threading.Thread(target=self._work, args=(process,), daemon=True)
+        self.thread.start()
+
+    @staticmethod
+    def here() -> Producer | None:
+        """The one whose code this is."""
+        return next((one for one in _producers if one.thread is threading.current_thread()), None)
+
+    def _work(self, process: Any) -> None:
+        self.turn.acquire()
+        try:
+            process.run()
+        finally:
+            self.over = True
+            self.back.release()
+
+    def resume(self) -> None:
+        """Let it go on, up to where it pauses or ends."""
+        self.turn.release()
+        self.back.acquire()
+
+    def pause(self) -> None:
+        """Let the one go on that let this one go on."""
+        self.back.release()
+        self.turn.acquire()
+
+
+def fill(wanted: Any) -> None:
+    """Let those that produce go on, one after the other, until something is in a queue."""
+    producer = Producer.here()
+    while producer is not None and _held.get(id(wanted), 0) < 1:
+        producer.pause()
+    before: dict[int, int] | None = None
+    while producer is None and before != _held:
+        before = dict(_held)
+        for _ in range(len(_producers)):
+            if _held.get(id(wanted), 0) > 0:
+                return
+            _producers.append(_producers.pop(0))
+            if not _producers[-1].over:
+                _producers[-1].resume()
 
 
 class Result:
@@ -342,6 +420,17 @@ def worker_name(process: Any) -> str:
     """What to call a worker."""
     target = getattr(process, "_target", None)
     return getattr(target, "__name__", None) or type(process).__name__
+
+
+def produces(process: Any) -> bool:
+    """Whether a worker makes things for a queue again and again, and does not differentiate."""
+    target = getattr(process, "_target", None)
+    try:
+        text = inspect.getsource(type(process) if target is None else target)
+    except (OSError, TypeError):
+        return False
+    endless = re.search(r"\bwhile\b", text) is not None
+    return endless and ".put(" in text and ".backward(" not in text and "optim" not in text
 
 
 def trains(process: Any) -> bool:
