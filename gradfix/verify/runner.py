@@ -739,8 +739,8 @@ def planned(runner: Runner, job: Job) -> Job:
 
 
 def search(runner: Runner, job: Job) -> tuple[Job, Job]:
-    """``job``, or the same with the plan that got furthest, and the last one that was tried: in a few tries, in
-    about the time that one run may take, or two with small sizes, which mostly decide.
+    """``job``, or the same with the plan that got furthest, and the last one that was tried: in a few tries,
+    in about the time that one run may take, or two with small sizes, which mostly decide.
 
     A run that stops at content that was made up in a wrong shape says what the shape should have been.
     """

@@ -201,8 +201,8 @@ def workers(run: context.Run) -> None:
 class Producer:
     """A worker that makes one thing after the other for a queue: it goes on when another one is wanted.
 
-    Several processes would race, and a run would not be like the next one. It runs in a thread of the script's
-    own process that never runs beside another.
+    Several processes would race, and a run would not be like the next one. It runs in a thread of the
+    script's own process that never runs beside another.
     """
 
     def __init__(self, process: Any) -> None:
