@@ -33,11 +33,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(0))
 
 
+@pytest.fixture(scope="session")
+def kept() -> Iterator[runner._Servers]:
+    """The servers that the modules of a process share."""
+    found = runner._Servers()
+    yield found
+    found.close()
+
+
 @pytest.fixture(scope="module")
-def servers() -> Iterator[None]:
-    """One import of torch for all that a module verifies; for those that leave the environment alone."""
-    with runner.servers_kept():
-        yield
+def servers(kept: runner._Servers) -> Iterator[None]:
+    """One import of torch for all that is verified; for modules that leave the environment alone."""
+    token = runner._servers.set(kept)
+    yield
+    runner._servers.reset(token)
 
 
 def pytest_report_header() -> str | None:

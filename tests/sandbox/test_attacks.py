@@ -265,6 +265,8 @@ CASES: dict[str, Case] = {
 }
 
 
+BETWEEN = ("abi-2", "abi-3")
+"""Levels between the least and the most that Landlock gives."""
 IN_BUBBLEWRAP = ("write outside", "read a key", "end another", "outlive the run", "TCP")
 
 
@@ -283,7 +285,7 @@ def _modes() -> Iterator[object]:
             if mode.startswith("abi") and not case.everywhere:
                 continue
             # A run in bubblewrap imports torch for itself alone, which takes seconds.
-            long = mode == "bubblewrap" and name not in IN_BUBBLEWRAP
+            long = (mode == "bubblewrap" and name not in IN_BUBBLEWRAP) or mode in BETWEEN
             yield pytest.param(name, mode, id=f"{name}-{mode}", marks=[pytest.mark.long] if long else [])
 
 
@@ -306,7 +308,8 @@ def test_an_attack_succeeds_only_without_a_sandbox(name: str, mode: str, yard: Y
     assert case.reached(yard, recording) == (mode == "without"), recording.output
 
 
-MODES = [pytest.param(mode, marks=[pytest.mark.long] if mode == "bubblewrap" else []) for mode in LEVELS]
+SELDOM = ("bubblewrap", *BETWEEN)
+MODES = [pytest.param(mode, marks=[pytest.mark.long] if mode in SELDOM else []) for mode in LEVELS]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +15,6 @@ from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Job, Limits, Manner, Runner
 
 LIMITS = Limits(steps=4, backwards=10, seconds=20.0)
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Runner]:
-    with Runner(sys.executable, workers=2, total=300.0) as one:
-        yield one
 
 
 def run(running: Runner, path: Path, source: str, manner: Manner = "small") -> Recording:

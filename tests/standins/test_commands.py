@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +11,6 @@ from tests.standins.programs import program
 from tests.standins.test_projects import project, run, steps
 
 BATCH = "def batch():\n    return torch.ones(2, 2)\n"
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Runner]:
-    with Runner(sys.executable, workers=2, total=300.0) as one:
-        yield one
 
 
 OPTIONS = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -323,12 +322,6 @@ REACHED: dict[str, tuple[str, tuple[str, ...]]] = {
         ("file words.txt",),
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Runner]:
-    with Runner(sys.executable, workers=2, total=900.0) as one:
-        yield one
 
 
 def run(running: Runner, folder: Path, source: str, limits: Limits = LIMITS) -> Recording:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,12 +27,6 @@ from tests.standins.wild import WILD
 
 LIMITS = Limits(steps=3, backwards=10, seconds=20.0)
 SCRIPTS = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES, **COMMONS, **TRAINERS, **LATER, **SEEN}
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Runner]:
-    with Runner(sys.executable, workers=2, total=900.0) as one:
-        yield one
 
 
 def job(folder: Path, source: str, **options: object) -> Job:

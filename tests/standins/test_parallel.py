@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,6 @@ pytestmark = pytest.mark.skipif(
     reason="this torch has no distributed training, or no name for accelerators of any kind",
 )
 LIMITS = Limits(steps=3, backwards=10, seconds=20.0)
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Runner]:
-    with Runner(sys.executable, workers=2, total=300.0) as one:
-        yield one
 
 
 def run(running: Runner, folder: Path, source: str) -> Recording:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +15,6 @@ from tests.standins.libraries import LOOP
 from tests.standins.programs import program
 
 LIMITS = Limits(steps=3, backwards=10, seconds=20.0)
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Runner]:
-    with Runner(sys.executable, workers=2, total=300.0) as one:
-        yield one
 
 
 def project(folder: Path, files: dict[str, str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,12 +18,6 @@ from tests.standins.programs import program
 pytestmark = pytest.mark.usefixtures("servers")
 
 LIMITS = Limits(steps=4, backwards=10, seconds=20.0)
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Runner]:
-    with Runner(sys.executable, workers=2, total=300.0) as one:
-        yield one
 
 
 def run(running: Runner, folder: Path, source: str, manner: Manner = "small") -> Recording:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,6 @@ from gradfix.verify.runner import Job, Limits, Runner
 from tests.standins.programs import REACHED, STOPPED, program
 
 LIMITS = Limits(steps=4, backwards=10, seconds=20.0)
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Runner]:
-    with Runner(sys.executable, workers=2, total=300.0) as one:
-        yield one
 
 
 def job(folder: Path, source: str, **options: object) -> Job:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +17,6 @@ from tests.standins.test_standins import digests, installed
 from tests.standins.worlds import EITHER, POLICY, SMALLER, WORLDS
 
 LIMITS = Limits(steps=3, backwards=20, seconds=20.0)
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Runner]:
-    with Runner(sys.executable, workers=2, total=600.0) as one:
-        yield one
 
 
 def reached(running: Runner, folder: Path, source: str, name: str = "script.py") -> Recording:
