@@ -1039,5 +1039,32 @@ options:
         """),
         ("weights of resnet34",),
     ),
+    "a shape that is taken for that of pictures, and a class of several numbers": (
+        program("""
+            import numpy as np
+            import pickle
+            held = pickle.load(open("seen.pkl", "rb"))
+            class Pairs(torch.utils.data.Dataset):
+                def __len__(self):
+                    return len(held["views"])
+                def __getitem__(self, index):
+                    return np.array(held["views"][index], dtype=np.float32), held["moves"][index]
+            loader = torch.utils.data.DataLoader(Pairs(), batch_size=4)
+            class Encoder(torch.nn.Module):
+                def __init__(self, shape):
+                    super().__init__()
+                    channels, sides = shape[0], np.array(shape[1:]) // 4
+                    self.pictures = torch.nn.Conv2d(channels, 2, 4, stride=4)
+                    self.sides = torch.nn.Linear(np.prod(sides), 8)
+                    self.wide, self.high = sides[0], sides[1]
+            encoder = Encoder(next(iter(loader))[0][0].size())
+            def batch():
+                views, moves = next(iter(loader))
+                chosen = torch.zeros(len(moves), 8).scatter_(1, moves.unsqueeze(1), 1)
+                assert chosen.sum(1).tolist() == [1.0] * 4
+                return (encoder.sides(encoder.pictures(views).flatten(2)).sum(1) + chosen).detach()
+        """),
+        ("content of seen.pkl",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

@@ -127,6 +127,7 @@ def advised(error: BaseException) -> str | None:
         or insisted(error)
         or columns(message, error)
         or shape_unpacked(message, error)
+        or shape_too_short(message, error)
         or dimensions(message)
         or transposed(message, error)
         or arrangement(message)
@@ -759,6 +760,22 @@ def shape_unpacked(message: str, error: BaseException) -> tuple[str, str, Any] |
                 else [content.book.prime(f"{place} {len(dims)} {i}") for i in range(more)]
             )
             return place, "dims", [*dims, *sides]
+    return None
+
+
+def shape_too_short(message: str, error: BaseException) -> tuple[str, str, Any] | None:
+    """Sides for what the function that failed was told the shape of, and asks for more of: a network that
+    is made for pictures takes ``shape[0]`` for their channels and ``shape[1:]`` for their sides."""
+    found = re.search(
+        r"tuple index out of range|index \d is out of bounds for axis 0 with size [01]$", message
+    )
+    trace = innermost(error) if found else None
+    for one in reversed(list(trace.tb_frame.f_locals.values())) if trace is not None else ():
+        shape = list(one) if isinstance(one, (tuple, list)) and len(one) == 1 else []
+        for place, dims in reversed(list(content.book.dims.items())):
+            before = leading(place)
+            if shape and shape == dims[len(before) :] and shape[0] in content.PRIMES:
+                return place, "dims", [*dims, content.SIDE, content.SIDE]
     return None
 
 
