@@ -1066,5 +1066,19 @@ options:
         """),
         ("content of seen.pkl",),
     ),
+    "more of a batch than a smaller one has": (
+        program("""
+            import torchvision
+            data = torchvision.datasets.CIFAR10("data", transform=torchvision.transforms.ToTensor())
+            loader = torch.utils.data.DataLoader(data, batch_size=48)
+            def batch():
+                pictures, labels = next(iter(loader))
+                maps = [one.mean(0) for one in pictures]
+                shown = torch.stack([maps[number] for number in range(7)])
+                assert len(pictures) == 8
+                return shown
+        """),
+        ("torchvision.datasets.CIFAR10", "constant batch_size"),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 
-from . import absent, content, context, files, finder, guards, library, samples
+from . import absent, content, context, files, finder, guards, library, plans, samples
 
 BATCH = 4
 TIMES = 8
@@ -285,6 +285,7 @@ def limits(run: context.Run) -> dict[str, int]:
         found["picture"] = SMALL["picture"]
     if content.book.planned("sizes", "accelerators"):
         found["accelerators"] = 1
+    found["batch"] = content.book.planned("sizes", "batch") or found["batch"]
     for kind in content.book.planned("sizes", "kept") or ():
         found.pop(kind, None)
         if kind == "picture":
@@ -320,6 +321,8 @@ def advise(run: context.Run, error: BaseException) -> str | None:
             return content.planned_with("sizes", "kept", sorted([*kept, "depth"]))
     if run.small and SHORT_FILM.search(message) and "frames" in REDUCED - {*kept}:
         return content.planned_with("sizes", "kept", sorted([*kept, "frames"]))
+    if run.small and not run.medium and (wanted := within_a_batch(run, error)) is not None:
+        return content.planned_with("sizes", "batch", wanted)
     if not run.small or run.medium or not isinstance(error, (RuntimeError, ValueError, AssertionError)):
         return None
     for kind in asked_about(run, error):
@@ -364,6 +367,32 @@ def advise(run: context.Run, error: BaseException) -> str | None:
     ]
     named += [kind for kind, limit in held.items() if kind == "batch" and limit in numbers]
     return content.planned_with("sizes", "kept", sorted([*kept, named[0]])) if named else None
+
+
+LARGEST_BATCH = 64
+"""The largest of the batches that are made so large that a script finds in them what it shows of one."""
+
+
+def within_a_batch(run: context.Run, error: BaseException) -> int | None:
+    """How large a batch has to be, if the script asks one for more samples than a smaller one has: it shows
+    the first eight of them, ``for number in range(8): show(pictures[number])``."""
+    limit, trace = limits(run).get("batch"), plans.innermost(error)
+    if "batch" not in REDUCED or limit is None or trace is None or not isinstance(error, IndexError):
+        return None
+    indices = [
+        int(index)
+        for index, size in re.findall(r"index (\d+) is out of bounds for \w+ 0 with size (\d+)$", str(error))
+        if int(size) == limit
+    ]
+    around = context.statements_at(run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno)
+    for node in ast.walk(around[-1]) if around and trace.tb_next is None else ():
+        if isinstance(node, ast.Subscript):
+            held = plans.read_in(node.value, node.value, trace.tb_frame)
+            index = plans.whole_number(node.slice, trace.tb_frame)
+            if isinstance(held, (list, tuple)) and len(held) == limit and index is not None:
+                indices.append(index)
+    highest = max(indices, default=0)
+    return 1 << highest.bit_length() if limit <= highest < LARGEST_BATCH else None
 
 
 def asked_about(run: context.Run, error: BaseException) -> list[str]:
