@@ -455,7 +455,10 @@ def advise_when_late(run: context.Run) -> str | None:
     if not run.small or run.medium:
         return None
     plan = None if run.recorder.backwards else guards.advise_when_late()
-    return plan or content.planned_with("sizes", "tight", True)
+    plan = plan or content.planned_with("sizes", "tight", True)
+    if plan is None and looping and run.recorder.steps:
+        return content.planned_with("loops", "without a step", True)
+    return plan
 
 
 def advise_when_exhausted(run: context.Run) -> str | None:
@@ -473,7 +476,8 @@ class Idle(ast.NodeTransformer):
     """Hands what loops over numbers go over to :data:`SHORTER`, or what others go over to :data:`INNER`."""
 
     def __init__(self) -> None:
-        self.idle, self.inner = (content.book.planned("loops", one) for one in ("idle", "before a step"))
+        self.idle = any(content.book.planned("loops", one) for one in ("idle", "without a step"))
+        self.inner = content.book.planned("loops", "before a step")
 
     def visit_For(self, node: ast.For) -> ast.AST:
         """``for step in reversed(range(1000))``."""
@@ -488,7 +492,9 @@ class Idle(ast.NodeTransformer):
 
 
 def shorter(run: context.Run) -> None:
-    """End long loops without gradients after a few turns, and those that differentiate before a step."""
+    """End long loops without gradients, or without a step where others were made, after a few turns, and
+    those that differentiate before a step."""
+    without_a_step = content.book.planned("loops", "without a step")
 
     def differentiating(over: Any) -> Any:
         for number, one in enumerate(over):
@@ -500,10 +506,15 @@ def shorter(run: context.Run) -> None:
     setattr(builtins, INNER, differentiating)
 
     def turns(over: Any) -> Any:
-        idle = not torch.is_grad_enabled() and (operator.length_hint(over) or TURNS) >= TURNS
+        long = (operator.length_hint(over) or TURNS) >= TURNS
+        idle, steps = long and not torch.is_grad_enabled(), run.recorder.steps
         for number, one in enumerate(over):
             if idle and number >= IDLE and not torch.is_grad_enabled():
                 run.used("a long loop without gradients", str(IDLE) + " turns")
+                return
+            if without_a_step and long and number >= IDLE and 0 < steps == run.recorder.steps:
+                # To evaluate what is adapted to other tasks, or attacked: that differentiates, too.
+                run.used("a long loop without a step", str(IDLE) + " turns")
                 return
             yield one
 
