@@ -57,6 +57,35 @@ LIBRARIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("torchtext", "torchtext corpus IMDB", "vectors of words"),
     ),
+    "torchtext, letters of words": (
+        program(
+            """
+            import json
+            from torchtext import data
+            WORDS = data.Field(batch_first=True, lower=True)
+            LETTERS = data.NestedField(data.Field(batch_first=True, tokenize=list), include_lengths=True)
+            LABEL = data.Field(sequential=False, use_vocab=False)
+            with open("rows.json", "w") as file:
+                for row in ({"said": "Some few words", "kind": 1}, {"said": "sun", "kind": 0}):
+                    print(json.dumps(row), file=file)
+            rows = data.TabularDataset("rows.json", "json", {
+                "said": [("words", WORDS), ("letters", LETTERS)], "kind": ("kind", LABEL)})
+            WORDS.build_vocab(rows)
+            LETTERS.build_vocab(rows)
+            batch = next(iter(data.Iterator(rows, 2, shuffle=False)))
+            letters, lengths, parts = batch.letters
+            assert letters.shape == (2, 3, 5) and batch.words.shape == (2, 3)
+            assert lengths.tolist() == [3, 1] and parts.tolist() == [[4, 3, 5], [3, 0, 0]]
+            assert "".join(LETTERS.vocab.itos[one] for one in letters[0, 1, :3]) == "few"
+            models = [torch.nn.Embedding(len(LETTERS.vocab), 8), torch.nn.Linear(8, 2)]
+            def loss():
+                scores = models[1](models[0](letters).mean((1, 2)))
+                return torch.nn.functional.cross_entropy(scores, batch.kind)
+            """,
+            LOOP,
+        ),
+        ("torchtext",),
+    ),
     "torchtext, newer": (
         program(
             """
