@@ -86,6 +86,32 @@ LIBRARIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("torchtext",),
     ),
+    "advertorch": (
+        program(
+            """
+            from advertorch.attacks import L2PGDAttack, LinfPGDAttack, GradientSignAttack
+            from advertorch.context import ctx_noparamgrad_and_eval
+            net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Dropout(), torch.nn.Linear(12, 2))
+            models, x, y = [net], torch.rand(4, 3, 2, 2), torch.tensor([0, 1, 0, 1])
+            entropy = torch.nn.functional.cross_entropy
+            signs = GradientSignAttack(net, eps=0.1)
+            with ctx_noparamgrad_and_eval(net):
+                assert not net.training and net[2].weight.grad is None
+                for attack, order in ((signs, float("inf")), (L2PGDAttack(net, eps=0.1, nb_iter=2), 2)):
+                    found = attack.perturb(x, y)
+                    assert (found - x).flatten(1).norm(order, dim=1).max() < 0.1001
+                    assert entropy(net(found), y) > entropy(net(x), y) and found.max() <= 1
+            assert net.training and net[2].weight.grad is None
+            attack = LinfPGDAttack(net, loss_fn=torch.nn.CrossEntropyLoss(), eps=0.2, nb_iter=40)
+            assert attack.nb_iter == 2 and attack.perturb(x, y).requires_grad is False
+            assert net[2].weight.grad is not None
+            def loss():
+                return entropy(net(signs.perturb(x)), y)
+            """,
+            LOOP,
+        ),
+        ("advertorch", "constant nb_iter"),
+    ),
     "torchtext, newer": (
         program(
             """

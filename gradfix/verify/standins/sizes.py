@@ -183,7 +183,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "inner",
         "perturbsteps attackiters attacksteps attackiterations pgdsteps pgditers numpgdsteps advsteps "
-        "adviters attackiter numattacksteps stepsattack numattackiters innersteps numinnersteps "
+        "adviters nbiter pgditer attackiter numattacksteps stepsattack numattackiters innersteps "
+        "numinnersteps "
         "innerloopsteps langevinsteps numlangevinsteps mcmcsteps adaptationsteps adaptsteps "
         "numadaptationsteps innerupdates numinnerupdates",
     ),
