@@ -112,6 +112,31 @@ LIBRARIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("advertorch", "constant nb_iter"),
     ),
+    "nnmnkwii, nltk's sounds of words": (
+        program(
+            """
+            import nltk
+            from nnmnkwii.datasets import FileDataSource, FileSourceDataset
+            spoken = nltk.corpus.cmudict.dict()
+            sounds = sorted({one for (said,) in spoken.values() for one in said})
+            class Words(FileDataSource):
+                def collect_files(self):
+                    words = sorted(spoken)[:8]
+                    return words, list(range(len(words)))
+                def collect_features(self, word, number):
+                    return [sounds.index(one) for one in spoken[word][0]], number % 2
+            held = FileSourceDataset(Words())
+            assert len(held) == 8 and len(held[2:5]) == 3 and held.file_data_source.collect_files
+            models = [torch.nn.EmbeddingBag(len(sounds), 8), torch.nn.Linear(8, 2)]
+            def loss():
+                said, kind = held[3]
+                scores = models[1](models[0](torch.tensor([said])))
+                return torch.nn.functional.cross_entropy(scores, torch.tensor([kind]))
+            """,
+            LOOP,
+        ),
+        ("nnmnkwii", "nltk"),
+    ),
     "torchtext, newer": (
         program(
             """

@@ -1080,5 +1080,19 @@ options:
         """),
         ("torchvision.datasets.CIFAR10", "constant batch_size"),
     ),
+    "a size that is computed from what a script insists on": (
+        program("""
+            import numpy as np
+            frames = torch.from_numpy(np.load("frames.npy"))
+            class Grouped(torch.nn.Module):
+                wide, times = 20, 2
+                def forward(self, given):
+                    assert given.size(-1) == self.wide * self.times
+                    return given.sum(1, keepdim=True)
+            def batch():
+                return Grouped()(frames[:4])
+        """),
+        ("content of frames.npy",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

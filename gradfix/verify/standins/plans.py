@@ -8,7 +8,9 @@ that has it, and says how it should look in the next try (see ``content`` and ``
 from __future__ import annotations
 
 import ast
+import contextlib
 import math
+import operator
 import re
 import types
 from typing import Any
@@ -605,11 +607,26 @@ def compared(test: ast.expr | None, frame: types.FrameType) -> tuple[str, str, A
 
 
 READ = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load, ast.UnaryOp, ast.USub)
+COMPUTED = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
 
 
 def whole_number(node: ast.expr, frame: types.FrameType) -> int | None:
-    """The whole number that an expression has in a frame, if it only reads it or asks for a length."""
-    inner = node.args[0] if isinstance(node, ast.Call) and ast.unparse(node.func) == "len" else node
+    """The whole number that an expression has in a frame, if it only reads it, asks for a length or a size,
+    or is computed from such numbers."""
+    if isinstance(node, ast.BinOp) and (compute := COMPUTED.get(type(node.op))) is not None:
+        pair = [whole_number(one, frame) for one in (node.left, node.right)]
+        with contextlib.suppress(ZeroDivisionError):
+            return compute(*pair) if None not in pair else None
+    inner = node
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "len":
+        inner = node.args[0]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "size":
+        inner = node.func.value
     found = read_in(inner, node, frame)
     return found if type(found) is int else None
 
