@@ -1094,5 +1094,21 @@ options:
         """),
         ("content of frames.npy",),
     ),
+    "as many parts of a line as a script insists on": (
+        program("""
+            import sys
+            def read(name):
+                for line in open(name):
+                    parts = line.strip().split("|")
+                    if len(parts) != 5:
+                        sys.exit("no such line")
+                    yield len(parts), float(parts[-3])
+            rows = list(read("lists/train.txt"))
+            assert {count for count, _ in rows} == {5}
+            def batch():
+                return torch.tensor(rows[:4])
+        """),
+        ("file lists/train.txt",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

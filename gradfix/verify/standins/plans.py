@@ -597,12 +597,30 @@ def compared(test: ast.expr | None, frame: types.FrameType) -> tuple[str, str, A
         for wrong, right in (pair, pair[::-1]):
             if (side := fitting_side(int(wrong or 0), int(right or 0))) is not None:
                 return "pictures", "side", side
+    if (parts := parts_of_a_line(test, frame)) is not None:
+        return parts
     # A line of text may have one more than it has numbers: it begins with a name.
     for more in (0, 1) if content.book.styles else (0,):
         for wrong, right in (pair, pair[::-1]):
             if wrong is not None and right is not None and right >= 1:
                 if (change := resized(wrong + more, right + more, True)) is not None:
                     return change
+    return None
+
+
+def parts_of_a_line(test: ast.Compare, frame: types.FrameType) -> tuple[str, str, Any] | None:
+    """As many parts in the lines of a text as the script insists on: ``assert len(parts) == 4``."""
+    sides = (test.left, test.comparators[0])
+    for one, other in (sides, sides[::-1]):
+        if not (isinstance(one, ast.Call) and ast.unparse(one.func) == "len" and len(one.args) == 1):
+            continue
+        held, wanted = read_in(one.args[0], one.args[0], frame), whole_number(other, frame)
+        if not (isinstance(held, list) and held and all(isinstance(part, str) for part in held)):
+            continue
+        for name, style in reversed(list(content.book.styles.items())):
+            separator = content.book.separators.get(name)
+            if style == "common words" and separator and wanted and 1 < wanted < content.FIELDS:
+                return name, "style", f"fields:{wanted}:{separator}"
     return None
 
 
