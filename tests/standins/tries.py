@@ -1110,5 +1110,19 @@ options:
         """),
         ("file lists/train.txt",),
     ),
+    "many files of one kind, in one part of which there are pictures": (
+        program("""
+            import numpy as np
+            from torchvision import transforms
+            change = transforms.Compose([transforms.ToPILImage(), transforms.ToTensor()])
+            held = []
+            for number in range(300):
+                file = np.load(f"rolled/{'_'.join(['world'] * 20)}_{number:03d}.npz")
+                held.append((np.asarray(file["seen"]), np.asarray(file["moved"])))
+            def batch():
+                return torch.stack([change(held[number][0][0]) for number in range(4)])
+        """),
+        ("torchvision",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

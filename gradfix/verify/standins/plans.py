@@ -130,7 +130,7 @@ def advised(error: BaseException) -> str | None:
         or columns(message, error)
         or shape_unpacked(message, error)
         or shape_too_short(message, error)
-        or dimensions(message)
+        or dimensions(message, error)
         or transposed(message, error)
         or arrangement(message)
         or kinds(message)
@@ -814,7 +814,21 @@ def shape_too_short(message: str, error: BaseException) -> tuple[str, str, Any] 
     return None
 
 
-def dimensions(message: str) -> tuple[str, str, Any] | None:
+OF_A_PICTURE = ", for a picture"
+"""How the stand-ins' messages end of what is no picture."""
+
+
+def sizes_at(error: BaseException) -> set[int]:
+    """The last sizes of the arrays that the function had which failed, a stand-in maybe."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    held = list(trace.tb_frame.f_locals.values()) if trace is not None else []
+    shapes = [one.shape for one in held if isinstance(getattr(one, "shape", None), tuple)]
+    return {int(one[-1]) for one in shapes if one}
+
+
+def dimensions(message: str, error: BaseException) -> tuple[str, str, Any] | None:
     """Another number of dimensions."""
     found = re.search(r"[Ee]xpected (\d)D.*?(?:or (\d)D.*?)?input.*?of size:? ?\[([\d, ]*)\]", message)
     if found:
@@ -851,13 +865,11 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
             # What stands under one of many names is a sample, and a batch has one more.
             fitting += [one for one in latest if one[0].endswith("[**]") and len(one[1]) + 1 == have]
             if wanted > have and fitting:
-                place, dims = fitting[0]
+                held = sizes_at(error)
+                place, dims = next((one for one in fitting if one[1] and one[1][-1] in held), fitting[0])
                 if wanted == 3 and have == 1:  # A picture, whose sides are better equal.
-                    return (
-                        place,
-                        "dims",
-                        [*dims[:-1], content.SIDE, content.SIDE, content.book.prime(place + " last")],
-                    )
+                    channels = 3 if OF_A_PICTURE in message else content.book.prime(place + " last")
+                    return place, "dims", [*dims[:-1], content.SIDE, content.SIDE, channels]
                 if wanted == 4 and have == 2 and "len(dims)" in message:  # Pictures, colours last.
                     return place, "dims", [dims[0], content.SIDE, content.SIDE, dims[1]]
                 if wanted == 4 and have == 2 and len(dims) == 2:  # Pictures, colours first.
