@@ -57,6 +57,86 @@ LIBRARIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("torchtext", "torchtext corpus IMDB", "vectors of words"),
     ),
+    "torchtext, letters of words": (
+        program(
+            """
+            import json
+            from torchtext import data
+            WORDS = data.Field(batch_first=True, lower=True)
+            LETTERS = data.NestedField(data.Field(batch_first=True, tokenize=list), include_lengths=True)
+            LABEL = data.Field(sequential=False, use_vocab=False)
+            with open("rows.json", "w") as file:
+                for row in ({"said": "Some few words", "kind": 1}, {"said": "sun", "kind": 0}):
+                    print(json.dumps(row), file=file)
+            rows = data.TabularDataset("rows.json", "json", {
+                "said": [("words", WORDS), ("letters", LETTERS)], "kind": ("kind", LABEL)})
+            WORDS.build_vocab(rows)
+            LETTERS.build_vocab(rows)
+            batch = next(iter(data.Iterator(rows, 2, shuffle=False)))
+            letters, lengths, parts = batch.letters
+            assert letters.shape == (2, 3, 5) and batch.words.shape == (2, 3)
+            assert lengths.tolist() == [3, 1] and parts.tolist() == [[4, 3, 5], [3, 0, 0]]
+            assert "".join(LETTERS.vocab.itos[one] for one in letters[0, 1, :3]) == "few"
+            models = [torch.nn.Embedding(len(LETTERS.vocab), 8), torch.nn.Linear(8, 2)]
+            def loss():
+                scores = models[1](models[0](letters).mean((1, 2)))
+                return torch.nn.functional.cross_entropy(scores, batch.kind)
+            """,
+            LOOP,
+        ),
+        ("torchtext",),
+    ),
+    "advertorch": (
+        program(
+            """
+            from advertorch.attacks import L2PGDAttack, LinfPGDAttack, GradientSignAttack
+            from advertorch.context import ctx_noparamgrad_and_eval
+            net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Dropout(), torch.nn.Linear(12, 2))
+            models, x, y = [net], torch.rand(4, 3, 2, 2), torch.tensor([0, 1, 0, 1])
+            entropy = torch.nn.functional.cross_entropy
+            signs = GradientSignAttack(net, eps=0.1)
+            with ctx_noparamgrad_and_eval(net):
+                assert not net.training and net[2].weight.grad is None
+                for attack, order in ((signs, float("inf")), (L2PGDAttack(net, eps=0.1, nb_iter=2), 2)):
+                    found = attack.perturb(x, y)
+                    assert (found - x).flatten(1).norm(order, dim=1).max() < 0.1001
+                    assert entropy(net(found), y) > entropy(net(x), y) and found.max() <= 1
+            assert net.training and net[2].weight.grad is None
+            attack = LinfPGDAttack(net, loss_fn=torch.nn.CrossEntropyLoss(), eps=0.2, nb_iter=40)
+            assert attack.nb_iter == 2 and attack.perturb(x, y).requires_grad is False
+            assert net[2].weight.grad is not None
+            def loss():
+                return entropy(net(signs.perturb(x)), y)
+            """,
+            LOOP,
+        ),
+        ("advertorch", "constant nb_iter"),
+    ),
+    "nnmnkwii, nltk's sounds of words": (
+        program(
+            """
+            import nltk
+            from nnmnkwii.datasets import FileDataSource, FileSourceDataset
+            spoken = nltk.corpus.cmudict.dict()
+            sounds = sorted({one for (said,) in spoken.values() for one in said})
+            class Words(FileDataSource):
+                def collect_files(self):
+                    words = sorted(spoken)[:8]
+                    return words, list(range(len(words)))
+                def collect_features(self, word, number):
+                    return [sounds.index(one) for one in spoken[word][0]], number % 2
+            held = FileSourceDataset(Words())
+            assert len(held) == 8 and len(held[2:5]) == 3 and held.file_data_source.collect_files
+            models = [torch.nn.EmbeddingBag(len(sounds), 8), torch.nn.Linear(8, 2)]
+            def loss():
+                said, kind = held[3]
+                scores = models[1](models[0](torch.tensor([said])))
+                return torch.nn.functional.cross_entropy(scores, torch.tensor([kind]))
+            """,
+            LOOP,
+        ),
+        ("nnmnkwii", "nltk"),
+    ),
     "torchtext, newer": (
         program(
             """

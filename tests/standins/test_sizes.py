@@ -411,6 +411,35 @@ def test_a_slow_backward_call_is_no_loop_without_gradients(running: Runner, tmp_
     assert '"tight": true' in (found.plan or "") and "idle" not in (found.plan or ""), found.plan
 
 
+def test_a_long_loop_that_differentiates_and_makes_no_step_ends(running: Runner, tmp_path: Path) -> None:
+    source = program(
+        """
+        import time
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        def adapted():
+            until = time.process_time() + 0.1
+            while time.process_time() < until:
+                torch.autograd.grad(model(torch.ones(2, 2)).sum(), model.parameters())
+        for turn in range(100):
+            optimizer.zero_grad()
+            model(torch.ones(2, 2)).sum().backward()
+            optimizer.step()
+            for task in range(500):
+                adapted()
+        """,
+        "",
+    )
+    first = Job(
+        tmp_path / "script.py", source, limits=replace(LIMITS, seconds=1.0, steps=4), manner="small",
+        plan='{"sizes": {"tight": true}}',
+    )  # fmt: skip
+    (late,) = running.run([first])
+    assert steps(late) == 1 and '"without a step": true' in (late.plan or ""), late.plan
+    (found,) = running.run([replace(first, plan=late.plan, limits=replace(LIMITS, steps=4))])
+    assert steps(found) == 4 and "a long loop without a step: 2 turns" in found.standins, found.standins
+
+
 def test_an_old_backward_call_keeps_its_receiver(running: Runner, tmp_path: Path) -> None:
     source, _ = SMALL["as older versions took it"]
     found = run(running, tmp_path, source)

@@ -1078,5 +1078,90 @@ options:
         """),
         ("weights of resnet34",),
     ),
+    "a shape that is taken for that of pictures, and a class of several numbers": (
+        program("""
+            import numpy as np
+            import pickle
+            held = pickle.load(open("seen.pkl", "rb"))
+            class Pairs(torch.utils.data.Dataset):
+                def __len__(self):
+                    return len(held["views"])
+                def __getitem__(self, index):
+                    return np.array(held["views"][index], dtype=np.float32), held["moves"][index]
+            loader = torch.utils.data.DataLoader(Pairs(), batch_size=4)
+            class Encoder(torch.nn.Module):
+                def __init__(self, shape):
+                    super().__init__()
+                    channels, sides = shape[0], np.array(shape[1:]) // 4
+                    self.pictures = torch.nn.Conv2d(channels, 2, 4, stride=4)
+                    self.sides = torch.nn.Linear(np.prod(sides), 8)
+                    self.wide, self.high = sides[0], sides[1]
+            encoder = Encoder(next(iter(loader))[0][0].size())
+            def batch():
+                views, moves = next(iter(loader))
+                chosen = torch.zeros(len(moves), 8).scatter_(1, moves.unsqueeze(1), 1)
+                assert chosen.sum(1).tolist() == [1.0] * 4
+                return (encoder.sides(encoder.pictures(views).flatten(2)).sum(1) + chosen).detach()
+        """),
+        ("content of seen.pkl",),
+    ),
+    "more of a batch than a smaller one has": (
+        program("""
+            import torchvision
+            data = torchvision.datasets.CIFAR10("data", transform=torchvision.transforms.ToTensor())
+            loader = torch.utils.data.DataLoader(data, batch_size=48)
+            def batch():
+                pictures, labels = next(iter(loader))
+                maps = [one.mean(0) for one in pictures]
+                shown = torch.stack([maps[number] for number in range(7)])
+                assert len(pictures) == 8
+                return shown
+        """),
+        ("torchvision.datasets.CIFAR10", "constant batch_size"),
+    ),
+    "a size that is computed from what a script insists on": (
+        program("""
+            import numpy as np
+            frames = torch.from_numpy(np.load("frames.npy"))
+            class Grouped(torch.nn.Module):
+                wide, times = 20, 2
+                def forward(self, given):
+                    assert given.size(-1) == self.wide * self.times
+                    return given.sum(1, keepdim=True)
+            def batch():
+                return Grouped()(frames[:4])
+        """),
+        ("content of frames.npy",),
+    ),
+    "as many parts of a line as a script insists on": (
+        program("""
+            import sys
+            def read(name):
+                for line in open(name):
+                    parts = line.strip().split("|")
+                    if len(parts) != 5:
+                        sys.exit("no such line")
+                    yield len(parts), float(parts[-3])
+            rows = list(read("lists/train.txt"))
+            assert {count for count, _ in rows} == {5}
+            def batch():
+                return torch.tensor(rows[:4])
+        """),
+        ("file lists/train.txt",),
+    ),
+    "many files of one kind, in one part of which there are pictures": (
+        program("""
+            import numpy as np
+            from torchvision import transforms
+            change = transforms.Compose([transforms.ToPILImage(), transforms.ToTensor()])
+            held = []
+            for number in range(300):
+                file = np.load(f"rolled/{'_'.join(['world'] * 20)}_{number:03d}.npz")
+                held.append((np.asarray(file["seen"]), np.asarray(file["moved"])))
+            def batch():
+                return torch.stack([change(held[number][0][0]) for number in range(4)])
+        """),
+        ("torchvision",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

@@ -1043,8 +1043,10 @@ def planned_with(place: str, what: str, value: Any) -> str | None:
     if what == "dims" and (len(value) > DEEPEST or math.prod(value) > LARGEST):
         return None  # Nothing has so many: they are not what is wrong.
     plan = {name: dict(fields) for name, fields in book.plan.items()}
+    alike = told_once()
     for name, dims in book.dims.items():
-        plan.setdefault(name, {})["dims"] = dims
+        if name not in alike:
+            plan.setdefault(name, {})["dims"] = dims
     had = book.dims.get(place)
     plan.setdefault(place, {})[what] = value
     if what == "dims" and had:
@@ -1063,6 +1065,24 @@ def planned_with(place: str, what: str, value: Any) -> str | None:
     return json.dumps(plan, sort_keys=True)
 
 
+def told_once() -> set[str]:
+    """The places of which the plan need not say their sizes, as one of very many files like theirs has the
+    same ones: a plan has to be read again."""
+    sizes: dict[str, list[list[int]]] = {}
+    for name, dims in book.dims.items():
+        sizes.setdefault(kin(name), []).append(dims)
+    many = {one for one, of in sizes.items() if len(of) > ALIKE and all(dims == of[0] for dims in of)}
+    found, told = set(), set()
+    for name in book.dims:
+        if (one := kin(name)) in many and not BOX.search(last(name)):
+            if one in told and name not in book.plan:
+                found.add(name)
+            told.add(one)
+    return found
+
+
+ALIKE = 16
+"""Files of one kind of which each may be named in a plan."""
 SEEN = "plans before this one"
 
 

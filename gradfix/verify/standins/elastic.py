@@ -205,6 +205,8 @@ def shaped(name: str, args: Any, kwargs: Any) -> Iterator[tuple[Any, ...]]:
         and is_data(rest[1])
     ):
         index = deeper(rest[1].long(), first.dim())
+        while index.dim() > max(1, first.dim()):
+            index = index[..., 0]  # One of each: a class is one number.
         yield (first, rest[0], index.remainder(first.shape[rest[0]]), *rest[2:])
     elif name == "index_select" and len(rest) > 1 and is_data(rest[1]):
         yield (first, rest[0], rest[1].long().remainder(first.shape[rest[0]]), *rest[2:])

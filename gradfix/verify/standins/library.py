@@ -370,7 +370,7 @@ def widths(run: context.Run) -> None:
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         def whole(value: Any) -> Any:
-            if type(value) is float and value.is_integer():
+            if isinstance(value, float) and value.is_integer():  # One of numpy's is one, too.
                 run.used("a width that a division made", "the whole number")
                 return int(value)
             return value

@@ -8,7 +8,9 @@ that has it, and says how it should look in the next try (see ``content`` and ``
 from __future__ import annotations
 
 import ast
+import contextlib
 import math
+import operator
 import re
 import sys
 import types
@@ -128,7 +130,8 @@ def advised(error: BaseException) -> str | None:
         or insisted(error)
         or columns(message, error)
         or shape_unpacked(message, error)
-        or dimensions(message)
+        or shape_too_short(message, error)
+        or dimensions(message, error)
         or transposed(message, error)
         or arrangement(message)
         or kinds(message)
@@ -598,6 +601,8 @@ def compared(test: ast.expr | None, frame: types.FrameType) -> tuple[str, str, A
         for wrong, right in (pair, pair[::-1]):
             if (side := fitting_side(int(wrong or 0), int(right or 0))) is not None:
                 return "pictures", "side", side
+    if (parts := parts_of_a_line(test, frame)) is not None:
+        return parts
     # A line of text may have one more than it has numbers: it begins with a name.
     for more in (0, 1) if content.book.styles else (0,):
         for wrong, right in (pair, pair[::-1]):
@@ -607,12 +612,43 @@ def compared(test: ast.expr | None, frame: types.FrameType) -> tuple[str, str, A
     return None
 
 
+def parts_of_a_line(test: ast.Compare, frame: types.FrameType) -> tuple[str, str, Any] | None:
+    """As many parts in the lines of a text as the script insists on: ``assert len(parts) == 4``."""
+    sides = (test.left, test.comparators[0])
+    for one, other in (sides, sides[::-1]):
+        if not (isinstance(one, ast.Call) and ast.unparse(one.func) == "len" and len(one.args) == 1):
+            continue
+        held, wanted = read_in(one.args[0], one.args[0], frame), whole_number(other, frame)
+        if not (isinstance(held, list) and held and all(isinstance(part, str) for part in held)):
+            continue
+        for name, style in reversed(list(content.book.styles.items())):
+            separator = content.book.separators.get(name)
+            if style == "common words" and separator and wanted and 1 < wanted < content.FIELDS:
+                return name, "style", f"fields:{wanted}:{separator}"
+    return None
+
+
 READ = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load, ast.UnaryOp, ast.USub)
+COMPUTED = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
 
 
 def whole_number(node: ast.expr, frame: types.FrameType) -> int | None:
-    """The whole number that an expression has in a frame, if it only reads it or asks for a length."""
-    inner = node.args[0] if isinstance(node, ast.Call) and ast.unparse(node.func) == "len" else node
+    """The whole number that an expression has in a frame, if it only reads it, asks for a length or a size,
+    or is computed from such numbers."""
+    if isinstance(node, ast.BinOp) and (compute := COMPUTED.get(type(node.op))) is not None:
+        pair = [whole_number(one, frame) for one in (node.left, node.right)]
+        with contextlib.suppress(ZeroDivisionError):
+            return compute(*pair) if None not in pair else None
+    inner = node
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "len":
+        inner = node.args[0]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "size":
+        inner = node.func.value
     found = read_in(inner, node, frame)
     return found if type(found) is int else None
 
@@ -770,7 +806,37 @@ def shape_unpacked(message: str, error: BaseException) -> tuple[str, str, Any] |
     return None
 
 
-def dimensions(message: str) -> tuple[str, str, Any] | None:
+def shape_too_short(message: str, error: BaseException) -> tuple[str, str, Any] | None:
+    """Sides for what the function that failed was told the shape of, and asks for more of: a network that
+    is made for pictures takes ``shape[0]`` for their channels and ``shape[1:]`` for their sides."""
+    found = re.search(
+        r"tuple index out of range|index \d is out of bounds for axis 0 with size [01]$", message
+    )
+    trace = innermost(error) if found else None
+    for one in reversed(list(trace.tb_frame.f_locals.values())) if trace is not None else ():
+        shape = list(one) if isinstance(one, (tuple, list)) and len(one) == 1 else []
+        for place, dims in reversed(list(content.book.dims.items())):
+            before = leading(place)
+            if shape and shape == dims[len(before) :] and shape[0] in content.PRIMES:
+                return place, "dims", [*dims, content.SIDE, content.SIDE]
+    return None
+
+
+OF_A_PICTURE = ", for a picture"
+"""How the stand-ins' messages end of what is no picture."""
+
+
+def sizes_at(error: BaseException) -> set[int]:
+    """The last sizes of the arrays that the function had which failed, a stand-in maybe."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    held = list(trace.tb_frame.f_locals.values()) if trace is not None else []
+    shapes = [one.shape for one in held if isinstance(getattr(one, "shape", None), tuple)]
+    return {int(one[-1]) for one in shapes if one}
+
+
+def dimensions(message: str, error: BaseException) -> tuple[str, str, Any] | None:
     """Another number of dimensions."""
     found = re.search(r"[Ee]xpected (\d)D.*?(?:or (\d)D.*?)?input.*?of size:? ?\[([\d, ]*)\]", message)
     if found:
@@ -807,13 +873,11 @@ def dimensions(message: str) -> tuple[str, str, Any] | None:
             # What stands under one of many names is a sample, and a batch has one more.
             fitting += [one for one in latest if one[0].endswith("[**]") and len(one[1]) + 1 == have]
             if wanted > have and fitting:
-                place, dims = fitting[0]
+                held = sizes_at(error)
+                place, dims = next((one for one in fitting if one[1] and one[1][-1] in held), fitting[0])
                 if wanted == 3 and have == 1:  # A picture, whose sides are better equal.
-                    return (
-                        place,
-                        "dims",
-                        [*dims[:-1], content.SIDE, content.SIDE, content.book.prime(place + " last")],
-                    )
+                    channels = 3 if OF_A_PICTURE in message else content.book.prime(place + " last")
+                    return place, "dims", [*dims[:-1], content.SIDE, content.SIDE, channels]
                 if wanted == 4 and have == 2 and "len(dims)" in message:  # Pictures, colours last.
                     return place, "dims", [dims[0], content.SIDE, content.SIDE, dims[1]]
                 if wanted == 4 and have == 2 and len(dims) == 2:  # Pictures, colours first.

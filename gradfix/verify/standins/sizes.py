@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 
-from . import absent, content, context, files, finder, guards, library, samples
+from . import absent, content, context, files, finder, guards, library, plans, samples
 
 BATCH = 4
 TIMES = 8
@@ -183,7 +183,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "inner",
         "perturbsteps attackiters attacksteps attackiterations pgdsteps pgditers numpgdsteps advsteps "
-        "adviters attackiter numattacksteps stepsattack numattackiters innersteps numinnersteps "
+        "adviters nbiter pgditer attackiter numattacksteps stepsattack numattackiters innersteps "
+        "numinnersteps "
         "innerloopsteps langevinsteps numlangevinsteps mcmcsteps adaptationsteps adaptsteps "
         "numadaptationsteps innerupdates numinnerupdates",
     ),
@@ -285,6 +286,7 @@ def limits(run: context.Run) -> dict[str, int]:
         found["picture"] = SMALL["picture"]
     if content.book.planned("sizes", "accelerators"):
         found["accelerators"] = 1
+    found["batch"] = content.book.planned("sizes", "batch") or found["batch"]
     for kind in content.book.planned("sizes", "kept") or ():
         found.pop(kind, None)
         if kind == "picture":
@@ -320,6 +322,8 @@ def advise(run: context.Run, error: BaseException) -> str | None:
             return content.planned_with("sizes", "kept", sorted([*kept, "depth"]))
     if run.small and SHORT_FILM.search(message) and "frames" in REDUCED - {*kept}:
         return content.planned_with("sizes", "kept", sorted([*kept, "frames"]))
+    if run.small and not run.medium and (wanted := within_a_batch(run, error)) is not None:
+        return content.planned_with("sizes", "batch", wanted)
     if not run.small or run.medium or not isinstance(error, (RuntimeError, ValueError, AssertionError)):
         return None
     for kind in asked_about(run, error):
@@ -364,6 +368,32 @@ def advise(run: context.Run, error: BaseException) -> str | None:
     ]
     named += [kind for kind, limit in held.items() if kind == "batch" and limit in numbers]
     return content.planned_with("sizes", "kept", sorted([*kept, named[0]])) if named else None
+
+
+LARGEST_BATCH = 64
+"""The largest of the batches that are made so large that a script finds in them what it shows of one."""
+
+
+def within_a_batch(run: context.Run, error: BaseException) -> int | None:
+    """How large a batch has to be, if the script asks one for more samples than a smaller one has: it shows
+    the first eight of them, ``for number in range(8): show(pictures[number])``."""
+    limit, trace = limits(run).get("batch"), plans.innermost(error)
+    if "batch" not in REDUCED or limit is None or trace is None or not isinstance(error, IndexError):
+        return None
+    indices = [
+        int(index)
+        for index, size in re.findall(r"index (\d+) is out of bounds for \w+ 0 with size (\d+)$", str(error))
+        if int(size) == limit
+    ]
+    around = context.statements_at(run.tree(trace.tb_frame.f_code.co_filename), trace.tb_lineno)
+    for node in ast.walk(around[-1]) if around and trace.tb_next is None else ():
+        if isinstance(node, ast.Subscript):
+            held = plans.read_in(node.value, node.value, trace.tb_frame)
+            index = plans.whole_number(node.slice, trace.tb_frame)
+            if isinstance(held, (list, tuple)) and len(held) == limit and index is not None:
+                indices.append(index)
+    highest = max(indices, default=0)
+    return 1 << highest.bit_length() if limit <= highest < LARGEST_BATCH else None
 
 
 def asked_about(run: context.Run, error: BaseException) -> list[str]:
@@ -426,7 +456,10 @@ def advise_when_late(run: context.Run) -> str | None:
     if not run.small or run.medium:
         return None
     plan = None if run.recorder.backwards else guards.advise_when_late()
-    return plan or content.planned_with("sizes", "tight", True)
+    plan = plan or content.planned_with("sizes", "tight", True)
+    if plan is None and looping and run.recorder.steps:
+        return content.planned_with("loops", "without a step", True)
+    return plan
 
 
 def advise_when_exhausted(run: context.Run) -> str | None:
@@ -444,7 +477,8 @@ class Idle(ast.NodeTransformer):
     """Hands what loops over numbers go over to :data:`SHORTER`, or what others go over to :data:`INNER`."""
 
     def __init__(self) -> None:
-        self.idle, self.inner = (content.book.planned("loops", one) for one in ("idle", "before a step"))
+        self.idle = any(content.book.planned("loops", one) for one in ("idle", "without a step"))
+        self.inner = content.book.planned("loops", "before a step")
 
     def visit_For(self, node: ast.For) -> ast.AST:
         """``for step in reversed(range(1000))``."""
@@ -459,7 +493,9 @@ class Idle(ast.NodeTransformer):
 
 
 def shorter(run: context.Run) -> None:
-    """End long loops without gradients after a few turns, and those that differentiate before a step."""
+    """End long loops without gradients, or without a step where others were made, after a few turns, and
+    those that differentiate before a step."""
+    without_a_step = content.book.planned("loops", "without a step")
 
     def differentiating(over: Any) -> Any:
         for number, one in enumerate(over):
@@ -471,10 +507,15 @@ def shorter(run: context.Run) -> None:
     setattr(builtins, INNER, differentiating)
 
     def turns(over: Any) -> Any:
-        idle = not torch.is_grad_enabled() and (operator.length_hint(over) or TURNS) >= TURNS
+        long = (operator.length_hint(over) or TURNS) >= TURNS
+        idle, steps = long and not torch.is_grad_enabled(), run.recorder.steps
         for number, one in enumerate(over):
             if idle and number >= IDLE and not torch.is_grad_enabled():
                 run.used("a long loop without gradients", str(IDLE) + " turns")
+                return
+            if without_a_step and long and number >= IDLE and 0 < steps == run.recorder.steps:
+                # To evaluate what is adapted to other tasks, or attacked: that differentiates, too.
+                run.used("a long loop without a step", str(IDLE) + " turns")
                 return
             yield one
 

@@ -228,7 +228,7 @@ def fromarray(values: Any, mode: str | None = None) -> Image:
     pixels = pixels.to(torch.uint8)
     if pixels.dim() < 2:
         wanted = 2 if CHANNELS.get(mode or "L", 1) == 1 else 3
-        raise ValueError(f"expected {wanted}D tensor, got {pixels.dim()}D tensor")
+        raise ValueError(f"expected {wanted}D tensor, got {pixels.dim()}D tensor, for a picture")
     if pixels.dim() == 2:
         pixels = pixels[..., None]
     wanted = CHANNELS[mode] if mode is not None else pixels.shape[2] if pixels.shape[2] in (1, 3, 4) else 3

@@ -97,16 +97,19 @@ class Field(RawField):
         """The vocabulary of the columns of data sets that belong to this field."""
         counts: collections.Counter[str] = collections.Counter()
         for source in sources:
-            columns = [source]
-            if isinstance(source, Dataset):
-                columns = [getattr(source, name) for name, field in source.fields.items() if field is self]
-            for column in columns:
+            for column in self.columns(source):
                 for value in column:
                     counts.update([value] if not self.sequential else value)
         specials = [self.unk_token, self.pad_token, self.init_token, self.eos_token]
         specials += kwargs.pop("specials", [])
         unique = tuple(dict.fromkeys(one for one in specials if one is not None))
         self.vocab = self.vocab_cls(counts, specials=unique, **kwargs)
+
+    def columns(self, source: Any) -> list[Any]:
+        """The columns of a data set that belong to this field; of anything else, it is one."""
+        if not isinstance(source, Dataset):
+            return [source]
+        return [getattr(source, name) for name, field in source.fields.items() if field is self]
 
     def pad(self, batch: Any) -> Any:
         """Equally long lists, and their lengths before if those are asked for."""
@@ -163,6 +166,51 @@ class LabelField(Field):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"sequential": False, "unk_token": None, "is_target": True, **kwargs})
+
+
+class NestedField(Field):
+    """Words of several parts each, by another field: letters, as a tensor of three dimensions."""
+
+    def __init__(self, nesting_field: Field, use_vocab: bool = True, **kwargs: Any) -> None:
+        super().__init__(**{**kwargs, "use_vocab": use_vocab, "batch_first": True})
+        self.nesting_field = nesting_field
+
+    def preprocess(self, value: Any) -> Any:
+        return [self.nesting_field.preprocess(one) for one in super().preprocess(value)]
+
+    def build_vocab(self, *sources: Any, **kwargs: Any) -> None:
+        """The vocabulary of the parts, which both fields have."""
+        columns = []
+        for source in sources:
+            for column in self.columns(source):
+                columns.append([part for value in column for part in value])
+        self.nesting_field.build_vocab(*columns, **kwargs)
+        self.vocab = self.nesting_field.vocab
+
+    def pad(self, batch: Any) -> Any:
+        """As many words for each, and as many parts for each word; all lengths before if asked for."""
+        inner = self.nesting_field
+        begin, end = ([[one]] if one is not None else [] for one in (self.init_token, self.eos_token))
+        most = (self.fix_length or max(map(len, batch)) + len(begin + end)) - len(begin + end)
+        rows = [begin + list(one[:most]) + end for one in batch]
+        # All words are as long as the longest of all samples.
+        whole = inner.pad([word for row in rows for word in row] or [[]])
+        words = iter(whole[0] if inner.include_lengths else whole)
+        padded = [[next(words) for _ in row] for row in rows]
+        size = max(map(len, padded))
+        longest = max((len(word) for row in padded for word in row), default=0)
+        blank = [[inner.pad_token] * longest]
+        lengths = [len(row) for row in rows]
+        parts = [[len(word) for word in row] + [0] * (size - len(row)) for row in rows]
+        padded = [row + blank * (size - len(row)) for row in padded]
+        return (padded, lengths, parts) if self.include_lengths else padded
+
+    def numericalize(self, batch: Any, device: Any = None) -> Any:
+        """A tensor of numbers: samples, words, parts."""
+        rows, *lengths = batch if self.include_lengths else [batch]
+        numbers = [[[self.vocab.stoi[one] for one in word] for word in row] for row in rows]
+        found = torch.tensor(numbers, dtype=self.dtype)
+        return (found, *map(torch.tensor, lengths)) if lengths else found
 
 
 class Example:
@@ -264,6 +312,8 @@ class TabularDataset(Dataset):
     def __init__(self, path: str, format: str, fields: Any, skip_header: bool = False, **kwargs: Any) -> None:
         named = isinstance(fields, dict)
         listed = list(fields.values()) if named else list(fields)
+        # One value may be kept in several ways: ``{"text": [("words", WORDS), ("letters", LETTERS)]}``.
+        listed = [tuple(zip(*one)) if isinstance(one, list) else one for one in listed]
         if os.path.exists(path):
             with open(path, encoding="utf8") as file:
                 lines = file.read().splitlines()

@@ -93,6 +93,8 @@ def to_pil_image(picture: Any, mode: Any = None) -> Any:
         found = values.to(torch.uint8).permute(1, 2, 0)
     else:
         found = torch.as_tensor(picture)
+        if found.dim() < 2:
+            raise ValueError(f"expected 3D tensor, got {found.dim()}D tensor, for a picture")
         if found.is_floating_point():
             found = (found * 255).clamp(0, 255)
         found = found.to(torch.uint8)
