@@ -481,6 +481,7 @@ ALIASES = {
     "gym_minigrid": "minigrid",
     "lightning": "pytorch_lightning",
     "mpe2": "pettingzoo",
+    "pytorch_transformers": "transformers",
 }
 """Modules whose stand-in is that of another."""
 

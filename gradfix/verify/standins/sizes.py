@@ -367,7 +367,10 @@ def advise(run: context.Run, error: BaseException) -> str | None:
 
 
 def asked_about(run: context.Run, error: BaseException) -> list[str]:
-    """The kinds of the sizes that the script refuses: ``assert args.num_envs % args.minibatches == 0``."""
+    """The kinds of the sizes that the script refuses: ``assert args.num_envs % args.minibatches == 0``; or
+    torch, where an unusual number of heads or groups has to divide features."""
+    if DIVIDED.search(str(error)):
+        return ["width", "base"]
     frame = context.raised_in(error)
     if frame is None or not run.owns(frame):
         return []
@@ -382,6 +385,8 @@ def asked_about(run: context.Run, error: BaseException) -> list[str]:
     return [KINDS[plain(name)] for name in named if plain(name) in KINDS]
 
 
+DIVIDED = re.compile(r"must be divisible by (?:num_heads|num_groups|groups)")
+"""Messages of torch's layers that divide their features."""
 SHAPE = re.compile(r"shape '\[([-\d, ]+)\]' is invalid for input of size (\d+)")
 
 
