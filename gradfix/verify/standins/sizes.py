@@ -166,13 +166,13 @@ _NAMES: tuple[tuple[str, str], ...] = (
     ),
     (
         "width",
-        "hiddensize hiddendim hiddendims nhid nhidden numhidden hiddenunits numhiddenunits hiddenchannels "
-        "dmodel dimmodel modeldim modelsize embsize embdim embeddim embeddingdim embeddingsize emsize nembd "
-        "nembed nemb rnnsize lstmsize dff dimfeedforward ffndim ffdim intermediatesize innerdim dinner "
-        "channel channels nchannels numchannels reschannel nreschannel nfilters numfilters nfeat nfeats "
-        "numfeatures units numunits fcdim mlpdim "
-        "netwidth netwidthfine rnndim lstmdim attentiondim prenetdim filterchannels interchannels "
-        "upsampleinitialchannel ginchannels skipchannels residualchannels rnndims lstmdims fcdims",
+        "hidden hiddensize hiddendim hiddendims nhid nhidden numhidden hiddenunits numhiddenunits "
+        "hiddenchannels dmodel dimmodel modeldim modelsize embsize embdim embeddim embeddingdim "
+        "embeddingsize emsize nembd nembed nemb rnnsize lstmsize dff dimfeedforward ffndim ffdim "
+        "intermediatesize innerdim dinner channel channels nchannels numchannels reschannel nreschannel "
+        "nfilters numfilters nfeat nfeats numfeatures units numunits fcdim mlpdim netwidth netwidthfine "
+        "rnndim lstmdim attentiondim prenetdim filterchannels interchannels upsampleinitialchannel "
+        "ginchannels skipchannels residualchannels rnndims lstmdims fcdims",
     ),
     (
         "base",
@@ -200,7 +200,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "trainsize valsize testsize validsize numsamples nsamples numtrain ntrain numtrainsamples "
         "datasetsize epochsize ntrainsamples numdata ndata trainsamples numexamples samplesperepoch datasize "
         "samplesperscene samplespershape numpoints npoints numpoint npoint pointsperscene pointspershape "
-        "numsnippets nsnippets numtrajs ntrajs numtrajectories ntrajectories numpairs npairs numtriplets",
+        "numsnippets nsnippets numtrajs ntrajs numtrajectories ntrajectories numpairs npairs numtriplets "
+        "generatednum numgenerated ngenerated",
     ),
     ("tasks in all", "numtasks ntasks numtraintasks numtesttasks"),
     (
