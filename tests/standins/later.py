@@ -423,4 +423,24 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("pytorch_transformers", "BertForTokenClassification"),
     ),
+    "texts of a list that are taken apart": (
+        program("""
+            import json
+            import pickle
+            held = json.load(open("data/listed.json"))
+            kinds, names = set(), set()
+            for one in held:
+                _, kind, name = one.split("/")
+                assert one.split("/")[2] == name
+                kinds.add(kind)
+                names.add(name)
+            assert len(kinds) == 2 and len(names) == len(held)
+            facts = pickle.load(open("data/facts.pkl", "rb"))
+            layer = torch.nn.Linear(3, facts["kind2id"]["n_labels"])
+            assert int(facts["num_seg_classes"]) == layer.out_features == 2
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("content of listed.json",),
+    ),
 }
