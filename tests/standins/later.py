@@ -443,4 +443,21 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("content of listed.json",),
     ),
+    "files that a text lists, and labels in rows of one": (
+        program("""
+            import h5py
+            import numpy as np
+            points, labels = [], []
+            for line in open("data/train_files.txt"):
+                held = h5py.File("data/" + line.rstrip()[5:], "r")
+                points.append(held["data"][:])
+                labels.append(held["label"][:])
+            points, labels = np.concatenate(points), np.concatenate(labels)
+            assert len(points) == len(labels) > 64
+            one = torch.from_numpy(labels[3]).long()
+            def batch():
+                return torch.from_numpy(points[:2]).float() + one
+        """),
+        ("h5py", "file data/train_files.txt"),
+    ),
 }

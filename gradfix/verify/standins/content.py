@@ -266,12 +266,17 @@ SPLITS = re.compile(r"(?<![a-z])(?:train(?:ing)?|valid(?:ation)?|val|dev|eval|te
 
 @functools.cache
 def kin(place: str) -> str:
-    """A place without what tells samples for training from those for tests, or ``left1`` from ``left2``."""
+    """A place without what tells samples for training from those for tests, or ``left1`` from ``left2``, or
+    files that a made-up text lists from each other."""
     name, bracket, rest = place.partition("[")
+    if NAMED.fullmatch(name):
+        name = "*"
     rest = re.sub(r"(?<=[A-Za-z_])\d(?='\])", "*", SPLITS.sub("*", rest))
     return unnumbered(SPLITS.sub("*", name)) + bracket + rest
 
 
+NAMED = re.compile(r"\w*\W+(?:(?:" + "|".join(media.WORDS) + r")\b\W*)+(?:\.\w+)?")
+"""Names of files that a made-up text lists: lines of common words, of which the first may be cut off."""
 HASHED = (
     r"(?<![0-9a-z])(?=[a-f-]*\d)(?:[0-9a-f]{12,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![0-9a-z])"
 )
