@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.standins.libraries import LOOP
 from tests.standins.programs import program
 
 LATER: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -355,5 +356,108 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
                 return vectors[:2]
         """),
         ("argument embedding_dim", "file glove.*B.*d.txt"),
+    ),
+    "features that ten heads divide": (
+        program("""
+            embed_dim, n_layers = 410, 8
+            layers = [torch.nn.MultiheadAttention(embed_dim, 10) for _ in range(n_layers)]
+            assert n_layers == 2
+            held = torch.randn(3, 2, embed_dim)
+            def batch():
+                return layers[0](held, held, held)[0][0, :, :4].detach()
+        """),
+        ("constant n_layers",),
+    ),
+    "the older networks of BERT": (
+        program(
+            """
+            from pytorch_pretrained_bert.modeling import BertModel, BertForSequenceClassification
+            from pytorch_pretrained_bert.modeling import BertForQuestionAnswering, BertPreTrainedModel
+            from pytorch_pretrained_bert.optimization import BertAdam
+            from pytorch_pretrained_bert.tokenization import BertTokenizer
+            words = BertTokenizer.from_pretrained("bert-base-uncased", do_lower_case=True)
+            numbers = words.convert_tokens_to_ids(["[CLS]", *words.tokenize("so it is"), "[SEP]"])
+            assert numbers[0] == words.vocab["[CLS]"] and max(numbers) < len(words.vocab)
+            class Pair(BertPreTrainedModel):
+                def __init__(self, config, width):
+                    super().__init__(config)
+                    self.bert = BertModel(config)
+                    self.last = torch.nn.Linear(config.hidden_size, width)
+                    self.apply(self.init_bert_weights)
+                def forward(self, numbers, kinds, mask):
+                    states, pooled = self.bert(numbers, kinds, mask, output_all_encoded_layers=False)
+                    assert len(self.bert(numbers)[0][-1].shape) == 3
+                    return self.last(states).mean() + self.last(pooled).mean()
+            pair = Pair.from_pretrained("bert-base-uncased", width=3)
+            model = BertForSequenceClassification.from_pretrained("bert-base-uncased", num_labels=5)
+            spans = BertForQuestionAnswering.from_pretrained("bert-base-uncased")
+            numbers = torch.tensor([numbers, numbers])
+            kinds, mask, start = torch.zeros_like(numbers), torch.ones_like(numbers), torch.tensor([1, 2])
+            assert model(numbers, kinds, mask).shape == (2, 5) and len(spans(numbers)) == 2
+            models = [pair, model, spans]
+            optimizer = BertAdam([one for it in models for one in it.parameters()], 1e-3, 0.1, 20)
+            for step in range(3):
+                loss = pair(numbers, kinds, mask) + model(numbers, kinds, mask, torch.tensor([4, 0]))
+                (loss + spans(numbers, kinds, mask, start, start + 1)).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            assert abs(optimizer.get_lr()[0] - 1e-3 * 17 / 18) < 1e-8
+            """,
+            "",
+        ),
+        ("pytorch_pretrained_bert", "BertModel"),
+    ),
+    "transformers under the name that it once had": (
+        program(
+            """
+            from pytorch_transformers import AdamW, BertForTokenClassification, WarmupLinearSchedule
+            models = [BertForTokenClassification.from_pretrained("bert-tiny", num_labels=3)]
+            schedule = WarmupLinearSchedule(AdamW(models[0].parameters()), warmup_steps=2, t_total=10)
+            def loss():
+                numbers = torch.arange(8).view(2, 4)
+                loss, scores = models[0](numbers, labels=numbers % 3)[:2]
+                assert scores.shape == (2, 4, 3)
+                return loss
+            """,
+            LOOP,
+        ),
+        ("pytorch_transformers", "BertForTokenClassification"),
+    ),
+    "texts of a list that are taken apart": (
+        program("""
+            import json
+            import pickle
+            held = json.load(open("data/listed.json"))
+            kinds, names = set(), set()
+            for one in held:
+                _, kind, name = one.split("/")
+                assert one.split("/")[2] == name
+                kinds.add(kind)
+                names.add(name)
+            assert len(kinds) == 2 and len(names) == len(held)
+            facts = pickle.load(open("data/facts.pkl", "rb"))
+            layer = torch.nn.Linear(3, facts["kind2id"]["n_labels"])
+            assert int(facts["num_seg_classes"]) == layer.out_features == 2
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("content of listed.json",),
+    ),
+    "files that a text lists, and labels in rows of one": (
+        program("""
+            import h5py
+            import numpy as np
+            points, labels = [], []
+            for line in open("data/train_files.txt"):
+                held = h5py.File("data/" + line.rstrip()[5:], "r")
+                points.append(held["data"][:])
+                labels.append(held["label"][:])
+            points, labels = np.concatenate(points), np.concatenate(labels)
+            assert len(points) == len(labels) > 64
+            one = torch.from_numpy(labels[3]).long()
+            def batch():
+                return torch.from_numpy(points[:2]).float() + one
+        """),
+        ("h5py", "file data/train_files.txt"),
     ),
 }

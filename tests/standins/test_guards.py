@@ -406,6 +406,42 @@ def test_a_network_of_transformers_is_no_transformation(running: Runner, tmp_pat
     assert found.steps == () and "raised IndexError" in (runner.obstacle(found) or "")
 
 
+TAKEN = """
+import numpy as np
+class Reader(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(4, 3), torch.nn.Linear(3, 2)
+    def load_from(self, held):
+        with torch.no_grad():
+            self.first.bias.fill_(7)
+            places = {"center": held["first/place"]}
+            self.last.bias.copy_(torch.from_numpy(places["middle"]))
+        LAST
+    def forward(self, x):
+        return self.last(self.first(x))
+models = [Reader()]
+before = models[0].first.bias.tolist()
+models[0].load_from(np.load("data/reader.npz"))
+assert models[0].first.bias.tolist() == before != [7.0] * 3
+def loss():
+    return models[0](torch.ones(2, 4)).mean()
+"""
+
+
+@pytest.mark.parametrize("last", ["self.done = True", "self.last.bias.requires_grad = False"])
+def test_a_network_keeps_its_weights_where_it_fails_to_take_others(
+    running: Runner, tmp_path: Path, last: str
+) -> None:
+    """But not where the method does more: what is trained afterwards is not made up."""
+    found = run(running, tmp_path, program(TAKEN.replace("LAST", last), LOOP))
+    if "done" in last:
+        assert len(found.steps) == 3, (found.uncaught, found.output)
+        assert "weights of Reader: networks keep their own" in found.standins
+    else:
+        assert found.steps == () and "raised KeyError" in (runner.obstacle(found) or "")
+
+
 def test_before_and_after_a_rewrite_the_same_is_made_up(tmp_path: Path) -> None:
     """A place is the same where lines have moved, and what is made up is."""
     before = program(ITEMS + 'loader = DataLoader(Notes("notes.txt"), batch_size=4)' + TRAINING, LOOP)

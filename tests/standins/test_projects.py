@@ -141,6 +141,23 @@ def test_a_part_of_a_package_is_no_library(running: Runner, tmp_path: Path) -> N
     assert steps(found) == 3, (found.uncaught, found.output)
 
 
+def test_a_folder_that_is_called_like_a_library_holds_what_is_asked_for(
+    running: Runner, tmp_path: Path
+) -> None:
+    """``from baselines.graphs.model import wide``, where neither folder is a package."""
+    for name in ("baselines/graphs", "other"):
+        (tmp_path / name).mkdir(parents=True)
+    project(tmp_path, {"__init__.py": "", "baselines/graphs/model.py": "wide = 3\n"})
+    source = program("""
+        from baselines.graphs.model import wide
+        def batch():
+            return torch.ones(2, wide)
+    """)
+    found = run(running, tmp_path / "other" / "train.py", source)
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "import of baselines: the project's own, from folder ." in found.standins
+
+
 def test_a_project_imports_itself_by_the_name_of_its_folder(running: Runner, tmp_path: Path) -> None:
     """Or by the name that its folder has elsewhere."""
     files = {"setup.py": "", "tools/sizes.py": "wide = 3\n"}

@@ -361,15 +361,22 @@ def test_pictures_may_be_too_small_where_there_is_little_time(running: Runner, t
     assert "constant batch_size: 2 in place of 64" in found.standins
 
 
-def test_films_are_shorter_where_there_is_little_time(running: Runner, tmp_path: Path) -> None:
-    source = program("""
-        def batch(n_frames_input=10, frames_output=3):
-            return torch.ones(n_frames_input, frames_output)
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [("n_frames_input=10", "4 in place of 10"), ("generated_num=5000", "1000 in place of 5000")],
+)
+def test_films_are_shorter_and_fewer_samples_are_drawn_where_there_is_little_time(
+    running: Runner, tmp_path: Path, size: str, told: str
+) -> None:
+    name = size.partition("=")[0]
+    source = program(f"""
+        def batch({size}, frames_output=3):
+            return torch.ones({name}, frames_output)
     """)
     first = Job(tmp_path / "script.py", source, limits=LIMITS, manner="small")
     plain, tight = running.run([first, replace(first, plan='{"sizes": {"tight": true}}')])
     assert steps(plain) == steps(tight) == 3, (tight.uncaught, tight.output)
-    told = "constant n_frames_input: 4 in place of 10"
+    told = f"constant {name}: {told}"
     assert told in tight.standins and told not in plain.standins
 
 

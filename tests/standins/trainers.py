@@ -225,6 +225,7 @@ TRAINERS: dict[str, tuple[str, tuple[str, ...]]] = {
         program(
             """
             from apex import amp
+            amp._amp_state.loss_scalers[0]._loss_scale = 2**20
             handle = amp.init(True)
             models = [torch.nn.Linear(2, 2)]
             optimizer = torch.optim.SGD(models[0].parameters(), lr=0.1)

@@ -481,8 +481,8 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
             assert (args.input_size, args.name, crop_size) == ("64,64", "12,34", (64, 48))
             steps = 10
             assert attack(None) == attack(None, perturb_steps=steps) == 2
-            held = json.loads('{"batch_size": 32, "encoder_hidden_dim": 512, "other": 512}')
-            assert held == {"batch_size": 4, "encoder_hidden_dim": 96, "other": 512}
+            held = json.loads('{"batch_size": 32, "encoder_hidden_dim": 512, "hidden": 256, "other": 512}')
+            assert held == {"batch_size": 4, "encoder_hidden_dim": 96, "hidden": 96, "other": 512}
             pairs = torch.utils.data.DataLoader(list(range(64)), batch_size=2 * held["batch_size"])
             assert len(next(iter(pairs))) == 8
             models = [torch.nn.Linear(2, 2)]

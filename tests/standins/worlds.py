@@ -540,6 +540,26 @@ SMALLER: dict[str, tuple[str, str]] = {
         ),
         "graph graph.edges",
     ),
+    "a graph that an older networkx kept": (
+        program(
+            """
+            import networkx as nx
+            graph = nx.read_gpickle("data/graph.gpickle")
+            matrix = nx.to_numpy_matrix(graph)
+            assert (matrix * matrix).shape == matrix.shape == (64, 64)
+            again = nx.from_numpy_matrix(matrix)
+            parts = list(nx.connected_component_subgraphs(again))
+            assert sum(one.number_of_nodes() for one in parts) == 64
+            again.node[0]["kind"] = 3
+            assert again.nodes[0] == {"kind": 3}
+            models = [torch.nn.Linear(64, 2)]
+            def loss():
+                return models[0](torch.from_numpy(matrix).float()).mean()
+            """,
+            LOOP,
+        ),
+        "networkx's to_numpy_matrix",
+    ),
     "layers over graphs": (
         program(
             """

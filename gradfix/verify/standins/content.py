@@ -53,6 +53,8 @@ SIDE = 32
 """Height and width of pictures."""
 
 LABEL = re.compile(r"label|target|\by\b|y_|_y\b|class|\bgt\b|answer", re.I)
+CLASSES_IN_ALL = re.compile(r"^(?:num|nb?|no)_?(?:[a-z]+_)*(?:class(?:es)?|labels|categories)$", re.I)
+"""Names of how many classes there are."""
 INDEX = re.compile(
     r"idx|index|indices|token|\bids?\b|_ids?\b|word|vocab|seq|length|count|src|tgt|edge|user|item|caption|bound",
     re.I,
@@ -264,12 +266,17 @@ SPLITS = re.compile(r"(?<![a-z])(?:train(?:ing)?|valid(?:ation)?|val|dev|eval|te
 
 @functools.cache
 def kin(place: str) -> str:
-    """A place without what tells samples for training from those for tests, or ``left1`` from ``left2``."""
+    """A place without what tells samples for training from those for tests, or ``left1`` from ``left2``, or
+    files that a made-up text lists from each other."""
     name, bracket, rest = place.partition("[")
+    if NAMED.fullmatch(name):
+        name = "*"
     rest = re.sub(r"(?<=[A-Za-z_])\d(?='\])", "*", SPLITS.sub("*", rest))
     return unnumbered(SPLITS.sub("*", name)) + bracket + rest
 
 
+NAMED = re.compile(r"\w*\W+(?:(?:" + "|".join(media.WORDS) + r")\b\W*)+(?:\.\w+)?")
+"""Names of files that a made-up text lists: lines of common words, of which the first may be cut off."""
 HASHED = (
     r"(?<![0-9a-z])(?=[a-f-]*\d)(?:[0-9a-f]{12,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![0-9a-z])"
 )
@@ -466,6 +473,17 @@ class Content:
         words = media.text(context.run(), self._place + str(self._number), 1)
         return words.strip()
 
+    def _parted(self, separator: Any = None, *most: Any, **given: Any) -> list[str]:
+        """The parts of a text: as many as the code that takes it apart goes on to name, ``[2]``; those before
+        the last one are common to many of its likes, as folders and classes are."""
+        count = parts_named(sys._getframe(1))
+        parts = self._text().split(separator, *most, **given)
+        if count <= len(parts):
+            return parts
+        name = last(self._place)
+        shared = [f"{name}_{number}_{self._number % CLASSES}" for number in range(count - 1)]
+        return [*(re.sub(r"\W+", "_", one).strip("_") for one in shared), self._name()]
+
     def _name(self) -> str:
         name = re.sub(r"\W+", "_", last(self._place)).strip("_")
         return name + "_" + format(self._number, "03d")
@@ -492,7 +510,9 @@ class Content:
         book.single = book.single if dims else place
         kind = book.kind(place)
         generator = context.run().generator("content", place, self._number)
-        if kind == "int" and LENGTH.search(last(place)) and book.planned(place, "high") is None:
+        if CLASSES_IN_ALL.search(last(place)):
+            values = torch.full(dims, CLASSES)
+        elif kind == "int" and LENGTH.search(last(place)) and book.planned(place, "high") is None:
             values = torch.randint(4, 9, dims, generator=generator)
         elif kind == "int" and len(dims) == 1 and (bound := BOUND.search(last(place))) is not None:
             # One sample begins after the other, whether what stands at its end still belongs to it or not.
@@ -526,6 +546,8 @@ class Content:
     def _number_of(self) -> Any:
         if self._dims is None and self._array is None:
             name = last(self._place)
+            if CLASSES_IN_ALL.search(name):
+                return CLASSES
             if LENGTH.search(name):
                 return int(torch.randint(4, 9, (), generator=self._generator()))
             if LABEL.search(name) or "[*]" in self._place:
@@ -548,6 +570,8 @@ class Content:
         if self._array is None and self._dims is None:
             if name in MAPPING:
                 return getattr(self._mapping(), name)
+            if name == "split":
+                return self._parted
             if name in TEXT:
                 return getattr(self._text(), name)
             if name in LIST:
@@ -904,6 +928,19 @@ def constant_index(frame: types.FrameType) -> bool:
     """Whether a frame is indexing with a number that stands in its text."""
     before = context.following(frame, -1)
     return before is not None and before.opname in ("LOAD_CONST", "LOAD_SMALL_INT")
+
+
+def parts_named(frame: types.FrameType) -> int:
+    """How many parts a frame that takes something apart goes on to name: ``a, b = it.split()``, ``[2]``."""
+    before, behind = context.following(frame), context.following(frame, 2)
+    if before is None or behind is None:
+        return 0
+    if before.opname == "UNPACK_SEQUENCE":
+        return int(before.argval)
+    indexed = behind.opname == "BINARY_SUBSCR" or (behind.opname == "BINARY_OP" and behind.argrepr == "[]")
+    if indexed and type(before.argval) is int and before.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):
+        return before.argval + 1 if before.argval >= 0 else -before.argval
+    return 0
 
 
 def absent(run: context.Run, path: Any, *, tensors: bool = False) -> Any:

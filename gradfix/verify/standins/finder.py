@@ -109,7 +109,8 @@ class Finder(importlib.abc.MetaPathFinder):
         """A module of the project, found from another folder than the script's.
 
         One that is ``known`` to be a library has to be a module or a package, not only a folder, and
-        not a part of a package: ``agents/gym`` of the package ``agents`` is ``agents.gym``.
+        not a part of a package: ``agents/gym`` of the package ``agents`` is ``agents.gym``. It may be any
+        folder that holds the very module within it that is asked for.
         """
         folders = self.run.folders()
         root = folders[-1]
@@ -122,13 +123,12 @@ class Finder(importlib.abc.MetaPathFinder):
         # What a script adds relative to the folder that it is started in, which is mostly its own.
         added = [os.path.normpath(os.path.join(folders[0], entry)) for entry in sys.path if entry[:1] == "."]
         for folder in dict.fromkeys([*folders, *added, self.asking(), *inner]):
-            if known and folder != folders[0] and os.path.isfile(os.path.join(folder, "__init__.py")):
-                continue
+            other = known and folder != folders[0] and os.path.isfile(os.path.join(folder, "__init__.py"))
             found = importlib.machinery.PathFinder.find_spec(fullname, [folder])
             if (
                 found is not None
                 and not within_package(found.origin)
-                and (found.origin or (not known and holds_code(found) and self.could_be(fullname, folder)))
+                and ((found.origin and not other) or self.is_meant(found, fullname, folder, known))
             ):
                 shown = os.path.relpath(folder, root)
                 self.run.used("import of " + fullname, "the project's own, from folder " + shown)
@@ -143,6 +143,19 @@ class Finder(importlib.abc.MetaPathFinder):
             "import of " + fullname, "the project's own, from folder " + os.path.relpath(folder, root)
         )
         return importlib.machinery.PathFinder.find_spec(fullname, [folder])
+
+    def is_meant(self, found: Any, fullname: str, folder: str, known: bool) -> bool:
+        """Whether any folder can be what is asked for; if a library is called so as well, it has to hold the
+        very module within it: ``from baselines.graphs.model import Graphs``."""
+        if not known:
+            return holds_code(found) and self.could_be(fullname, folder)
+        frame = self.run.caller()
+        nodes = (
+            context.statements_at(self.run.tree(frame.f_code.co_filename), frame.f_lineno) if frame else []
+        )
+        asked = str(getattr(nodes[-1], "module", None) or "") if nodes else ""
+        inside = asked.startswith(fullname + ".")
+        return inside and os.path.isfile(os.path.join(folder, *asked.split(".")) + ".py")
 
     def asking(self) -> str:
         """The folder of the module that asks."""
@@ -481,6 +494,7 @@ ALIASES = {
     "gym_minigrid": "minigrid",
     "lightning": "pytorch_lightning",
     "mpe2": "pettingzoo",
+    "pytorch_transformers": "transformers",
 }
 """Modules whose stand-in is that of another."""
 

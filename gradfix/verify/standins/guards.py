@@ -21,6 +21,7 @@ import ast
 import builtins
 import copy
 import importlib
+import inspect
 import os
 import re
 import sys
@@ -31,7 +32,7 @@ from typing import Any
 
 import torch
 
-from . import content, context, finder, inert
+from . import absent, content, context, finder, inert
 
 ENOUGH = 3
 """Guarded statements of a function after which it is guarded itself."""
@@ -56,10 +57,12 @@ SETTINGS = re.compile(
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Assert, ast.Delete)
 HEADED = (ast.For, ast.With)
 FUNCTIONS = (ast.FunctionDef, ast.ClassDef)
-MADE, LOOPED, TRIED, SOME, GIVEN, YIELDED, FILLED, FOUND, KEPT, FEWER = (
+MADE, LOOPED, TRIED, SOME, GIVEN, YIELDED, FILLED, FOUND, KEPT, FEWER, LOADED = (
     "_gradfix_" + name
-    for name in ("made", "looped", "tried", "some", "given", "yielded", "filled", "found", "kept", "fewer")
-)
+    for name in (
+        "made", "looped", "tried", "some", "given", "yielded", "filled", "found", "kept", "fewer", "loaded"
+    )
+)  # fmt: skip
 """What guarded code calls, among the names that are built in."""
 
 
@@ -378,6 +381,8 @@ def advised(spots: list[Spot], error: BaseException | None) -> str | None:
         plan = (content.more_samples() if content.book.touched else None) or longer(spots[0])
         if plan is not None:
             return plan
+    if (plan := loading(spots)) is not None:
+        return plan
     for number, spot in enumerate(spots):
         if in_a_network(spot):
             break
@@ -391,6 +396,45 @@ def advised(spots: list[Spot], error: BaseException | None) -> str | None:
                 return plan
     # What was guarded so far has led to something that cannot be: the functions that it is in are.
     return next((widened(whole) for whole in sorted({*wholes().values()}) if whole), None)
+
+
+LOADING = re.compile(r"_?(?:load|restore|copy)_\w*(?:from|weights?|pretrained|npz|checkpoint|darknet|params)")
+"""Names of methods by which a network takes trained weights out of a file."""
+WEIGHTS = "weights"
+"""How a call of such a method is guarded."""
+CHANGING = re.compile(
+    r"\brequires_grad|\bParameter\(|\bregister_|\badd_module\(|\bsetattr\(|\bnn\.(?!init\b)"
+)
+"""What says that a method changes more of a network than its weights."""
+
+
+def loading(spots: list[Spot]) -> str | None:
+    """The plan by which a network keeps its own weights where a method of it fails to take others out of a
+    file that is not there: ``net.load_from(np.load(path))``, where that does nothing else."""
+    run = context.run()
+    for number in reversed(range(1, len(spots))):
+        inner, spot = spots[number - 1], spots[number]
+        call = spot.statement.value if isinstance(spot.statement, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        given = inspect.getargvalues(inner.frame)
+        owner, *others = (given.locals.get(name) for name in given.args or [""])
+        made = any(
+            isinstance(one, content.Content)
+            or (isinstance(one, str) and os.path.splitext(one)[1] and absent.is_absent(one))
+            for one in others
+        )
+        if not made or not isinstance(owner, torch.nn.Module) or not LOADING.match(call.func.attr):
+            continue
+        methods = [
+            one
+            for one in context.walk(run.tree(inner.filename))
+            if isinstance(one, ast.FunctionDef) and one.name == call.func.attr
+        ]
+        place = spot.place(statement_key(spot.scope, spot.statement)) if spot.statement else ""
+        if methods and not any(CHANGING.search(ast.unparse(one)) for one in methods) and not level(place):
+            return content.planned_with(place, "guard", WEIGHTS)
+    return None
 
 
 STATEMENT = "statement of "
@@ -598,8 +642,14 @@ class Guard(ast.NodeTransformer):
             return super().visit(self.header(node))
         if not isinstance(node, (*SIMPLE, ast.Import, ast.ImportFrom)):
             return super().visit(node)
-        if not self.level(statement_key(self.scope, node)):
+        how = self.level(statement_key(self.scope, node))
+        if not how:
             return super().visit(node)
+        if how == WEIGHTS and isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            call = calling(LOADED, [], node.value)
+            call.args.insert(0, copy.deepcopy(node.value.func.value))  # type: ignore[attr-defined]
+            node.value = call
+            return node
         after = ast.parse("\n".join(self.instead(node)) or "pass").body
         return attempt([node], after)
 
@@ -751,6 +801,17 @@ def install(run: context.Run) -> None:
             if held is None or (isinstance(held, (list, dict, tuple, set)) and not held):
                 setattr(owner, name, piece(key, name, 0))
 
+    def loaded(network: Any, load: Callable[[], Any]) -> None:
+        with content.unrecorded():
+            own = [(one, one.detach().clone()) for one in [*network.parameters(), *network.buffers()]]
+        try:
+            load()
+        except Exception:
+            run.used("weights of " + type(network).__name__, "networks keep their own")
+            with content.unrecorded(), torch.no_grad():
+                for one, value in own:
+                    one.data.copy_(value)
+
     def fewer(over: Callable[[], Any]) -> Iterator[Any]:
         for number, one in enumerate(over()):
             if number == TURNS:
@@ -794,6 +855,7 @@ def install(run: context.Run) -> None:
         (YIELDED, yielded),
         (FILLED, filled),
         (FEWER, fewer),
+        (LOADED, loaded),
         (FOUND, lambda source, name: imported(run, source, name)),
         (KEPT, kept),
         (LOOPED, looped),

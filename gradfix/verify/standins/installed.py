@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import inspect
+import operator
 import os
+import pickle
 import sys
 import types
 from collections.abc import Callable, Sequence
@@ -165,6 +167,59 @@ def change_networkx(module: Any) -> None:
         real = getattr(module, name, None)
         if real is not None:
             setattr(module, name, reading_graphs(module, real, "weighted" in name))
+    for name, old in OLDER_GRAPHS.items():
+        if not hasattr(module, name):
+            setattr(module, name, remembered(module, name, old))
+    for older, newer in (("node", "nodes"), ("edge", "adj")):
+        if not hasattr(module.Graph, older):
+            setattr(module.Graph, older, property(operator.attrgetter(newer)))
+
+
+def remembered(module: Any, name: str, old: Any) -> Any:
+    """A function that a library had once."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        context.run().used("networkx's " + name, "its old meaning")
+        return old(module, *args, **kwargs)
+
+    return call
+
+
+def to_numpy_matrix(module: Any, *args: Any, **kwargs: Any) -> Any:
+    """Which nodes of a graph are neighbours, as a matrix of numpy's."""
+    import numpy
+
+    return numpy.asmatrix(module.to_numpy_array(*args, **kwargs))
+
+
+def from_numpy_matrix(module: Any, *args: Any, **kwargs: Any) -> Any:
+    """A graph from such a matrix."""
+    return module.from_numpy_array(*args, **kwargs)
+
+
+def read_gpickle(module: Any, path: Any) -> Any:
+    """A graph that was pickled."""
+
+    def read(place: Any) -> Any:
+        if not os.path.isfile(place):
+            raise FileNotFoundError(place)
+        with open(place, "rb") as file:
+            return pickle.load(file)
+
+    return reading_graphs(module, read, weighted=False)(path)
+
+
+def connected_component_subgraphs(module: Any, graph: Any, copy: bool = True) -> Any:
+    """The parts of a graph between which there are no edges."""
+    for one in module.connected_components(graph):
+        yield graph.subgraph(one).copy() if copy else graph.subgraph(one)
+
+
+OLDER_GRAPHS = {
+    one.__name__: one
+    for one in (to_numpy_matrix, from_numpy_matrix, read_gpickle, connected_component_subgraphs)
+}
+"""What older versions of networkx had."""
 
 
 def reading_graphs(module: Any, real: Any, weighted: bool) -> Any:

@@ -905,6 +905,12 @@ def dimensions(message: str, error: BaseException) -> tuple[str, str, Any] | Non
             # The first of those with the fewest: what training reads comes before what tests do.
             place, dims = min(reversed(rows), key=lambda one: len(one[1]))
             return place, "dims", [*dims, content.book.prime(f"{place} {len(dims)}")]
+    alone = re.search(r"expected np\.ndarray \(got numpy\.(int|float)", message)
+    if alone:
+        # ``torch.from_numpy(labels[number])``: each sample has a row of one.
+        for place, dims in reversed(list(content.book.dims.items())):
+            if len(dims) == 1 and (content.book.kinds.get(place) == "int") == (alone[1] == "int"):
+                return place, "dims", [*dims, 1]
     few = re.search(
         r"too many indices for tensor of dimension (\d)|"
         r"Dimension out of range \(expected to be in range of \[-(\d)",

@@ -166,13 +166,13 @@ _NAMES: tuple[tuple[str, str], ...] = (
     ),
     (
         "width",
-        "hiddensize hiddendim hiddendims nhid nhidden numhidden hiddenunits numhiddenunits hiddenchannels "
-        "dmodel dimmodel modeldim modelsize embsize embdim embeddim embeddingdim embeddingsize emsize nembd "
-        "nembed nemb rnnsize lstmsize dff dimfeedforward ffndim ffdim intermediatesize innerdim dinner "
-        "channel channels nchannels numchannels reschannel nreschannel nfilters numfilters nfeat nfeats "
-        "numfeatures units numunits fcdim mlpdim "
-        "netwidth netwidthfine rnndim lstmdim attentiondim prenetdim filterchannels interchannels "
-        "upsampleinitialchannel ginchannels skipchannels residualchannels rnndims lstmdims fcdims",
+        "hidden hiddensize hiddendim hiddendims nhid nhidden numhidden hiddenunits numhiddenunits "
+        "hiddenchannels dmodel dimmodel modeldim modelsize embsize embdim embeddim embeddingdim "
+        "embeddingsize emsize nembd nembed nemb rnnsize lstmsize dff dimfeedforward ffndim ffdim "
+        "intermediatesize innerdim dinner channel channels nchannels numchannels reschannel nreschannel "
+        "nfilters numfilters nfeat nfeats numfeatures units numunits fcdim mlpdim netwidth netwidthfine "
+        "rnndim lstmdim attentiondim prenetdim filterchannels interchannels upsampleinitialchannel "
+        "ginchannels skipchannels residualchannels rnndims lstmdims fcdims",
     ),
     (
         "base",
@@ -201,7 +201,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "trainsize valsize testsize validsize numsamples nsamples numtrain ntrain numtrainsamples "
         "datasetsize epochsize ntrainsamples numdata ndata trainsamples numexamples samplesperepoch datasize "
         "samplesperscene samplespershape numpoints npoints numpoint npoint pointsperscene pointspershape "
-        "numsnippets nsnippets numtrajs ntrajs numtrajectories ntrajectories numpairs npairs numtriplets",
+        "numsnippets nsnippets numtrajs ntrajs numtrajectories ntrajectories numpairs npairs numtriplets "
+        "generatednum numgenerated ngenerated",
     ),
     ("tasks in all", "numtasks ntasks numtraintasks numtesttasks"),
     (
@@ -397,7 +398,10 @@ def within_a_batch(run: context.Run, error: BaseException) -> int | None:
 
 
 def asked_about(run: context.Run, error: BaseException) -> list[str]:
-    """The kinds of the sizes that the script refuses: ``assert args.num_envs % args.minibatches == 0``."""
+    """The kinds of the sizes that the script refuses: ``assert args.num_envs % args.minibatches == 0``; or
+    torch, where an unusual number of heads or groups has to divide features."""
+    if DIVIDED.search(str(error)):
+        return ["width", "base"]
     frame = context.raised_in(error)
     if frame is None or not run.owns(frame):
         return []
@@ -412,6 +416,8 @@ def asked_about(run: context.Run, error: BaseException) -> list[str]:
     return [KINDS[plain(name)] for name in named if plain(name) in KINDS]
 
 
+DIVIDED = re.compile(r"must be divisible by (?:num_heads|num_groups|groups)")
+"""Messages of torch's layers that divide their features."""
 SHAPE = re.compile(r"shape '\[([-\d, ]+)\]' is invalid for input of size (\d+)")
 
 

@@ -6,7 +6,9 @@ behind it; it has one layer and a vocabulary of a thousand words.
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import sys
 import zlib
 from typing import Any
@@ -15,9 +17,11 @@ import torch
 from torch import nn
 
 from .. import context
+from ..absent import downloaded
 from ..context import run
 from ..inert import others
 
+WEIGHTS_NAME, CONFIG_NAME = "pytorch_model.bin", "config.json"
 VOCABULARY = 1000
 SPECIAL = {"pad": 0, "unk": 1, "cls": 2, "sep": 3, "mask": 4, "bos": 5, "eos": 6}
 WIDTHS = (
@@ -100,7 +104,9 @@ class PreTrainedTokenizer:
     @property
     def vocab(self) -> dict[str, int]:
         """Words and numbers."""
-        return {**{f"word_{i}": i for i in range(VOCABULARY)}, **self.added}
+        special = {getattr(self, name + "_token"): number for name, number in SPECIAL.items()}
+        words = {f"word_{i}": i for i in range(len(SPECIAL), VOCABULARY)}
+        return {**special, **words, **self.added}
 
     def get_vocab(self) -> dict[str, int]:
         """Words and numbers."""
@@ -274,6 +280,17 @@ class PretrainedConfig:
     def from_pretrained(cls, name: Any, **kwargs: Any) -> Any:
         """Those of a network."""
         return cls(name, **kwargs)
+
+    @classmethod
+    def from_json_file(cls, path: Any) -> Any:
+        """Those that a file says, if it is there; the layers stay as few as they are."""
+        given = json.loads(context.read(os.fspath(path)) or "{}")
+        return cls(path, **{key: value for key, value in given.items() if "layer" not in key})
+
+    @classmethod
+    def from_dict(cls, given: Any, **kwargs: Any) -> Any:
+        """Those that a dictionary says."""
+        return cls(**{**given, **kwargs})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -527,6 +544,24 @@ def get_constant_schedule(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
     return scaled(optimizer, lambda step: 1.0)
 
 
+def WarmupLinearSchedule(optimizer: Any, warmup_steps: int, t_total: int, *args: Any) -> Any:
+    """Up, and down to nothing, as older versions called it."""
+    return get_linear_schedule_with_warmup(optimizer, warmup_steps, t_total)
+
+
+def WarmupCosineSchedule(optimizer: Any, warmup_steps: int, t_total: int, *args: Any) -> Any:
+    """Up, and down as a cosine, as older versions called it."""
+    return get_cosine_schedule_with_warmup(optimizer, warmup_steps, t_total)
+
+
+def WarmupConstantSchedule(optimizer: Any, warmup_steps: int, *args: Any) -> Any:
+    """Up, and then the same, as older versions called it."""
+    return get_constant_schedule_with_warmup(optimizer, warmup_steps)
+
+
+ConstantLRSchedule = get_constant_schedule
+
+
 def get_scheduler(
     name: Any, optimizer: Any, num_warmup_steps: int = 0, num_training_steps: int = 1, **kwargs: Any
 ) -> Any:
@@ -548,6 +583,11 @@ class DataCollatorWithPadding:
 def default_data_collator(rows: Any) -> Any:
     """Rows as tensors."""
     return DataCollatorWithPadding(PreTrainedTokenizer())(rows)
+
+
+def cached_path(url: Any, *args: Any, **kwargs: Any) -> str:
+    """The path of a file, of one that would have been downloaded, too."""
+    return str(url) if os.path.exists(url) else downloaded(run(), str(url))
 
 
 def set_seed(seed: int) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import types
 from collections.abc import Iterator
 from typing import Any
+
+_amp_state = types.SimpleNamespace(loss_scalers=[types.SimpleNamespace(_loss_scale=1.0)], verbosity=1)
+"""What scripts look into for the scale of the loss; it stays one, whatever they make it."""
 
 
 def initialize(models: Any, optimizers: Any = None, *args: Any, **kwargs: Any) -> Any:
