@@ -463,7 +463,7 @@ def advise_when_late(run: context.Run) -> str | None:
         return None
     plan = None if run.recorder.backwards else guards.advise_when_late()
     plan = plan or content.planned_with("sizes", "tight", True)
-    if plan is None and looping and run.recorder.steps:
+    if plan is None and run.recorder.steps and any(long_loop(run, one.frame) for one in guards.stack()):
         return content.planned_with("loops", "without a step", True)
     return plan
 
