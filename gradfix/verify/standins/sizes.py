@@ -82,8 +82,16 @@ LONG = ("warm up", "memory", "rollout", "evaluation", "inner")
 LEAST = min(SMALL.values())
 NETWORK = ("sequence", "sound", "vocabulary", "depth", "width", "base", "widening", "frames")
 """What the shapes within a network may be made for."""
-TIGHT = {"batch": 2, "picture": 32, "width": 48, "base": 16, "rollout": 32, "inner": 1, "samples": 1000}
-TIGHT["frames"] = 4
+TIGHT = {
+    "batch": 2,
+    "picture": 32,
+    "frames": 4,
+    "width": 48,
+    "base": 16,
+    "rollout": 32,
+    "inner": 1,
+    "samples": 1000,
+}
 """Smaller still, where the time was over before the second step."""
 IDLE = 2
 """Turns of a loop without gradients, where the time was over in one."""
