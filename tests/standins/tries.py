@@ -416,6 +416,35 @@ TRIES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("file seen.txt",),
     ),
+    "data by what they are called, and numbers for all samples": (
+        program(
+            """
+            data = torch.load("model/net.pt")
+            words, longest = data["dict"]["src_size"], data["max_src_len"]
+            padded = [0] * (longest - 2)
+            models = [torch.nn.Embedding(words, 8)]
+            def loss():
+                found = models[0](data["src"][:4] % words)
+                return found.mean() * len(padded)
+            """,
+            LOOP,
+        ),
+        ("content of net.pt",),
+    ),
+    "a number that a layer takes for its size": (
+        program(
+            """
+            data = torch.load("data/held.pt")
+            wide = data["wide"]
+            scale = wide + data["offset"].mean()
+            models = [torch.nn.Linear(4, wide)]
+            def loss():
+                return models[0](torch.ones(2, 4)).mean() * scale
+            """,
+            LOOP,
+        ),
+        ("content of held.pt",),
+    ),
     "the rate of sounds that a script insists on": (
         program(
             """

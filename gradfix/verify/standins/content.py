@@ -67,6 +67,13 @@ BOUND = re.compile(
     r"(?:start|begin|(end|stop))_?(?:ix|idx|ind|index|indices|ptr|pointers?|offsets?)s?$", re.I
 )
 """Names of where in a list what belongs to each sample begins, or ends."""
+IN_ALL = re.compile(
+    r"^max_?(?:[a-z0-9]+_)*len(?:gth)?$|"
+    r"^(?:(?:vocab(?:ulary)?|dict(?:ionary)?|words?|chars?|tokens?|src|tgt|users?|items?)_)+(?:size|num|count)$|"
+    r"^(?:n|num)_?(?:words|tokens|chars|users|items|entities|relations|vocab)$",
+    re.I,
+)
+"""Names of one number for all samples: how long they are at most, or how many words there are."""
 BOX = re.compile(r"(?<![a-z])b?box(es)?(?![a-z])", re.I)
 """Names of boxes in pictures: two corners each."""
 BESIDE = re.compile(r"label|class|categor|difficult|crowd|area|score", re.I)
@@ -811,6 +818,8 @@ def part(place: str, number: int = 0, tensors: bool = False, dims: Any = None) -
     """The content at a place, of the class that fits what is known of it."""
     settled = book.planned(place, "dims") if dims is None else dims
     book.touched = place
+    if settled is None and "*" not in place and IN_ALL.match(last(place)):
+        return Content(place, number)._scalar()
     if book.planned(place, "text"):
         return Content(place, number)._text()
     kind = Number if settled == [] else Tensors if tensors else Content

@@ -91,6 +91,13 @@ def place_of(run: context.Run, filename: str, key: str) -> str:
     return "code of " + shown + ": " + key
 
 
+def made(place: str) -> bool:
+    """Whether the content at a place is what guarded code would have given."""
+    scope = place.partition("[")[0]
+    guarded = [key for key, fields in content.book.plan.items() if "guard" in fields]
+    return any(re.search(rf": {re.escape(scope)}(?:\(\)| |$)", key) for key in guarded)
+
+
 def level(place: str) -> str:
     """How a piece of code is guarded, empty if it is not."""
     return str(content.book.plan.get(place, {}).get("guard", ""))

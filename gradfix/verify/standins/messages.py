@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 import types
+from collections.abc import Sequence
 
-from . import content, context, plans
+from . import content, context, guards, plans
 
 SCALAR = re.compile(
     r"only 0-dimensional arrays can be conv|only length-1 arrays can be|only size-1 arrays|"
@@ -14,6 +15,8 @@ SCALAR = re.compile(
     r"truth value of an array with more than one|value of Tensor with more than one value is ambiguous"
 )
 """Messages where an array has the place of a number."""
+A_SIZE = re.compile(r"must be tuple of ints, ?but (?:found element of type|got) (?:Tensor|Content)")
+"""Messages where it has that of a size."""
 
 
 def advise(error: BaseException) -> str | None:
@@ -27,18 +30,21 @@ def advise(error: BaseException) -> str | None:
         return None
     if SCALAR.search(str(error)):
         return a_number(around[-1])
+    if A_SIZE.search(str(error)):
+        # What code would have given that failed may be anything, and the size of a layer is the network's.
+        return a_number(around[-1], apart=[place for place in content.book.dims if guards.made(place)])
     if isinstance(error, IndexError) and str(error) == "tuple index out of range":
         return deeper(around[-1], frame)
     return None
 
 
-def a_number(statement: ast.stmt) -> str | None:
+def a_number(statement: ast.stmt, apart: Sequence[str] = ()) -> str | None:
     """The plan in which an array is a number that a statement names, or asks for by its name."""
     names = {
         getattr(one, "id", getattr(one, "attr", getattr(one, "value", None))) for one in ast.walk(statement)
     }
     for place, dims in reversed(list(content.book.dims.items())):
-        if dims and content.last(place) in names:
+        if dims and content.last(place) in names and place not in apart:
             plan = content.planned_with(place, "dims", [])
             if plan is not None:
                 return plan

@@ -102,6 +102,22 @@ def rebound(run: context.Run) -> Any:
     return made if isinstance(target, ast.Tuple) else made[0]
 
 
+DATA = re.compile(r"^_?(?:raw_?|train(?:ing)?_?|all_?)?(?:data|data_?set|corpus|samples)$", re.I)
+"""Names under which nobody keeps the weights of a network."""
+
+
+def called_data(run: context.Run) -> bool:
+    """Whether the script calls data what it loads, whatever its file: ``data = torch.load(path)``."""
+    frame = context.caller_of_standins(run)
+    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno) if frame else []
+    node = around[-1] if around else None
+    if not isinstance(node, ast.Assign) or not ast.unparse(node.value).startswith("torch.load("):
+        return False
+    target = node.targets[-1]
+    name = target.id if isinstance(target, ast.Name) else getattr(target, "attr", "")
+    return DATA.match(name) is not None
+
+
 def install(run: context.Run) -> None:
     """Networks keep their own weights where trained ones are not there."""
     real_load = torch.load
@@ -110,7 +126,7 @@ def install(run: context.Run) -> None:
         if isinstance(f, absent.AbsentFile):
             f = f.name
         if isinstance(f, (str, os.PathLike)) and absent.is_absent(f):
-            if not absent.looks_like_weights(os.fspath(f)):
+            if called_data(run) or not absent.looks_like_weights(os.fspath(f)):
                 return content.absent(run, f, tensors=True)
             held = rebound(run)
             if held is not None and absent.spared(run, f):
