@@ -13,15 +13,17 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from gradfix.claims import Check
 from gradfix.codemod import Claim, Effect
 from gradfix.verify import runner
-from gradfix.verify.recording import Recording
+from gradfix.verify.recording import Backward, Place, Recording
 from gradfix.verify.runner import Evidence, Interpreter, Job, Limits, Rewrite, Runner
 
 pytestmark = pytest.mark.usefixtures("servers")
@@ -1517,3 +1519,24 @@ def test_what_runs_in_the_user_s_interpreter_stands_alone(name: str) -> None:
 
 def test_checks_are_plain_data() -> None:
     assert Check("kept", "holds", "fine").subject == ""
+
+
+def test_the_plan_that_got_furthest_is_kept(tmp_path: Path) -> None:
+    """One that was tried later, and stopped before, says nothing for itself."""
+    wanted = {"": '{"a": 1}', '{"a": 1}': '{"b": 1}'}
+    differentiated = Backward(0, Place(line=1), False, None, frozenset(), {}, {})
+
+    class Told:
+        """Answers in the place of a runner."""
+
+        def run(self, jobs: Sequence[Job]) -> list[Recording]:
+            return [
+                Recording(
+                    job.source, 0, "error", "", "", "", (), (differentiated,) if '"a"' in job.plan else (),
+                    None, {}, 0.1, plan=wanted.get(job.plan, ""),
+                )
+                for job in jobs
+            ]  # fmt: skip
+
+    found, last = runner.search(cast(Runner, Told()), Job(tmp_path / "x.py", "", manner="small"))
+    assert (found.plan, last.plan) == ('{"a": 1}', '{"b": 1}')
