@@ -7,6 +7,7 @@ import copy
 import os
 import re
 import sys
+import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -75,17 +76,23 @@ def advise(error: BaseException) -> str | None:
     return None
 
 
+def binding(run: context.Run, frame: types.FrameType | None) -> ast.Assign | None:
+    """The statement of a frame that binds what it loads: ``model = torch.load(file)``."""
+    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno) if frame else []
+    node = around[-1] if around else None
+    if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("torch.load("):
+        return node
+    return None
+
+
 def rebound(run: context.Run) -> Any:
     """Copies of the network, and of what goes with it, in whose place a statement puts what it loads.
 
     In ``model = torch.load(file)`` that is a network of the same kind, if ``model`` was one before.
     """
     frame = context.caller_of_standins(run)
-    if frame is None:
-        return None
-    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
-    node = around[-1] if around else None
-    if not isinstance(node, ast.Assign) or not ast.unparse(node.value).startswith("torch.load("):
+    node = binding(run, frame)
+    if frame is None or node is None:
         return None
     (target, *others) = node.targets
     parts = target.elts if isinstance(target, ast.Tuple) else [target]
@@ -108,10 +115,8 @@ DATA = re.compile(r"^_?(?:raw_?|train(?:ing)?_?|all_?)?(?:data|data_?set|corpus|
 
 def called_data(run: context.Run) -> bool:
     """Whether the script calls data what it loads, whatever its file: ``data = torch.load(path)``."""
-    frame = context.caller_of_standins(run)
-    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno) if frame else []
-    node = around[-1] if around else None
-    if not isinstance(node, ast.Assign) or not ast.unparse(node.value).startswith("torch.load("):
+    node = binding(run, context.caller_of_standins(run))
+    if node is None:
         return False
     target = node.targets[-1]
     name = target.id if isinstance(target, ast.Name) else getattr(target, "attr", "")

@@ -166,6 +166,11 @@ class BertForQuestionAnswering(Headed):
         return total / 2
 
 
+def over_known(scores: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """The loss over what is known: -1 says that it is not."""
+    return cross_entropy(scores.view(-1, scores.size(-1)), wanted.view(-1), ignore_index=-1)
+
+
 class BertForPreTraining(Headed):
     """Words that are hidden, and whether the second text comes after the first."""
 
@@ -194,8 +199,7 @@ class BertForPreTraining(Headed):
         words, following = self.answers(input_ids, token_type_ids, attention_mask)
         if masked_lm_labels is None or next_sentence_label is None:
             return words, following
-        hidden = cross_entropy(words.view(-1, words.size(-1)), masked_lm_labels.view(-1), ignore_index=-1)
-        return hidden + cross_entropy(following.view(-1, 2), next_sentence_label.view(-1), ignore_index=-1)
+        return over_known(words, masked_lm_labels) + over_known(following, next_sentence_label)
 
 
 class BertForMaskedLM(BertForPreTraining):
@@ -212,7 +216,7 @@ class BertForMaskedLM(BertForPreTraining):
         words, _ = self.answers(input_ids, token_type_ids, attention_mask)
         if masked_lm_labels is None:
             return words
-        return cross_entropy(words.view(-1, words.size(-1)), masked_lm_labels.view(-1), ignore_index=-1)
+        return over_known(words, masked_lm_labels)
 
 
 class BertForNextSentencePrediction(BertForPreTraining):
@@ -229,7 +233,7 @@ class BertForNextSentencePrediction(BertForPreTraining):
         _, following = self.answers(input_ids, token_type_ids, attention_mask)
         if next_sentence_label is None:
             return following
-        return cross_entropy(following.view(-1, 2), next_sentence_label.view(-1), ignore_index=-1)
+        return over_known(following, next_sentence_label)
 
 
 def warmup_linear(done: float, warmup: float = 0.002) -> float:
