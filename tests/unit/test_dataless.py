@@ -214,11 +214,13 @@ def test_what_is_too_large_and_changed_is_not_proved(tmp_path: Path) -> None:
 
 
 def test_a_fix_on_which_the_rungs_disagree_is_refused(tmp_path: Path) -> None:
-    after = RETAINED.replace("retain_graph=True", "") + textwrap.indent(
+    # A script that runs as it is has no second rung.
+    before = "import module_that_is_not_there\n" + RETAINED
+    after = before.replace("retain_graph=True", "") + textwrap.indent(
         "if type(loss).__name__ == 'FakeTensor': loss.backward()\n", "    "
     )
     evidence = verify_rewrite(
-        tmp_path / "train.py", RETAINED, after, PRESERVES, Effect.PRESERVES, python=sys.executable, seeds=(0,)
+        tmp_path / "train.py", before, after, PRESERVES, Effect.PRESERVES, python=sys.executable, seeds=(0,)
     )
     assert evidence.outcome == "refuted", evidence.lines()
     assert evidence.reason.startswith("the two rungs disagree: the fixed program raises E1 at line ")
