@@ -42,6 +42,13 @@ CUTS = frozenset(
     {"detach", "item", "numpy", "tolist", "argmax", "tensor", "as_tensor", "from_numpy", "no_grad"}
 )
 """The last names of what no gradient passes."""
+VIEWS = (
+    ("returns multiple views", "one of several views"),
+    ("no_grad mode", "a view that was made while no gradients were recorded"),
+    ("inference mode", "a view that was made in inference mode"),
+    ("custom Function", "a view that a function of the script's own has made"),
+)
+"""What autograd refuses to have changed, by words of its message (torch/csrc/autograd/variable.cpp)."""
 DEPTH = 4
 """How many assignments back from a loss a cut is looked for."""
 
@@ -175,6 +182,11 @@ class _File:
                 return function
         return self.source.tree
 
+    def around(self, line: int) -> ast.AST:
+        """The innermost function that has ``line``, or the module."""
+        functions = [one for one in self.scopes if one.lineno <= line <= _end(one)]
+        return max(functions, key=lambda one: one.lineno, default=self.source.tree)
+
     def code(self, span: Span) -> str:
         """The first line of what is at ``span``, without the arguments of a call that is long."""
         raw = self.source.lines[span.line - 1].encode()
@@ -238,8 +250,14 @@ class _Told:
         path, line = next(place for place in self.facts["places"] if self.file(place[0]) is not None)
         file = self.file(path)
         assert file is not None
-        span = file.whole(line) if self.facts["kind"] == "E4" else file.call(line)
-        tellers = {"E1": self._freed, "E2": self._moved, "E3": self._cut, "E4": self._leaf}
+        span = file.whole(line) if self.facts["kind"] in ("E4", "E5") else file.call(line)
+        tellers = {
+            "E1": self._freed,
+            "E2": self._moved,
+            "E3": self._cut,
+            "E4": self._leaf,
+            "E5": self._view,
+        }
         here = tellers[self.facts["kind"]](file.code(span))
         self.note(path, span, here)
         for outer, outer_line in self.facts["places"][1:]:
@@ -319,6 +337,27 @@ class _Told:
         self.message = (
             f"`{failing}` changes a leaf that requires a gradient in place, while gradients are recorded"
         )
+        return "autograd raises here"
+
+    def _view(self, failing: str) -> str:
+        what = next((told for sign, told in VIEWS if sign in self.facts["message"]), "a view")
+        self.message = f"`{failing}` changes in place {what}, which autograd refuses"
+        path, line = next(place for place in self.facts["places"] if self.file(place[0]) is not None)
+        file = self.file(path)
+        assert file is not None
+        around = file.around(line)
+        for node in ast.walk(around):
+            if not (isinstance(node, ast.stmt) and node.lineno <= line <= _end(node)):
+                continue
+            for name in _changed(node):
+                begins = around.lineno if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef) else 0
+                variable = {"file": path, "function": begins, "name": name, "line": node.lineno}
+                found = self._assignment(variable, anew=True)
+                if found is not None:
+                    self.note(path, Span.of(found[1]), f"`{found[0]}` comes from here")
+                instead = _out_of_place(node)
+                if instead is not None:
+                    self.advice = f"`{instead}` makes a new tensor, and leaves what it is a view of as it is"
         return "autograd raises here"
 
     def _cause(self, fact: str, message: str) -> str:
@@ -477,6 +516,18 @@ def _changed(node: ast.stmt) -> set[str]:
         if isinstance(function, ast.Attribute) and re.fullmatch(r"[a-z]\w*[a-z0-9]_", function.attr):
             return {ast.unparse(function.value)}
     return set()
+
+
+def _out_of_place(node: ast.stmt) -> str | None:
+    """The assignment that does what a statement does in place to a name or an attribute, in one line."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name | ast.Attribute):
+        return f"{ast.unparse(node.target)} = {ast.unparse(ast.BinOp(node.target, node.op, node.value))}"
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        method = node.value.func
+        if isinstance(method, ast.Attribute) and isinstance(method.value, ast.Name | ast.Attribute):
+            name = ast.unparse(method.value)
+            return f"{name} = {name}.{method.attr[:-1]}{ast.unparse(node.value)[len(ast.unparse(method)) :]}"
+    return None
 
 
 def _last_name(function: ast.expr) -> str:

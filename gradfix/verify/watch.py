@@ -65,8 +65,9 @@ KINDS = (
     ("E3", "does not require grad and does not have a grad_fn"),
     ("E3", "One of the differentiated Tensors does not require grad"),
     ("E4", "leaf Variable that requires grad"),
+    ("E5", "is being modified inplace"),
 )
-"""Autograd's own errors, as in ``probe.py``."""
+"""Autograd's own errors, as in ``probe.py``; and what it refuses of views, which no codemod is about."""
 
 Place = tuple[str, int]
 """A file and a line."""

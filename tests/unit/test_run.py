@@ -248,6 +248,38 @@ def test_a_leaf_that_is_changed_in_place(tmp_path: Path) -> None:
     assert "= gradfix knows no fix for this\n" in told
 
 
+VIEWS = {
+    "q *= 0.5": "`q = q * 0.5` makes a new tensor",
+    "q.mul_(0.5)": "`q = q.mul(0.5)` makes a new tensor",
+}
+
+
+@pytest.mark.parametrize("statement", VIEWS)
+def test_one_of_several_views_that_is_changed_in_place(tmp_path: Path, statement: str) -> None:
+    code = (
+        "import torch\n\nnet = torch.nn.Linear(4, 12)\n\n\ndef attend(x):\n"
+        f"    q, k, v = net(x).split(4, -1)\n    {statement}\n    return q * k + v\n\n\n"
+        "attend(torch.ones(2, 4)).sum().backward()\n"
+    )
+    (tmp_path / "views.py").write_text(code)
+    told = explanation(run(tmp_path, "views.py").stderr)
+    assert told.startswith(f"views.py:8:5: E5: `{statement}` changes in place one of several views")
+    assert "`q` comes from here" in marked(told)[7]
+    assert VIEWS[statement] in told
+    assert "= gradfix knows no fix for this\n" in told
+
+
+def test_a_view_from_where_nothing_is_recorded(tmp_path: Path) -> None:
+    code = (
+        "import torch\n\nw = torch.ones(3, requires_grad=True)\nwith torch.no_grad():\n    part = w[:2]\n"
+        "part.mul_(2)\n"
+    )
+    (tmp_path / "part.py").write_text(code)
+    told = explanation(run(tmp_path, "part.py").stderr)
+    assert "changes in place a view that was made while no gradients were recorded" in told
+    assert "`part` comes from here" in marked(told)[5]
+
+
 def test_an_error_that_another_one_wraps_is_explained(tmp_path: Path) -> None:
     code = GAN.replace(
         "    loss_p.backward()\n",
