@@ -212,7 +212,7 @@ COMMONS: dict[str, tuple[str, tuple[str, ...]]] = {
             import cv2
             import pandas as pd
             from albumentations.pytorch import ToTensorV2
-            table = pd.read_csv("input/train.csv")
+            table = pd.read_csv(filepath_or_buffer="input/train.csv")
             places = table["image_id"].apply(lambda name: "input/train/" + name + ".jpg").values
             change = A.Compose([
                 A.RandomResizedCrop(32, 48), A.OneOf([A.HorizontalFlip(p=0.5), A.GaussNoise()]),

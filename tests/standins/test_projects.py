@@ -369,6 +369,40 @@ def test_there_are_as_many_folders_as_the_script_insists_on(running: Runner, tmp
     assert "folder celeba/train: 3 folders of 32 files *.png" in found.standins
 
 
+USUAL = """
+    import argparse, json
+    parser = argparse.ArgumentParser()
+    parser.add_argument("config")
+    given = json.load(open("configs/usual.json"))
+    given.update(json.load(open(parser.parse_args().config)))
+    def batch():
+        return torch.ones(4, int(**given["how"]) + given["wide"])
+"""
+
+
+def test_the_settings_that_the_script_reads_itself_are_not_those_it_asks_for(
+    running: Runner, tmp_path: Path
+) -> None:
+    files = {"usual.json": '{"how": null, "wide": 2}', "rings.json": '{"how": {}}'}
+    project(tmp_path, {"configs/" + name: text for name, text in files.items()})
+    found = run(running, tmp_path / "script.py", program(USUAL))
+    assert steps(found) == 3, (found.uncaught, found.output)
+
+
+def test_a_module_divides_by_the_number_of_accelerators(running: Runner, tmp_path: Path) -> None:
+    text = "import torch\ndef place(rank):\n    torch.cuda.set_device(rank % torch.cuda.device_count())\n"
+    project(tmp_path, {"parts/__init__.py": "", "parts/places.py": text})
+    source = """
+        from parts.places import place
+        place(3)
+        def batch():
+            return torch.ones(4, 2)
+    """
+    found = run(running, tmp_path / "script.py", program(source))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "one accelerator: the CPU" in found.standins
+
+
 SETTINGS = """
     import json
     with open("configs/base.json") as file:

@@ -240,6 +240,28 @@ TRAINERS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("apex",),
     ),
+    "rates by layer": (
+        program(
+            """
+            from apex.parallel.LARC import LARC
+            models = [torch.nn.Linear(2, 2)]
+            optimizer = LARC(torch.optim.SGD(models[0].parameters(), lr=0.1, weight_decay=0.1), 0.5, clip=False)
+            for _ in range(2):
+                optimizer.zero_grad()
+                models[0](torch.ones(2, 2)).mean().backward()
+                weight, gradient = models[0].weight.detach().clone(), models[0].weight.grad.clone()
+                optimizer.step()
+                ratio = 0.5 * weight.norm() / (gradient.norm() + 0.1 * weight.norm())
+                wanted = weight - 0.1 * ratio * (gradient + 0.1 * weight)
+                assert torch.allclose(models[0].weight, wanted), (models[0].weight, wanted)
+                assert optimizer.param_groups[0]["weight_decay"] == 0.1
+            def loss():
+                return models[0](torch.ones(2, 2)).mean()
+            """,
+            LOOP,
+        ),
+        ("apex",),
+    ),
     "pictures that the script wrote itself": (
         program(
             """

@@ -700,7 +700,8 @@ def settings(run: context.Run, least: int = 0) -> list[str]:
     """Files of settings in the project: that which has most of what the script asks for, then others.
 
     Of the others those come first that most of the project's folders have, one of each name. ``least``
-    is the number of names that each must have of those that the script asks for.
+    is the number of names that each must have of those that the script asks for. What the script names
+    itself (``load(args.config, "default.yaml")``) it does not ask for, unless there is nothing else.
     """
     found: list[tuple[int, int, int, float, str]] = []
     asked = names_asked(run.tree(run.entry))
@@ -719,7 +720,8 @@ def settings(run: context.Run, least: int = 0) -> list[str]:
                     found.append((-len(asked & keys(path)), distance, usual, -alike, path))
             if len(found) > 200:
                 break
-    found.sort()
+    text = run.text(run.entry)
+    found = sorted(one for one in found if os.path.basename(one[-1]) not in text) or sorted(found)
     near = [path for held, *_, path in found if -held >= least and held * 5 <= found[0][0] * 4]
     count = collections.Counter(os.path.basename(path) for path in near)
     kinds = {os.path.basename(path): path for path in reversed(near)}

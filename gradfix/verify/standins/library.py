@@ -296,10 +296,12 @@ def gradients(run: context.Run) -> None:
 
 
 def texts(run: context.Run) -> list[str]:
-    """The script's text and those of the files beside it."""
+    """The script's text, those of the files beside it, and those of the project's modules it has loaded."""
     folder = os.path.dirname(run.script)
     names = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".py")]
-    return [run.source, *(context.read(name) for name in names)]
+    loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    names += [name for name in loaded if name and name.endswith(".py") and run.owns_file(name)]
+    return [run.source, *(context.read(name) for name in dict.fromkeys(names))]
 
 
 def retained(run: context.Run) -> None:

@@ -915,13 +915,13 @@ TEXTS = re.compile(
 
 
 def read_csv(
-    source: Any, sep: Any = None, header: Any = "infer", names: Any = None, **kwargs: Any
+    filepath_or_buffer: Any, sep: Any = None, header: Any = "infer", names: Any = None, **kwargs: Any
 ) -> DataFrame:
     """The table of a file."""
-    if isinstance(source, (absent.AbsentFile, absent.TableFile)):
-        return DataFrame.made_up(source.content())
-    if isinstance(source, (str, os.PathLike)) and absent.is_absent(source):
-        found = DataFrame.made_up(content.absent(run(), absent.named(source)))
+    if isinstance(filepath_or_buffer, (absent.AbsentFile, absent.TableFile)):
+        return DataFrame.made_up(filepath_or_buffer.content())
+    if isinstance(filepath_or_buffer, (str, os.PathLike)) and absent.is_absent(filepath_or_buffer):
+        found = DataFrame.made_up(content.absent(run(), absent.named(filepath_or_buffer)))
         if names is not None:
             found.columns = names
         wanted = kwargs.get("usecols")
@@ -933,9 +933,9 @@ def read_csv(
         return found._some(wanted)
     separator = sep or kwargs.get("delimiter") or ","
     held = (
-        source
-        if hasattr(source, "read")
-        else open(source, encoding=kwargs.get("encoding") or "utf-8", errors="replace")  # noqa: SIM115
+        filepath_or_buffer
+        if hasattr(filepath_or_buffer, "read")
+        else open(filepath_or_buffer, encoding=kwargs.get("encoding") or "utf-8", errors="replace")  # noqa: SIM115
     )
     with held as file:
         text = [line for line in file.read().splitlines() if line.strip()]
