@@ -245,7 +245,8 @@ TRAINERS: dict[str, tuple[str, tuple[str, ...]]] = {
             """
             from apex.parallel.LARC import LARC
             models = [torch.nn.Linear(2, 2)]
-            optimizer = LARC(torch.optim.SGD(models[0].parameters(), lr=0.1, weight_decay=0.1), 0.5, clip=False)
+            sgd = torch.optim.SGD(models[0].parameters(), lr=0.1, weight_decay=0.1)
+            optimizer = LARC(sgd, 0.5, clip=False)
             for _ in range(2):
                 optimizer.zero_grad()
                 models[0](torch.ones(2, 2)).mean().backward()
