@@ -45,6 +45,33 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("imageio", "scipy", "skimage"),
     ),
+    "classes in grey, from folders of one half of the data": (
+        program("""
+            import cv2, torch
+            import numpy as np
+            for place in ("streets/trainannot/first.png", "streets/val_masks/first.png"):
+                drawn = cv2.imread(place, cv2.IMREAD_GRAYSCALE)
+                assert drawn.shape == (256, 256) and set(np.unique(drawn)) == {0, 1}, np.unique(drawn)
+                assert cv2.imread(place).shape == (256, 256, 3)
+            assert len(np.unique(cv2.imread("streets/train/first.png"))) > 99
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("cv2",),
+    ),
+    "older names of what scipy does to pictures": (
+        program("""
+            import scipy.ndimage
+            import numpy as np
+            from scipy.ndimage.filters import gaussian_filter
+            from scipy.ndimage.interpolation import zoom
+            assert scipy.ndimage.filters.convolve(np.ones((3, 3)), np.ones((2, 2))).shape == (3, 3)
+            assert scipy.ndimage.interpolation.zoom(np.ones((3, 3)), 2).shape == (6, 6)
+            def batch():
+                return torch.from_numpy(zoom(gaussian_filter(np.ones((2, 3)), 1), 1)).float()
+        """),
+        ("scipy",),
+    ),
     "sizes of inputs that are pictures": (
         program("""
             input_size, features = 256, {"input_size": 300}

@@ -526,7 +526,7 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
     "settings of other libraries": (
         program(
             """
-            import box, dill, dotmap, ml_collections, pickle, regex
+            import box, dill, dotmap, ml_collections, msgpack, pickle, regex
             from ml_collections import config_dict
             given = ml_collections.ConfigDict({"net": {"wide": 5}})
             given.update({"net": {"deep": 2}})
@@ -537,6 +537,7 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
             other.b.c = 2
             assert other.toDict() == {"a": 1, "b": {"c": 2}} and box.Box({"a": {"b": 1}}).a.b == 1
             assert dill.loads(pickle.dumps([1])) == [1]
+            assert msgpack.unpackb(msgpack.packb([1, {"a": 2}])) == [1, {"a": 2}]
             assert regex.findall(r"[\\p{L}]+|\\p{N}", "ab 1") == ["ab", "1"]
             models = [torch.nn.Linear(given.net.wide, given.net.deep)]
             def loss():
@@ -544,7 +545,7 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
             """,
             LOOP,
         ),
-        ("ml_collections", "dotmap", "box", "dill", "regex"),
+        ("ml_collections", "dotmap", "box", "dill", "msgpack", "regex"),
     ),
     "accelerate": (
         program(

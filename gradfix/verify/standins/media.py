@@ -78,7 +78,7 @@ def side(run: context.Run) -> int:
 
 
 LABELS = re.compile(
-    r"(?<![a-z])(labels?|masks?|gts?|gtfine|gtcoarse|ground_?truths?|annots?|annotations?|segmentations?|"
+    r"(?<![a-z])(?:train|val|test)?(labels?|masks?|gts?|gtfine|gtcoarse|ground_?truths?|annots?|annotations?|segmentations?|"
     r"segmentationclass(aug|raw)?|semantics?|trimaps?|labelids|labeltrainids)(?![a-z])",
     re.I,
 )
@@ -102,9 +102,15 @@ def picture_file(run: context.Run, name: str, labels: bool = False) -> bytes:
         content.book.pictures = channels
     size = side(run)
     data = pixels(run, name, size, size, channels)
-    values = content.book.planned("pictures", "values") or (content.CLASSES if labels else None)
-    data = data if values is None else (data.long() * values // 256).to(torch.uint8)
-    return encoded(data)
+    return encoded(classed(data) if labels or content.book.planned("pictures", "values") else data)
+
+
+def classed(data: torch.Tensor) -> torch.Tensor:
+    """Pixels whose values are classes: as many as the plan says, or few."""
+    from . import content
+
+    values = content.book.planned("pictures", "values") or content.CLASSES
+    return (data.long() * values // 256).to(torch.uint8)
 
 
 COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}

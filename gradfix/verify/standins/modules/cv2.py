@@ -41,7 +41,9 @@ def imread(path: Any, flags: int = IMREAD_COLOR) -> Any:
     """A picture of a file; a made-up one of a file that is not there."""
     if absent.is_absent(path):
         run().used("pictures of cv2", "made-up ones of 256 x 256")
-        found = media.pixels(run(), os.path.basename(str(path)), 256, 256).numpy()
+        of_labels = media.of_labels(os.path.abspath(path))
+        made = media.pixels(run(), os.path.basename(str(path)), 256, 256, 1 if of_labels else 3)
+        found = (media.classed(made) if of_labels else made).expand(-1, -1, 3).numpy()
     else:
         found = numpy.array(pil().open(path).convert("RGB"))
     return cvtColor(found, COLOR_RGB2GRAY) if flags == IMREAD_GRAYSCALE else found[..., ::-1].copy()

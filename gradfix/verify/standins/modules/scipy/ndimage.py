@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy
@@ -35,8 +36,10 @@ def gaussian_filter(values: Any, sigma: Any = 1.0, *args: Any, **kwargs: Any) ->
     return numpy.array(values)
 
 
-uniform_filter = median_filter = gaussian_filter1d = gaussian_filter
+uniform_filter = median_filter = gaussian_filter1d = uniform_filter1d = gaussian_filter
 map_coordinates = shift = binary_dilation = binary_erosion = maximum_filter = gaussian_filter
+convolve = convolve1d = correlate = correlate1d = minimum_filter = gaussian_filter
+binary_fill_holes = grey_dilation = grey_erosion = gaussian_filter
 
 
 def distance_transform_edt(values: Any, *args: Any, **kwargs: Any) -> Any:
@@ -50,11 +53,6 @@ def label(values: Any, *args: Any, **kwargs: Any) -> Any:
     return found, int(torch.as_tensor(found).any())
 
 
-class interpolation:
-    """Another place of the same functions."""
-
-    zoom, rotate, shift, map_coordinates = zoom, rotate, shift, map_coordinates
-
-
-filters = interpolation
+filters = interpolation = measurements = morphology = fourier = sys.modules[__name__]
+"""Older places of the same functions."""
 __getattr__ = others(__name__)
