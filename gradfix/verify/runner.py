@@ -1449,17 +1449,16 @@ def obstacle(before: Recording) -> str | None:
         return f"gradfix's recorder failed: {before.detail.strip().splitlines()[-1]}"
     if (through := elsewhere(before)) is not None:
         return f"nothing in this file trained, though it was run through another ({through})"
-    if before.crash is not None:
+    # Gradients that come of `torch.autograd.grad`, and are assigned, need no backward call.
+    if before.crash is not None or before.backwards or any(step.consumes for step in before.steps):
         return None
-    if not before.backwards and before.uncaught is not None:
+    if before.uncaught is not None:
         return _obstacle(before.uncaught, before)
-    if not before.backwards:
-        if before.ending == "finished":
-            return "no backward call happened"
-        if before.ending == "seconds":
-            return "the time was spent before the first backward call"
-        return f"it stopped before the first backward call: {before.detail or before.ending}"
-    return None
+    if before.ending == "finished":
+        return "no backward call happened"
+    if before.ending == "seconds":
+        return "the time was spent before the first backward call"
+    return f"it stopped before the first backward call: {before.detail or before.ending}"
 
 
 def _obstacle(error: Failure, before: Recording) -> str:

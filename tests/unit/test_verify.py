@@ -1052,6 +1052,27 @@ def test_one_rewrite(tmp_path: Path) -> None:
     assert runner.verify_rewrites([]) == []
 
 
+def test_gradients_that_no_backward_has_made(tmp_path: Path) -> None:
+    before = program("""
+        import torch
+        net = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for step in range(3):
+            loss = net(torch.randn(4, 2)).pow(2).mean()
+            gradients = torch.autograd.grad(loss, list(net.parameters()), retain_graph=True)
+            for weight, gradient in zip(net.parameters(), gradients):
+                weight.grad = gradient
+            optimizer.step()
+    """)
+    right, wrong = before.replace(", retain_graph=True", ""), before.replace(".pow(2)", ".pow(4)")
+    claim = Claim(None, None, "all")
+    found = [
+        runner.verify_rewrite(tmp_path / "grad.py", before, after, claim, Effect.PRESERVES)
+        for after in (right, wrong)
+    ]
+    assert [one.outcome for one in found] == ["proved", "refuted"], [one.lines() for one in found]
+
+
 # -- originals that cannot be run --------------------------------------------------------------
 
 SLOW = "import torch, time\ntime.sleep(60)\n"
