@@ -369,6 +369,24 @@ def test_there_are_as_many_folders_as_the_script_insists_on(running: Runner, tmp
     assert "folder celeba/train: 3 folders of 32 files *.png" in found.standins
 
 
+def test_a_folder_that_the_script_misses_in_its_own_words(running: Runner, tmp_path: Path) -> None:
+    source = """
+        import os
+        from PIL import Image
+        import torchvision.transforms as transforms
+        if os.path.exists("data/photos"):
+            names = sorted(os.listdir("data/photos"))
+        else:
+            raise FileNotFoundError("The photos were not found, get them first")
+        def batch():
+            shown = [Image.open(os.path.join("data/photos", one)).convert("RGB") for one in names[:2]]
+            return torch.stack([transforms.ToTensor()(one) for one in shown])
+    """
+    found = run(running, tmp_path / "script.py", program(source))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert any(one.startswith("folder data/photos: ") for one in found.standins), found.standins
+
+
 USUAL = """
     import argparse, json
     parser = argparse.ArgumentParser()

@@ -156,6 +156,8 @@ class Book:
         """Whether the script asked for a folder that is not there, and did something else."""
         self.asked_file = False
         """Whether it asked so for a file of data."""
+        self.asked_place = False
+        """Whether it asked so whether there is anything, where a folder may be."""
         self.begun = False
         """Whether names were looked for in a folder that begin as none in it does."""
         self.missed: list[str] = []

@@ -308,6 +308,10 @@ def looking(run: context.Run, overlay: Overlay) -> None:
                     content.book.asked_file = True
                     if content.book.planned("files", "asked"):
                         place = make_anything(run, overlay, text) or place
+                elif not os.path.splitext(text)[1] and asks_for(run, "exists"):
+                    content.book.asked_place = True
+                    if content.book.planned("folders", "there"):
+                        place = make_folder(run, overlay, text, within=False) or place
             return real(place, *args, **kwargs)
 
         context.replace(os, name, look)
@@ -802,6 +806,9 @@ def advise(error: BaseException) -> str | None:
             return asked
     if book.begun and not book.planned("folders", "begun"):
         return content.planned_with("folders", "begun", True)
+    if book.asked_place and isinstance(error, FileNotFoundError) and error.errno is None:
+        # The script itself raises it, for a folder that it has asked for as it asks for any place.
+        return content.planned_with("folders", "there", True)
     return None
 
 
