@@ -1192,5 +1192,34 @@ options:
         """),
         ("torchvision",),
     ),
+    "sounds that are longer than the part that is cut out of them": (
+        program("""
+            import random
+            import torchaudio
+            def cut(name):
+                sound, rate = torchaudio.load(name)
+                first = random.choice(range(0, sound.size(1) - 30000, 160))
+                return sound[:, first : first + 30000]
+            def batch():
+                return torch.stack([cut(f"said/{number}.wav") for number in range(4)])
+        """),
+        ("sounds *.wav",),
+    ),
+    "which parts of a sample there are": (
+        program("""
+            import numpy as np
+            held = np.load("read.npz")
+            words, masks = torch.as_tensor(held["input_ids"]), torch.as_tensor(held["attention_mask"])
+            table = torch.nn.Embedding(32, 8)
+            def batch():
+                some, there = words[:4, :6], masks[:4, :6].long()
+                packed = torch.nn.utils.rnn.pack_padded_sequence(
+                    table(some), there.sum(1), batch_first=True, enforce_sorted=False
+                )
+                assert there[:, 0].all() and (there.diff() <= 0).all()
+                return packed.data.detach()
+        """),
+        ("content of read.npz",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

@@ -639,6 +639,70 @@ SMALLER: dict[str, tuple[str, str]] = {
         ),
         "torch_scatter",
     ),
+    "graphs of the open benchmark": (
+        program(
+            """
+            import pandas
+            from ogb.graphproppred import Evaluator, PygGraphPropPredDataset
+            from ogb.graphproppred.mol_encoder import AtomEncoder, BondEncoder
+            from ogb.linkproppred import PygLinkPropPredDataset
+            from ogb.nodeproppred import PygNodePropPredDataset
+            from torch_geometric.loader import DataLoader
+            papers = PygNodePropPredDataset(name="ogbn-arxiv", root="data")
+            parts, graph = papers.get_idx_split(), papers[0]
+            assert papers.num_classes == 40 and graph.y.shape == (graph.num_nodes, 1)
+            joined = PygLinkPropPredDataset(name="ogbl-collab")
+            edges = joined.get_edge_split()
+            assert len(edges["valid"]["edge"]) == len(edges["valid"]["edge_neg"])
+            drugs = PygGraphPropPredDataset(name="ogbg-molhiv")
+            few = DataLoader(drugs[drugs.get_idx_split()["train"]], batch_size=4)
+            judge = Evaluator("ogbg-molhiv")
+            told = {"y_true": torch.tensor([[0], [1], [1]]), "y_pred": torch.tensor([[0.2], [0.1], [0.3]])}
+            assert judge.eval(told)[drugs.eval_metric] == 0.5
+            places = pandas.DataFrame({"a": [1, 2], "b": [3, 4]})
+            assert places.set_index(iter("xy"))["a"].to_dict() == {"x": 1, "y": 2}
+            models = [torch.nn.Linear(128, 40), AtomEncoder(8), BondEncoder(8)]
+            def loss():
+                out = models[0](graph.x)[parts["train"]].log_softmax(1)
+                batch = next(iter(few))
+                atoms, bonds = models[1](batch.x), models[2](batch.edge_attr)
+                assert batch.y.shape == (4, drugs.num_tasks) and len(bonds) == batch.num_edges
+                first, second = graph.x[edges["train"]["edge"][:8]].unbind(1)
+                near = (models[0](first) * second[:, :40]).mean()
+                return torch.nn.functional.nll_loss(out, graph.y[parts["train"], 0]) + atoms.mean() + near
+            """,
+            LOOP,
+        ),
+        "graphs ogbn-arxiv",
+    ),
+    "matrices of a graph": (
+        program(
+            """
+            import torch_sparse
+            from torch_geometric.utils import from_scipy_sparse_matrix
+            from torch_sparse import SparseTensor
+            row, col = torch.tensor([2, 0, 1]), torch.tensor([0, 1, 3])
+            held = SparseTensor(row=row, col=col, value=torch.tensor([3.0, 1.0, 2.0]), sparse_sizes=(4, 4))
+            full = held.to_dense()
+            assert held.row.tolist() == [0, 1, 2] and full[2, 0] == 3
+            assert torch.equal(held.t().to_dense(), full.t())
+            assert torch.equal(held.to_symmetric().to_dense(), full + full.t())
+            assert torch.equal(held.set_diag().to_dense(), full + torch.eye(4))
+            assert held.sum(dim=1).tolist() == [1, 2, 3, 0] and held.sum(dim=0).tolist() == [3, 1, 0, 2]
+            edges, values = from_scipy_sparse_matrix(held.to_scipy(layout="csr")[:3, :])
+            assert edges.tolist() == [[0, 1, 2], [1, 3, 0]] and values.tolist() == [1, 2, 3]
+            models = [torch.nn.Linear(8, 8)]
+            def loss():
+                x = models[0](torch.ones(4, 8))
+                told = held @ x
+                assert torch.allclose(told, full @ x)
+                assert torch.allclose(torch_sparse.spmm(torch.stack([row, col]), None, 4, 4, x)[2], x[0])
+                return told.mean()
+            """,
+            LOOP,
+        ),
+        "torch_sparse",
+    ),
     "texts as numbers": (
         program(
             """

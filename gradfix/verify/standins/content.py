@@ -78,6 +78,8 @@ BOX = re.compile(r"(?<![a-z])b?box(es)?(?![a-z])", re.I)
 """Names of boxes in pictures: two corners each."""
 BESIDE = re.compile(r"label|class|categor|difficult|crowd|area|score", re.I)
 """Names of what each box has, where it stands beside them."""
+FILLED = re.compile(r"(?:attention|attn|input|token|seq(?:uence)?|valid)_?masks?$", re.I)
+"""Names of which parts of a sample there are: the first ones, and what fills a batch up is behind them."""
 TIME = re.compile(r"^(start|end|begin|stop|duration|timestamp|fps)(_time|_?sec)?$", re.I)
 """Names of numbers of a sample."""
 BOXES = 3
@@ -521,6 +523,9 @@ class Content:
         generator = context.run().generator("content", place, self._number)
         if CLASSES_IN_ALL.search(last(place)):
             values = torch.full(dims, CLASSES)
+        elif dims and FILLED.search(last(place)):
+            long = torch.randint((dims[-1] + 1) // 2, dims[-1] + 1, (*dims[:-1], 1), generator=generator)
+            values = (torch.arange(dims[-1]) < long).to(torch.long if kind == "int" else torch.float32)
         elif kind == "int" and LENGTH.search(last(place)) and book.planned(place, "high") is None:
             values = torch.randint(4, 9, dims, generator=generator)
         elif kind == "int" and len(dims) == 1 and (bound := BOUND.search(last(place))) is not None:

@@ -29,7 +29,7 @@ KINDS = {
     ".flo": "how far each pixel of a picture moves",
     ".pfm": "a number for each pixel of a picture",
     ".bin": "whole numbers below 60, two bytes each",
-    ".wav": "one second of sound",
+    ".wav": "one second of sound, or a few",
 }
 
 WORDS = (
@@ -170,6 +170,8 @@ def field_file(run: context.Run, name: str, kind: str, moves: bool = False) -> b
 
 RATE = 22050
 """Values of a second of a sound, where the script insists on no other number."""
+LONG = 4
+"""Seconds of a sound of which more is cut than one has."""
 RATES = (4000, 192000)
 """The lowest and the highest such number that is usual."""
 
@@ -182,21 +184,30 @@ def rate_of_sounds() -> int:
     return int(content.book.planned("sounds", "rate") or RATE)
 
 
+def seconds_of_sounds() -> int:
+    """How long the sounds of a run are."""
+    from . import content
+
+    content.book.heard = True
+    return int(content.book.planned("sounds", "seconds") or 1)
+
+
 def sound(run: context.Run, name: str, rate: int | None = None) -> torch.Tensor:
-    """One second of noise, as whole numbers of two bytes; at the rate of the run's sounds."""
-    noise = torch.randn(rate or rate_of_sounds(), generator=run.generator("sound", name)) * 3000
+    """One second of noise, or what a run needs, as whole numbers of two bytes; at the rate of its sounds."""
+    length = (rate or rate_of_sounds()) * seconds_of_sounds()
+    noise = torch.randn(length, generator=run.generator("sound", name)) * 3000
     return noise.clamp(-32000, 32000).to(torch.int16)
 
 
 def sound_file(run: context.Run, name: str) -> bytes:
-    """A WAV file of one second."""
+    """A WAV file with such a sound."""
     noise, rate = sound(run, name), rate_of_sounds()
     held = io.BytesIO()
     with wave.open(held, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(rate)
-        file.writeframes(struct.pack("<" + str(rate) + "h", *noise.tolist()))
+        file.writeframes(struct.pack("<" + str(len(noise)) + "h", *noise.tolist()))
     return held.getvalue()
 
 

@@ -118,6 +118,9 @@ def advised(error: BaseException) -> str | None:
         return content.planned_with(content.book.touched, "dims", [])
     if HEADING.search(message) and (table := headless()) is not None:
         return table
+    if content.book.heard and TOO_SHORT.search(message):
+        if (longer := content.planned_with("sounds", "seconds", media.LONG)) is not None:
+            return longer
     if (few := TOO_FEW.search(message)) or divided(error):
         wanted = content.samples() + int(few["short"] or 0) if few else 0
         if (more := content.more_samples(min(wanted, content.MANY[-1]))) is not None:
@@ -223,6 +226,11 @@ def headless() -> str | None:
     return None
 
 
+TOO_SHORT = re.compile(
+    r"empty sequence|cannot be empty|empty range|low >= high|high <= 0|Padding size should be less|"
+    r"stack expects each tensor to be equal size|Kernel size can't be greater"
+)
+"""Messages of code that cuts a part out of what is shorter than that, or computes with what is left of it."""
 TOO_FEW = re.compile(
     r"__len__\(\) should return >= 0|num_samples=-\d|low >= high|^high <= 0|"
     r"(?:empty range (?:for|in) randrange\D*(?:\d+, )?|from=\d+ >= to=)-(?P<short>\d+)"

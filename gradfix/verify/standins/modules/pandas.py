@@ -757,10 +757,16 @@ class DataFrame:
         return None if inplace else target
 
     def set_index(self, name: Any, **kwargs: Any) -> DataFrame:
-        """Labels from a column."""
+        """Labels from a column, from several ones, or from an iterator."""
         made = self.copy()
-        made.index = Index(made._column(name).tolist())
-        made._held.pop(name, None)
+        if isinstance(name, Iterator):
+            made.index = Index(list(name))
+            return made
+        names = name if isinstance(name, list) else [name]
+        columns = [made._column(one).tolist() for one in names]
+        made.index = Index(columns[0] if len(columns) == 1 else list(zip(*columns)))
+        for one in names:
+            made._held.pop(one, None)
         return made
 
     def sort_values(self, by: Any, ascending: Any = True, **kwargs: Any) -> Any:

@@ -83,4 +83,11 @@ def to_undirected(edge_index: torch.Tensor, *args: Any, **kwargs: Any) -> torch.
     return found
 
 
+def from_scipy_sparse_matrix(A: Any) -> Any:
+    """The edges of a matrix, and its values."""
+    found = A.tocoo()
+    places = torch.stack([torch.as_tensor(one).long() for one in (found.row, found.col)])
+    return places, torch.as_tensor(found.data)
+
+
 __getattr__ = others(__name__)

@@ -1,4 +1,4 @@
-"""Data sets of sounds: one second of noise each."""
+"""Data sets of sounds: noise, a second each where that is enough."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Sounds(torch.utils.data.Dataset[Any]):
     rate = 16000
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        run().used("torchaudio.datasets." + type(self).__name__, f"{COUNT} made-up sounds of one second")
+        run().used("torchaudio.datasets." + type(self).__name__, f"{COUNT} made-up sounds")
 
     def __len__(self) -> int:
         return COUNT

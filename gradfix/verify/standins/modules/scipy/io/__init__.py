@@ -33,7 +33,7 @@ def read(path: Any, *args: Any, **kwargs: Any) -> Any:
             pass
     name = absent.named(path)
     rate = media.rate_of_sounds()
-    run().used("sounds *" + os.path.splitext(name)[1], f"one second at {rate:,} Hz each")
+    run().used("sounds *" + os.path.splitext(name)[1], f"{media.seconds_of_sounds()} s at {rate:,} Hz each")
     return rate, media.sound(run(), os.path.basename(name)).numpy()
 
 
