@@ -503,4 +503,17 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("timm", "network Net_small"),
     ),
+    "pictures that timm mixes while it puts them together": (
+        program("""
+            from timm.data import Dataset, FastCollateMixup, create_loader
+            loader = create_loader(
+                Dataset("photos/train"), input_size=32, batch_size=4, is_training=True,
+                collate_fn=FastCollateMixup(num_classes=7))
+            def batch():
+                shown, classes = next(iter(loader))
+                return shown.mean((1, 2, 3))[:, None] * classes.view(4, 7)
+        """),
+        # Without them, what the loader gives would be made up, too.
+        ("timm", "ImageFolder train"),
+    ),
 }
