@@ -487,4 +487,60 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("h5py", "file data/train_files.txt"),
     ),
+    "agents and what they experience": (
+        program("""
+            import gym
+            import numpy as np
+            import ptan
+            game = ptan.common.wrappers.wrap_dqn(gym.make("PongNoFrameskip-v4"))
+            assert np.array(game.reset()).shape == game.observation_space.shape == (4, 84, 84)
+            env = gym.make("CartPole-v1")
+            values, policy = torch.nn.Linear(4, 2), torch.nn.Linear(4, 2)
+            target = ptan.agent.TargetNet(values)
+            with torch.no_grad():
+                values.weight.add_(1)
+            target.sync()
+            assert torch.equal(target.target_model.weight, values.weight)
+            select = ptan.actions.EpsilonGreedyActionSelector(epsilon=1.0)
+            seen = ptan.agent.float32_preprocessor
+            agent = ptan.agent.DQNAgent(values, select, preprocessor=seen)
+            source = ptan.experience.ExperienceSourceFirstLast(env, agent, gamma=0.5, steps_count=2)
+            memory = ptan.experience.ExperienceReplayBuffer(source, buffer_size=50)
+            memory.populate(60)
+            held = memory.sample(8)
+            assert len(memory) == 50 and len(held) == 8 and {one.action for one in memory} == {0, 1}
+            agent = ptan.agent.PolicyAgent(policy, apply_softmax=True, preprocessor=seen)
+            past = next(iter(ptan.experience.ExperienceSource([env, env], agent, steps_count=3)))
+            assert len(past) == 3 and not past[0].done
+            def batch():
+                return torch.from_numpy(np.array([one.state for one in held], dtype="float32"))
+        """),
+        ("ptan", "environment CartPole-v1"),
+    ),
+    "a registered network, but for the case of its letters": (
+        program("""
+            from timm.models import create_model
+            from timm.models.registry import register_model
+            @register_model
+            def net_small(pretrained=False, **kwargs):
+                return torch.nn.Linear(kwargs["wide"], 2)
+            network = create_model("Net_small", wide=3, bn_tf=False, drop_block_rate=None)
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("timm", "network Net_small"),
+    ),
+    "pictures that timm mixes while it puts them together": (
+        program("""
+            from timm.data import Dataset, FastCollateMixup, create_loader
+            loader = create_loader(
+                Dataset("photos/train"), input_size=32, batch_size=4, is_training=True,
+                collate_fn=FastCollateMixup(num_classes=7))
+            def batch():
+                shown, classes = next(iter(loader))
+                return shown.mean((1, 2, 3))[:, None] * classes.view(4, 7)
+        """),
+        # Without them, what the loader gives would be made up, too.
+        ("timm", "ImageFolder train"),
+    ),
 }

@@ -762,6 +762,20 @@ options:
         ),
         ("lmdb", "h5py"),
     ),
+    "values stored by a mask of bytes": (
+        program(
+            """
+            models = [torch.nn.Linear(4, 2)]
+            def loss():
+                values = models[0](torch.ones(3, 4)).max(1)[0]
+                values[torch.ByteTensor([0, 1, 0])] = 0.0
+                assert values[1] == 0
+                return values.sum()
+            """,
+            LOOP,
+        ),
+        ("a mask of bytes",),
+    ),
     "differences of truth values": (
         program(
             """

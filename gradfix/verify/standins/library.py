@@ -257,6 +257,10 @@ def singles(run: context.Run) -> None:
     context.replace(functional, "_verify_batch_size", verify)
 
 
+BYTES = "masked_fill_ only supports boolean masks"
+"""What torch says to ``values[mask] = 0`` with a mask of bytes."""
+
+
 def masks(run: context.Run) -> None:
     """Masks of bytes, which are masks of truth values today."""
     for name in ("masked_fill", "masked_fill_", "masked_select", "masked_scatter_"):
@@ -269,6 +273,17 @@ def masks(run: context.Run) -> None:
             return _real(self, mask, *args, **kwargs)
 
         context.replace(torch.Tensor, name, fill)
+    if not content.book.planned("torch", "masks"):
+        return
+    put = torch.Tensor.__setitem__
+
+    def store(self: torch.Tensor, index: Any, value: Any) -> None:
+        if isinstance(index, torch.Tensor) and index.dtype == torch.uint8:
+            run.used("a mask of bytes", "one of truth values")
+            index = index.bool()
+        put(self, index, value)
+
+    context.replace(torch.Tensor, "__setitem__", store)
 
 
 def answer(run: context.Run) -> str:
@@ -872,6 +887,8 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("torch", "sequences", True)
     if isinstance(error, RuntimeError) and str(error).startswith(SUBCLASS):
         return content.planned_with("torch", "subclasses", True)
+    if isinstance(error, RuntimeError) and str(error).startswith(BYTES):
+        return content.planned_with("torch", "masks", True)
     if isinstance(error, RuntimeError) and str(error).startswith(NO_DIFFERENCE):
         return content.planned_with("torch", "differences", True)
     if isinstance(error, RuntimeError) and str(error).startswith(DISORDER):

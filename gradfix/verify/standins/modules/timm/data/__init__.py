@@ -8,11 +8,14 @@ import torch
 
 from ....inert import library, others
 from .constants import IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD
-from .mixup import Mixup
+from .mixup import FastCollateMixup, Mixup
 
 __all__ = [
     "IMAGENET_DEFAULT_MEAN",
     "IMAGENET_DEFAULT_STD",
+    "Dataset",
+    "FastCollateMixup",
+    "ImageDataset",
     "Mixup",
     "create_dataset",
     "create_loader",
@@ -62,6 +65,14 @@ def create_dataset(name: str, root: Any, split: str = "validation", **kwargs: An
     return datasets.ImageNet(root, split="train" if "train" in split else "val")
 
 
+def ImageDataset(root: Any, *args: Any, transform: Any = None, **kwargs: Any) -> Any:
+    """Folders of pictures, one for each class."""
+    return library("torchvision.datasets").ImageFolder(root, transform=transform)
+
+
+Dataset = ImageDataset
+
+
 def create_loader(
     dataset: Any,
     input_size: Any,
@@ -78,7 +89,7 @@ def create_loader(
         dataset,
         batch_size=batch_size,
         shuffle=is_training,
-        # What mixes two samples while it puts them together works on bytes, which there are none of here.
-        collate_fn=None if use_prefetcher else collate_fn,
+        # What else puts samples together for the prefetcher works on bytes, which there are none of here.
+        collate_fn=collate_fn if isinstance(collate_fn, Mixup) or not use_prefetcher else None,
         drop_last=is_training,
     )

@@ -6,6 +6,7 @@ import fnmatch
 import functools
 from typing import Any
 
+from ....context import run
 from ....inert import library, others
 from .. import layers
 from . import vision_transformer
@@ -15,7 +16,7 @@ from .vision_transformer import VisionTransformer
 
 __all__ = ["create_model", "is_model", "layers", "list_models", "register_model", "vision_transformer"]
 __getattr__ = others(__name__)
-OURS = "checkpoint_path scriptable exportable no_jit".split()
+OURS = "checkpoint_path scriptable exportable no_jit bn_tf".split()
 OTHERS = "drop_rate drop_path_rate drop_block_rate".split()
 USUAL = "densenet121 mobilenetv2_100 resnet18 resnet34 resnet50 resnet101 resnet152 vgg16".split()
 RENAMED = {"mobilenetv2_100": "mobilenet_v2"}
@@ -25,6 +26,12 @@ WIDTHS = {"tiny": (192, 3), "small": (384, 6), "base": (768, 12), "large": (1024
 def create_model(model_name: str, pretrained: bool = False, **kwargs: Any) -> Any:
     """A network with the weights that it is made with: one that the script registered, or a usual one."""
     kwargs = {name: value for name, value in kwargs.items() if value is not None and name not in OURS}
+    if model_name not in known:
+        # The command line gives another name than a default that only its letters' case keeps from being one.
+        meant = [name for name in known if name.lower() == model_name.lower()]
+        if len(meant) == 1:
+            run().used(f"network {model_name}", meant[0])
+            model_name = meant[0]
     if model_name in known:
         return known[model_name](pretrained=pretrained, **kwargs)
     for name in OTHERS:
