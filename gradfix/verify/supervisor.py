@@ -41,6 +41,11 @@ BIRTH = 0.2
 """Seconds within which a process that was allowed has come to be, and can be counted."""
 
 
+ENDING = 10.0
+"""Seconds within which the processes of a run end once they are killed: on a machine that has much other work
+they have to wait for a processor even for that."""
+
+
 class Process(NamedTuple):
     """What ``/proc/N/stat`` says of a process."""
 
@@ -272,7 +277,8 @@ class Supervisor:
         with contextlib.suppress(OSError):
             if status is None:
                 os.kill(self.group, signal.SIGKILL)  # It may not have made its group yet.
-        for _ in range(200):
+        until = time.monotonic() + ENDING
+        while time.monotonic() < until:
             with contextlib.suppress(OSError):
                 os.killpg(self.group, signal.SIGKILL)
             try:
