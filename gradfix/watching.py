@@ -245,9 +245,15 @@ class _Told:
             files.append((_shown(one), file.source.text, Finding(self.facts["kind"], message, span, notes)))
         return Explanation(tuple(files), advice=self.advice)
 
+    @cached_property
+    def _raised(self) -> tuple[str, int]:
+        """Where the error was raised, or called from: the innermost place that can be read."""
+        path, line = next(place for place in self.facts["places"] if self.file(place[0]) is not None)
+        return path, line
+
     def tell(self) -> None:
         """Note everything that is known."""
-        path, line = next(place for place in self.facts["places"] if self.file(place[0]) is not None)
+        path, line = self._raised
         file = self.file(path)
         assert file is not None
         span = file.whole(line) if self.facts["kind"] in ("E4", "E5") else file.call(line)
@@ -342,7 +348,7 @@ class _Told:
     def _view(self, failing: str) -> str:
         what = next((told for sign, told in VIEWS if sign in self.facts["message"]), "a view")
         self.message = f"`{failing}` changes in place {what}, which autograd refuses"
-        path, line = next(place for place in self.facts["places"] if self.file(place[0]) is not None)
+        path, line = self._raised
         file = self.file(path)
         assert file is not None
         around = file.around(line)

@@ -1158,8 +1158,8 @@ class _Trial:
         """
         seed = self.seeds[0]
         reference = [self.reference(seed)] if self.needs_reference else []
-        original, fixed = self.witnesses()[:1], self.witnesses()[1:]
-        return [*fixed, *reference, self.after(seed), *original]
+        witnesses = self.witnesses()
+        return [*witnesses[1:], *reference, self.after(seed), *witnesses[:1]]
 
     def opening(self, runner: Runner) -> list[Job]:
         """The runs by which :meth:`settled` decides, or all if there is nothing to decide."""

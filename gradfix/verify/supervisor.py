@@ -40,7 +40,6 @@ SHORTEST = 0.02
 BIRTH = 0.2
 """Seconds within which a process that was allowed has come to be, and can be counted."""
 
-
 ENDING = 10.0
 """Seconds within which the processes of a run end once they are killed: on a machine that has much other work
 they have to wait for a processor even for that."""

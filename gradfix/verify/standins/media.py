@@ -78,8 +78,8 @@ def side(run: context.Run) -> int:
 
 
 LABELS = re.compile(
-    r"(?<![a-z])(?:train|val|test)?(labels?|masks?|gts?|gtfine|gtcoarse|ground_?truths?|annots?|annotations?|segmentations?|"
-    r"segmentationclass(aug|raw)?|semantics?|trimaps?|labelids|labeltrainids)(?![a-z])",
+    r"(?<![a-z])(?:train|val|test)?(labels?|masks?|gts?|gtfine|gtcoarse|ground_?truths?|annots?|"
+    r"annotations?|segmentations?|segmentationclass(aug|raw)?|semantics?|trimaps?|labelids|labeltrainids)(?![a-z])",
     re.I,
 )
 """Names of pictures, and of folders of them, whose values are classes."""
