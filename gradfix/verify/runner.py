@@ -374,7 +374,9 @@ def project_root(path: Path) -> Path:
     # What came without its history may have no more than a licence or a description at its root.
     for markers in (
         (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", NEEDED),
-        ("LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING", ".gitignore"),
+        ("LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING"),
+        # Folders within a project have these of their own.
+        (".gitignore",),
         ("README.md", "README.rst", "README.txt", "README"),
     ):
         held = [one for one in path.absolute().parents if any((one / marker).exists() for marker in markers)]

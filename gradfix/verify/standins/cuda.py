@@ -302,9 +302,11 @@ def queries(run: context.Run) -> None:
         return True
 
     def count() -> int:
-        if content.book.planned("torch", "devices") and context.caller_of_standins(run) is not None:
-            run.used("one accelerator", "the CPU")
-            return 1
+        planned = content.book.planned("torch", "devices")
+        if planned and context.caller_of_standins(run) is not None:
+            run.devices = planned
+            run.used("one accelerator" if planned == 1 else f"{planned} accelerators", "the CPU")
+            return int(planned)
         if not demanded(run, "device_count"):
             return 0
         run.devices = parallel.DEVICES

@@ -611,7 +611,8 @@ def make_folder(
     folders = [place]
     if within and wants_folders(run):
         content.book.within = int(content.book.planned("folders", "count") or media.FOLDERS)
-        folders = [os.path.join(place, f"class_{index:02d}") for index in range(content.book.within)]
+        form = "{:02d}" if content.book.planned("folders", "numbered") else "class_{:02d}"
+        folders = [os.path.join(place, form.format(index)) for index in range(content.book.within)]
     endings = [str(one) for one in dict.fromkeys([*([kind] if kind else []), *(missed or [])])]
     count = media.FILES
     if "celeba" in path.lower() and folders == [place]:
@@ -636,12 +637,31 @@ OF_PEOPLE = r"_c(\d"
 as those of Market-1501 and the sets after it have them (https://zheng-lab.cecs.anu.edu.au/Project/project_reid.html)."""
 
 
+FORMS = ("{:03d}", "it.{:03d}", "it_{:03d}", "{:03d}_0")
+"""What files are called, without their ending; the next one if the run failed for the number in it."""
+NO_NUMBER = re.compile(r"invalid literal for int\(\) with base 10: '(.*)'$")
+
+
+def named_otherwise(error: BaseException) -> str | None:
+    """A plan by which files or their folders have other names, from which the script gets its number."""
+    found = NO_NUMBER.match(str(error))
+    if found is None or not content.book.folders:
+        return None
+    if re.search(r"class_\d\d$", found[1]):
+        return content.planned_with("folders", "numbered", True)
+    form = content.book.planned("folders", "named") or 0
+    if re.search(r"(?:^|/|it[._])\d{3}(?:_0)?(?:\.\w+)?$|^it$", found[1]) and form + 1 < len(FORMS):
+        return content.planned_with("folders", "named", form + 1)
+    return None
+
+
 def fill(run: context.Run, overlay: Overlay, folders: list[str], ending: str, count: int, name: str) -> None:
     """Make ``count`` files with an ending in each of several folders of a data set called ``name``."""
     kind = "." + ending.rpartition(".")[2].lower()
     known = kind in (*media.SEEN_OR_HEARD, *TEXT)
     people = OF_PEOPLE in "".join(context.read(one) for one in asking(context.run()))
-    named = [f"{i // 4:04d}_c{i % 4 + 1}s1_{i:06d}_00" if people else format(i, "03d") for i in range(count)]
+    form = FORMS[content.book.planned("folders", "named") or 0]
+    named = [f"{i // 4:04d}_c{i % 4 + 1}s1_{i:06d}_00" if people else form.format(i) for i in range(count)]
     contents = [media.file_of(run, kind, str(index), name) if known else absent.MARK for index in range(4)]
     for folder in folders:
         overlay._make(folder)
@@ -793,6 +813,8 @@ def advise(error: BaseException) -> str | None:
     book = content.book
     if book.shortened and REAL_LENGTH.search(str(error)):
         return content.planned_with("files", "whole", True)
+    if (otherwise := named_otherwise(error)) is not None:
+        return otherwise
     found = NOTHING_FOUND.search(str(error)) and not plans.TOO_FEW.search(str(error))
     if not isinstance(error, AssertionError) and not found:
         return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib
+import re
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -66,7 +67,7 @@ class Inert:
         if name in ENVIRONMENT and self._path.endswith(")") and not self._lenient:
             world = self._environment()
             return self._child("." + name) if world is self else getattr(world, name)
-        return self._child("." + name)
+        return normalization(self._path + "." + name) or self._child("." + name)
 
     def _environment(self) -> Any:
         """The environment that it is, if it is used as one; else itself."""
@@ -246,6 +247,20 @@ def trains(value: Any) -> bool:
     )
 
 
+NORMALIZATION = re.compile(r"\.(?:Sync|Synchronized|Distributed)?(BatchNorm[123]d)$")
+"""Layers of libraries that normalize batches over several accelerators; on one it is what torch's own does."""
+
+
+def normalization(path: str) -> type | None:
+    """The layer of torch's that does what one of a missing module's does on one accelerator."""
+    found = NORMALIZATION.search(path)
+    if found is None:
+        return None
+    context.run().used(path, f"torch.nn.{found[1]}")
+    layer: type = getattr(torch.nn, found[1])
+    return layer
+
+
 class InertModule(types.ModuleType):
     """A missing module, all of whose attributes are inert."""
 
@@ -260,7 +275,7 @@ class InertModule(types.ModuleType):
             return starred()
         if name.startswith("__"):
             raise AttributeError(name)
-        return Inert(self.__name__ + "." + name, self._lenient)
+        return normalization(self.__name__ + "." + name) or Inert(self.__name__ + "." + name, self._lenient)
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
         """What looks like a module may be a class: ``from nowhere import Agent``."""

@@ -51,6 +51,7 @@ def install(run: context.Run) -> None:
     retained(run)
     targets(run)
     widths(run)
+    flags(run)
     scripted(run)
     dotted(run)
     spectra(run)
@@ -395,6 +396,22 @@ def widths(run: context.Run) -> None:
         real(self, *map(whole, args), **{name: whole(value) for name, value in kwargs.items()})
 
     context.replace(torch.nn.Linear, "__init__", init)
+
+
+def flags(run: context.Run) -> None:
+    """``GRU(size, size, layers, dropout)``: what stands where a flag belongs was taken for its truth."""
+    real = torch.nn.RNNBase.__init__
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = list(args)
+        for place, flag in ((4, "bias"), (5, "batch_first")):
+            if len(given) > place and isinstance(given[place], (int, float)):
+                if type(given[place]) is not bool:
+                    run.used(f"{given[place]} for {flag}", str(bool(given[place])))
+                given[place] = bool(given[place])
+        real(self, *given, **kwargs)
+
+    context.replace(torch.nn.RNNBase, "__init__", init)
 
 
 def indexing(run: context.Run) -> None:
@@ -790,32 +807,41 @@ def subclasses(run: context.Run) -> None:
 
 NO_DEVICES = re.compile(
     r"rank should be in the interval \[0, -1\]|num_replicas|world_size must be|nprocs|"
-    r"has no attribute 'module'$"
+    r"has no attribute 'module'$|batch_size should be a positive integer value, but got batch_size=0$"
 )
 """Messages where a number of accelerators is 0, by which a script divides its work, or is not one, with which
 it does without what it does for several."""
+ONE_SAMPLE = "Expected more than 1 value per channel when training"
+"""Beginning of the message where one sample has the place of a batch."""
 DISORDER = "view size is not compatible with input tensor's size and stride"
 ONE_ELEMENT = re.compile(
     r"^setting an array element with a sequence\.$|^only 0-dimensional arrays can be conv"
 )
 """Messages of numpy 2.4 where an array of one element has the place of a number, which earlier ones took."""
+OUT_OF_BOUNDS = re.compile(r"^Python integer -?\d+ out of bounds for u?int\d+$")
+"""Message of numpy 2 where a number does not fit an array's elements, which took its last bits until then."""
 RAGGED = "inhomogeneous shape"
 """In the message of numpy 1.24 and later about what differs in length."""
-NUMBER, STORE = "_gradfix_number", "_gradfix_store"
+NUMBER, STORE, FITTED = "_gradfix_number", "_gradfix_store", "_gradfix_fitted"
 """What :class:`OneElement` lets the code call, among the names that are built in."""
+
+
+WHOLE = re.compile(r"^u?int\d+$")
 
 
 class OneElement(ast.NodeTransformer):
     """Lets the project's code give an array of one element where numpy wants a number."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """``float(it)``, ``int(it)``, ``math.sqrt(it)``."""
+        """``float(it)``, ``int(it)``, ``math.sqrt(it)``, ``numpy.uint8(it)``."""
         self.generic_visit(node)
         plain = isinstance(node.func, ast.Name) and node.func.id in ("float", "int")
         if plain or (isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "math"):
             node.args = [
                 one if isinstance(one, ast.Starred) else called(NUMBER, [one], one) for one in node.args
             ]
+        if isinstance(node.func, ast.Attribute) and WHOLE.match(node.func.attr) and len(node.args) == 1:
+            return called(FITTED, [node.func, *node.args], node)
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
@@ -861,7 +887,7 @@ class OldMethods(ast.NodeTransformer):
 
 def advise(error: BaseException) -> str | None:
     """The plan of a run that what older versions did might get further than this error."""
-    if "numpy" in sys.modules and ONE_ELEMENT.match(str(error)):
+    if "numpy" in sys.modules and (ONE_ELEMENT.match(str(error)) or OUT_OF_BOUNDS.match(str(error))):
         return content.planned_with("numpy", "one element", True)
     if "numpy" in sys.modules and RAGGED in str(error):
         return content.planned_with("numpy", "ragged", True)
@@ -877,6 +903,9 @@ def advise(error: BaseException) -> str | None:
     if isinstance(error, ZeroDivisionError) or NO_DEVICES.search(str(error)):
         if any("device_count(" in text for text in texts(context.run())):
             return content.planned_with("torch", "devices", 1)
+    if str(error).startswith(ONE_SAMPLE) and content.book.planned("torch", "devices") == 1:
+        # The script takes one sample for each.
+        return content.planned_with("torch", "devices", 2)
     if str(error) == "too many indices for array: array is 0-dimensional, but 1 were indexed":
         return content.planned_with("torch", "numbers", True)
     if str(error) == "iteration over a 0-d tensor" and any(KIND.search(one) for one in texts(context.run())):
@@ -1013,8 +1042,24 @@ def one_element(run: context.Run) -> None:
         return value
 
     def store(value: Any, owner: Any, place: Any) -> None:
-        # One element for any part of an array is the same as an array of it.
-        owner[place] = number(value) if type(owner) is numpy.ndarray else value
+        if type(owner) is numpy.ndarray:
+            # One element for any part of an array is the same as an array of it.
+            value = number(value)
+            if type(value) is int and owner.dtype.kind in "iu" and not fits(value, numpy.iinfo(owner.dtype)):
+                run.used(f"{value} in an array of {owner.dtype}", "the number that has the same last bits")
+                value = numpy.array(value).astype(owner.dtype)
+        owner[place] = value
+
+    def fits(value: int, bounds: Any) -> bool:
+        return bool(bounds.min <= value <= bounds.max)
+
+    def fitted(kind: Any, value: Any) -> Any:
+        try:
+            return kind(value)
+        except OverflowError:
+            run.used(f"{value} as {kind.__name__}", "the number that has the same last bits")
+            return numpy.array(int(value)).astype(kind)[()]
 
     setattr(builtins, NUMBER, number)
     setattr(builtins, STORE, store)
+    setattr(builtins, FITTED, fitted)

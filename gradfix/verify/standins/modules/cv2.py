@@ -142,9 +142,16 @@ def GaussianBlur(values: Any, *args: Any, **kwargs: Any) -> Any:
     return numpy.array(values)
 
 
-blur = medianBlur = bilateralFilter = filter2D = dilate = erode = morphologyEx = Canny = equalizeHist = (
-    GaussianBlur
-)
+blur = medianBlur = bilateralFilter = filter2D = dilate = erode = morphologyEx = equalizeHist = GaussianBlur
+
+
+def Canny(values: Any, low: float, high: float, *args: Any, **kwargs: Any) -> Any:
+    """Where the brightness changes from one point to the next: 255, else 0, height x width."""
+    gray = numpy.asarray(values, dtype=float)
+    gray = gray.mean(axis=2) if gray.ndim == 3 else gray
+    change = numpy.abs(numpy.diff(gray, axis=0, append=gray[-1:]))
+    change += numpy.abs(numpy.diff(gray, axis=1, append=gray[:, -1:]))
+    return numpy.where(change > low, 255, 0).astype(numpy.uint8)
 
 
 def normalize(

@@ -92,12 +92,18 @@ class TranslationDataset(data.Dataset):
     """Pairs of sentences. Called with ``split`` in place of fields it is a list of pairs."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], list):
+        if len(args) > 2 or "fields" in kwargs:
             return super().__new__(cls)
         split = kwargs.get("split", PARTS)
         languages = kwargs.get("language_pair", ("de", "en"))
         found = [list(zip(*(sentences(cls.__name__, p, one) for one in languages))) for p in parts(split)]
         return only(found, split)
+
+    def __init__(self, path: str, exts: Any, fields: Any, **kwargs: Any) -> None:
+        named = fields if isinstance(fields[0], (tuple, list)) else list(zip(("src", "trg"), fields))
+        rows = zip(*(sentences(type(self).__name__, str(path), one) for one in exts[:2]))
+        examples = [data.Example.fromlist(row, named) for row in rows]
+        super().__init__(examples, named, kwargs.get("filter_pred"))
 
     @staticmethod
     def sort_key(one: Any) -> int:
@@ -107,14 +113,8 @@ class TranslationDataset(data.Dataset):
     @classmethod
     def splits(cls, exts: Any = (".de", ".en"), fields: Any = None, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         """A data set for each part."""
-        source, target = fields or (data.Field(), data.Field())
-        named = [("src", source), ("trg", target)]
-        found = []
-        for part in PARTS:
-            rows = zip(*(sentences(cls.__name__, part, one) for one in exts[:2]))
-            examples = [data.Example.fromlist(row, named) for row in rows]
-            found.append(cls(examples, named, kwargs.get("filter_pred")))
-        return tuple(found)
+        fields = fields or (data.Field(), data.Field())
+        return tuple(cls(part, exts, fields, filter_pred=kwargs.get("filter_pred")) for part in PARTS)
 
 
 for _name in PAIRS:
