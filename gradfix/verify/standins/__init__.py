@@ -59,8 +59,17 @@ class Standins:
 
     def failed(self, error: BaseException) -> None:
         """Say how content that was made up should have looked, if that is why the run failed."""
+        plan = self.advice(error)
+        if plan is None and error.__context__ is not None:
+            # What a script does after an error fails where there was to be none.
+            plan = self.advice(error.__context__)
+        if plan is not None:
+            self.run.recorder.emit("plan", text=plan)
+
+    def advice(self, error: BaseException) -> str | None:
+        """The plan of a run that might get further than this error."""
         trained = self.run.recorder.backwards
-        plan = (
+        return (
             samples.advise_if_missed(self.run, error)
             or (guards.advise(error) if trained else None)
             or sizes.advise(self.run, error)
@@ -78,8 +87,6 @@ class Standins:
             or guards.advise(error)
             or samples.advise(self.run, error)
         )
-        if plan is not None:
-            self.run.recorder.emit("plan", text=plan)
 
     def late(self) -> None:
         """Say what a run that takes too long might do with less of."""

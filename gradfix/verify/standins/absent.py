@@ -12,6 +12,7 @@ import csv
 import gzip
 import hashlib
 import io
+import itertools
 import json
 import os
 import pickle
@@ -27,7 +28,7 @@ from typing import Any
 
 import torch
 
-from . import content, context, files, media, plans
+from . import content, context, files, library, media, plans
 from .content import Content
 
 SETTINGS = re.compile(r"conf|cfg|setting|param|option|\bargs?\b|hparam|opt\b|\.ya?ml$|\.toml$|\.ini$", re.I)
@@ -143,7 +144,7 @@ def text_of(run: context.Run, name: str) -> str:
     """The lines of a text that is made up."""
     style = content.book.style(name)
     content.book.separators[content.unnumbered(name)] = separator_of(run)
-    if asks_for_blanks(run):
+    if any(BLANK.search(text) for text in library.texts(run)):
         content.book.blanks.add(content.unnumbered(name))
     if style == plans.LABELLED:
         return labelled(run, name)
@@ -183,11 +184,13 @@ def separator_of(run: context.Run) -> str:
 
 BLANK = re.compile(
     r"""len\(\w+(\.r?strip\(\))?\)\s*(==|>|<)\s*[01]|(==|!=)\s*(''|""|'\\n'|"\\n")|\bnot line\b|"""
-    r"""len\(line\)\s*>\s*2"""
+    r"""len\(line\)\s*>\s*2|\bline\.isspace\(\)"""
 )
 """A question for lines that hold nothing: between the sentences of a text with a word on each line."""
 SENTENCE = 8
-"""Words of a sentence, in such a text."""
+"""Words of a sentence in such a text, on average."""
+LENGTHS = (SENTENCE, SENTENCE - 3, SENTENCE + 1, SENTENCE - 1, SENTENCE + 3)
+"""Words of sentences one after the other, for scripts that part them by how long they are."""
 RECORDED = 4
 """Numbers in a line that records something of somebody: who, what, how much, when."""
 
@@ -202,12 +205,14 @@ def rows_of(run: context.Run, name: str, kind: str, count: str, separator: str) 
         0, content.CLASSES, (len(words), int(count)), generator=run.generator("rows", name)
     )
     rows = []
+    places = in_sentence(len(words))
     for number, (said, row) in enumerate(zip(words, classes.tolist())):
         last = said.rstrip(" .") if kind == "fields" else str(row[-1])
         first, middle = str(number) if kind == "counts" else format(number, "03d") + ending, row[1:-1]
         if sentences:
             # What depends on another word of its sentence depends on the one before it.
-            first, middle = str(number % SENTENCE + 1), [number % SENTENCE] * len(middle)
+            place = places[number]
+            first, middle = str(place + 1), [place] * len(middle)
         rows.append(separator.join([first, *map(str, middle), last]))
     return "\n".join(in_sentences(rows) if sentences else rows) + "\n"
 
@@ -227,9 +232,15 @@ LABELLED_WORDS = 400
 def in_sentences(lines: list[str]) -> list[str]:
     """Lines with one that holds nothing after each sentence."""
     found: list[str] = []
-    for start in range(0, len(lines), SENTENCE):
-        found += [*lines[start : start + SENTENCE], ""]
-    return found
+    for place, line in zip(in_sentence(len(lines)), lines):
+        found += ["", line] if place == 0 and found else [line]
+    return [*found, ""]
+
+
+def in_sentence(count: int) -> list[int]:
+    """The places in their sentences that so many words have."""
+    places = (place for words in itertools.cycle(LENGTHS) for place in range(words))
+    return list(itertools.islice(places, count))
 
 
 def asks_for_blanks(run: context.Run) -> bool:
@@ -292,7 +303,7 @@ def opened(run: context.Run, path: str, mode: str) -> Any:
             return TableFile(run, path)
         return text_file(run, path)
     if kind not in STRUCTURED and through_codecs():
-        return io.BytesIO(text_of(run, name).encode())
+        return io.BytesIO(text_file(run, path).getvalue().encode())
     return AbsentFile(run, path, "b" in mode)
 
 

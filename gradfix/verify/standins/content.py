@@ -1054,6 +1054,13 @@ class Constructor(type):
         return isinstance(instance, cls.real)
 
 
+class VariableKind(Constructor):
+    """Stands for the type that tensors with a history once had."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls.real(*known(args), **kwargs)
+
+
 def constructors() -> None:
     """Let the types of tensors take contents."""
     for name in ("Float", "Double", "Long", "Int", "Byte", "Bool", "Short", "Half"):
@@ -1061,14 +1068,8 @@ def constructors() -> None:
         made = Constructor(name + "Tensor", (), {"real": real, "dtype": real.dtype})
         for owner in (torch, torch.cuda):
             setattr(owner, name + "Tensor", made)
-    variable = type(
-        "Variable",
-        (Constructor,),
-        {"__call__": lambda cls, *args, **kwargs: cls.real(*known(args), **kwargs)},
-    )
-    torch.autograd.Variable = variable(  # type: ignore[misc]
-        "Variable", (), {"real": torch.autograd.Variable}
-    )
+    variable: Any = VariableKind("Variable", (), {"real": torch.autograd.Variable})
+    torch.autograd.Variable = variable  # type: ignore[misc]
     real_type = torch.Tensor.type
 
     def kind(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -248,7 +248,7 @@ def trains(value: Any) -> bool:
 
 
 NORMALIZATION = re.compile(r"\.(?:Sync|Synchronized|Distributed)?(BatchNorm[123]d)$")
-"""Layers of libraries that normalize batches over several accelerators; on one it is what torch's own does."""
+"""Layers of libraries that normalize batches over several accelerators; on one they do what torch's do."""
 
 
 def normalization(path: str) -> type | None:

@@ -7,6 +7,7 @@ import builtins
 import collections
 import collections.abc
 import contextlib
+import dataclasses
 import fractions
 import functools
 import importlib.machinery
@@ -43,6 +44,7 @@ NUMPY = {
 def install(run: context.Run) -> None:
     """Give the old names their old meaning, where they have none today."""
     names(run)
+    defaults(run)
     indexing(run)
     loaders(run)
     sequences(run)
@@ -52,6 +54,7 @@ def install(run: context.Run) -> None:
     targets(run)
     widths(run)
     flags(run)
+    functions(run)
     scripted(run)
     dotted(run)
     spectra(run)
@@ -104,6 +107,35 @@ def shown(run: context.Run) -> None:
             return _real(*args, **kwargs)
 
         context.replace(traceback, name, show)
+
+
+def defaults(run: context.Run) -> None:
+    """``spect: Spect = Spect()`` of one dataclass within another, which Python took until 3.11."""
+    real = dataclasses.dataclass
+
+    def shared(value: Any) -> Any:
+        return dataclasses.field(default_factory=lambda: value)
+
+    def made(cls: type, **kwargs: Any) -> type:
+        given = {
+            name: value
+            for name in vars(cls).get("__annotations__", ())
+            if dataclasses.is_dataclass(value := vars(cls).get(name))
+            and not isinstance(value, type)
+            and type(value).__hash__ is None
+        }
+        for name, value in given.items():
+            run.used(f"a {type(value).__name__} that all share as a default", "the same")
+            setattr(cls, name, shared(value))
+        found: type = real(cls, **kwargs)
+        for name, value in given.items():
+            setattr(found, name, value)
+        return found
+
+    def decorate(cls: type | None = None, /, **kwargs: Any) -> Any:
+        return functools.partial(made, **kwargs) if cls is None else made(cls, **kwargs)
+
+    context.replace(dataclasses, "dataclass", decorate)
 
 
 def names(run: context.Run) -> None:
@@ -414,14 +446,27 @@ def flags(run: context.Run) -> None:
     context.replace(torch.nn.RNNBase, "__init__", init)
 
 
+def functions(run: context.Run) -> None:
+    """``embedding._backend.Embedding.apply(...)``, by which dropout of words was written."""
+
+    def embedded(words: Any, weight: Any, padding: int | None, *args: Any) -> Any:
+        run.used("_backend.Embedding.apply", "torch.nn.functional.embedding")
+        return torch.nn.functional.embedding(words, weight, None if padding == -1 else padding, *args)
+
+    backend: Any = types.SimpleNamespace(Embedding=types.SimpleNamespace(apply=embedded))
+    if not hasattr(torch.nn.Embedding, "_backend"):
+        torch.nn.Embedding._backend = backend  # type: ignore[attr-defined]
+
+
 def indexing(run: context.Run) -> None:
     """``loss.data[0]`` of a tensor without dimensions: its only value.
 
     Only where the project writes that: with a method of Python's own, torch takes such a tensor for a
     sequence, and a list of them for one of sequences. In a script that failed for that, what is written so
-    is taken so (:class:`OnlyValue`), and nothing else.
+    is taken so (:class:`OnlyValue`), and nothing else; ``total_loss[0]`` in one that failed for that.
     """
-    if not any(re.search(r"\.data\s*\[0\]", text) for text in texts(run)):
+    written = any(re.search(r"\.data\s*\[0\]", text) for text in texts(run))
+    if not written and not content.book.planned("torch", "first"):
         return
     real = torch.Tensor.__getitem__
 
@@ -431,23 +476,34 @@ def indexing(run: context.Run) -> None:
             return self
         return real(self, index) if isinstance(self, torch.Tensor) else self[index]
 
-    if content.book.planned("torch", "unindexed"):
+    if only_values():
         setattr(builtins, ONLY, get)
     else:
         context.replace(torch.Tensor, "__getitem__", get)
 
 
 ONLY = "_gradfix_only_value"
+NO_INDEX = "invalid index of a 0-dim tensor"
+"""Beginning of the message where a tensor without dimensions is indexed."""
+
+
+def only_values() -> OnlyValue | None:
+    """What lets the code take the only value of a tensor without dimensions, where the plan says so."""
+    first = bool(content.book.planned("torch", "first"))
+    return OnlyValue(first) if first or content.book.planned("torch", "unindexed") else None
 
 
 class OnlyValue(ast.NodeTransformer):
-    """Lets the project's code take ``it.data[0]`` of a tensor without dimensions."""
+    """Lets the project's code take ``it.data[0]`` of a tensor without dimensions, or also ``it[0]``."""
+
+    def __init__(self, everywhere: bool) -> None:
+        self.everywhere = everywhere
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """Where it is read."""
         self.generic_visit(node)
         first = isinstance(node.slice, ast.Constant) and node.slice.value == 0
-        data = isinstance(node.value, ast.Attribute) and node.value.attr == "data"
+        data = self.everywhere or (isinstance(node.value, ast.Attribute) and node.value.attr == "data")
         if first and data and isinstance(node.ctx, ast.Load):
             return called(ONLY, [node.value, node.slice], node)
         return node
@@ -540,14 +596,16 @@ def variables(run: context.Run) -> None:
     """``type(hidden) == Variable``: it is the type of all tensors today; only if the run failed for it."""
     if not content.book.planned("torch", "variables"):
         return
-    kind: Any = type(torch.autograd.Variable)
 
     def same(self: Any, other: Any) -> bool:
         if other is torch.Tensor:
             run.used("the type of variables", "that of tensors")
         return other is self or other is torch.Tensor
 
-    kind.__eq__, kind.__hash__ = same, type.__hash__
+    # A stand-in may take its place.
+    kinds: list[Any] = [type(torch.autograd.Variable), content.VariableKind]
+    for kind in kinds:
+        kind.__eq__, kind.__hash__ = same, type.__hash__
 
 
 def numbers(run: context.Run) -> None:
@@ -910,6 +968,8 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("torch", "numbers", True)
     if str(error) == "iteration over a 0-d tensor" and any(KIND.search(one) for one in texts(context.run())):
         return content.planned_with("torch", "variables", True)
+    if isinstance(error, IndexError) and str(error).startswith(NO_INDEX):
+        return content.planned_with("torch", "first", True)
     if str(error) == "len() of a 0-d tensor" and "__getitem__" in vars(torch.Tensor):
         return content.planned_with("torch", "unindexed", True)
     if isinstance(error, TypeError) and TENSOR_FOR_LIST.match(str(error)):

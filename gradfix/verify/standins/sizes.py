@@ -897,8 +897,8 @@ def code_of(run: context.Run, text: str, path: str) -> types.CodeType:
     if "loops" in content.book.plan:
         shorter(run)
         tree = Idle().visit(tree)
-    if content.book.planned("torch", "unindexed"):
-        tree = library.OnlyValue().visit(tree)
+    if (only := library.only_values()) is not None:
+        tree = only.visit(tree)
     if content.book.planned("numpy", "one element"):
         library.one_element(run)
         tree = library.OneElement().visit(tree)
