@@ -23,7 +23,26 @@ EPISODE = 20
 """Steps of an episode."""
 
 _envs = itertools.count()
-registry: dict[str, Any] = {}
+
+
+class Registry(dict[str, Any]):
+    """The project's own environments by their names; of the library's it says what there is to say."""
+
+    def spec(self, id: str) -> Spec:
+        """What is registered under a name."""
+        return Spec(id)
+
+    def all(self) -> list[Spec]:
+        """What is registered of the project's own."""
+        return [Spec(name) for name in self]
+
+    @property
+    def env_specs(self) -> Registry:
+        """The same."""
+        return self
+
+
+registry = Registry()
 INF = float("inf")
 
 CONTROL: dict[str, tuple[int, Any]] = {

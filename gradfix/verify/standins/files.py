@@ -605,7 +605,7 @@ def make_folder(
         or listed_for(run)
         or (".txt" if reads_text(run) else None)
     )
-    if kind is None and not missed:
+    if (kind is None or left_by_training(run, kind)) and not missed:
         return None
     place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
     folders = [place]
@@ -635,6 +635,19 @@ def make_folder(
 OF_PEOPLE = r"_c(\d"
 """In the pattern for the names of pictures of people by which cameras took them, ``0002_c1s1_000451_03.jpg``,
 as those of Market-1501 and the sets after it have them (https://zheng-lab.cecs.anu.edu.au/Project/project_reid.html)."""
+
+
+WEIGHTS = (".pth", ".pt", ".ckpt", ".tar")
+
+
+def left_by_training(run: context.Run, kind: str) -> bool:
+    """Whether files are looked for that an earlier run would have left: a first one finds none."""
+    frame = run.caller()
+    if frame is None or not kind.endswith(WEIGHTS):
+        return False
+    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
+    function = next((one for one in reversed(around) if isinstance(one, ast.FunctionDef)), None)
+    return function is not None and "load_state_dict" in ast.unparse(function)
 
 
 FORMS = ("{:03d}", "it.{:03d}", "it_{:03d}", "{:03d}_0")

@@ -16,6 +16,7 @@ import multiprocessing.queues
 import os
 import queue
 import re
+import subprocess
 import sys
 import threading
 import types
@@ -39,6 +40,7 @@ def install(run: context.Run) -> None:
     environment()
     world(run)
     workers(run)
+    history(run)
 
 
 def environment() -> None:
@@ -53,6 +55,34 @@ def environment() -> None:
             ("LOCAL_WORLD_SIZE", "1"),
         ):
             os.environ.setdefault(name, value)
+
+
+NO_COMMIT = "0" * 40
+
+
+def history(run: context.Run) -> None:
+    """git's answers to scripts that note which commit they are of: the sandbox keeps a project's history shut."""
+
+    class Popen(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, args: Any, *more: Any, **kwargs: Any) -> None:
+            words = args.split() if isinstance(args, str) else [str(one) for one in args]
+            if words[:1] == ["git"]:
+                run.used("git " + " ".join(words[1:2]), "what it says of a commit that is all zeros")
+                args = ["echo", said(words)]
+                kwargs["shell"] = False
+            super().__init__(args, *more, **kwargs)
+
+    def said(words: list[str]) -> str:
+        if "--show-toplevel" in words:
+            return os.path.abspath(run.root)
+        if "--abbrev-ref" in words or "branch" in words:
+            return "main"
+        short = any(word.startswith(("--short", "--pretty=%h", "--format=%h")) for word in words)
+        if {"rev-parse", "log", "describe", "show"} & {*words}:
+            return NO_COMMIT[:7] if short else NO_COMMIT
+        return ""
+
+    subprocess.Popen = Popen  # type: ignore[misc]
 
 
 class Parallel(torch.nn.Module):

@@ -130,6 +130,10 @@ def install(run: context.Run) -> None:
     def load(f: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(f, absent.AbsentFile):
             f = f.name
+        if isinstance(f, inert.Inert):
+            # The path of what a missing library has downloaded, or a file that it has opened.
+            run.used(f"weights {f._path}", "networks keep their own")
+            return AbsentWeights(f._path)
         if isinstance(f, (str, os.PathLike)) and absent.is_absent(f):
             if called_data(run) or not absent.looks_like_weights(os.fspath(f)):
                 return content.absent(run, f, tensors=True)
