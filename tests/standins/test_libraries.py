@@ -14,6 +14,7 @@ from gradfix.codemod import Claim
 from gradfix.verify import runner
 from gradfix.verify.runner import Job, Limits, Runner, hopeless, planned, search
 from tests.standins.commons import COMMONS
+from tests.standins.former import FORMER
 from tests.standins.further import FURTHER
 from tests.standins.later import LATER
 from tests.standins.libraries import LIBRARIES, LOOP
@@ -41,6 +42,20 @@ def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner
     told = [one.split(": ")[0] for one in found.standins]
     assert [what for what in replaced if what not in told and not installed(what.split(" ")[0])] == []
     assert not any(str(tmp_path) in one for one in found.standins)
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_reaches_its_steps_with_all_of_its_own_code(name: str, running: Runner, tmp_path: Path) -> None:
+    source, replaced = FORMER[name]
+    found = planned(running, job(tmp_path, source))
+    assert [place for place in json.loads(found.plan or "{}") if place.startswith("code of")] == []
+    (recording,) = running.run([found])
+    assert len([step for step in recording.steps if step.consumes]) >= 2, (
+        recording.uncaught,
+        recording.output,
+    )
+    told = [one.split(": ")[0] for one in recording.standins]
+    assert [what for what in replaced if what not in told and not installed(what.split(" ")[0])] == []
 
 
 def test_pictures_are_large_enough_for_what_is_cut_of_them(running: Runner, tmp_path: Path) -> None:

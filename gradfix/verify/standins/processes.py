@@ -61,7 +61,7 @@ NO_COMMIT = "0" * 40
 
 
 def history(run: context.Run) -> None:
-    """git's answers to scripts that note which commit they are of: the sandbox keeps a project's history shut."""
+    """git's answers to scripts that note which commit they are of: the sandbox keeps the history shut."""
 
     class Popen(subprocess.Popen):  # type: ignore[type-arg]
         def __init__(self, args: Any, *more: Any, **kwargs: Any) -> None:

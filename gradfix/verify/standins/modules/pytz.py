@@ -6,7 +6,7 @@ import datetime
 
 from ..inert import others
 
-utc = UTC = datetime.timezone.utc
+utc = UTC = datetime.UTC
 
 
 def timezone(name: str) -> datetime.timezone:

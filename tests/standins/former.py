@@ -1,0 +1,278 @@
+"""Small training scripts that lean on what former versions took, and on what lies beside training."""
+
+from __future__ import annotations
+
+from tests.standins.libraries import LOOP
+from tests.standins.programs import program
+
+FORMER: dict[str, tuple[str, tuple[str, ...]]] = {
+    "samples for each accelerator": (
+        program("""
+            data = torch.utils.data.TensorDataset(torch.ones(8, 3))
+            loader = torch.utils.data.DataLoader(data, batch_size=1 * torch.cuda.device_count())
+            norm = torch.nn.BatchNorm1d(3)
+            def batch():
+                return norm(next(iter(loader))[0])
+        """),
+        ("2 accelerators",),
+    ),
+    "numbers that do not fit": (
+        program("""
+            import numpy as np
+            kinds = np.zeros(4, dtype=np.uint8)
+            for place, kind in enumerate((7, -1)):
+                kinds[kinds == place] = kind
+            shift = np.uint8(-14)
+            assert kinds.tolist() == [7] * 4 and shift == 242
+            kinds[0] = -1
+            assert kinds[0] == 255
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("-14 as uint8",),
+    ),
+    "layers of a library that normalize over accelerators": (
+        program("""
+            import gathered_norms
+            from gathered_norms.nn import SynchronizedBatchNorm2d
+            assert gathered_norms.nn.BatchNorm2d is SynchronizedBatchNorm2d is torch.nn.BatchNorm2d
+            class Norm(SynchronizedBatchNorm2d):
+                pass
+            norm = Norm(3)
+            def batch():
+                return norm(torch.randn(2, 3, 4, 4)).mean((2, 3))
+        """),
+        ("gathered_norms.nn.BatchNorm2d", "gathered_norms.nn.SynchronizedBatchNorm2d"),
+    ),
+    "edges": (
+        program("""
+            import cv2
+            import numpy as np
+            half = np.zeros((8, 8, 3), dtype=np.uint8)
+            half[:, 4:] = 200
+            edges = cv2.Canny(half, 10, 100)
+            assert edges.shape == (8, 8) and edges.dtype == np.uint8
+            assert edges[:, 3].tolist() == [255] * 8 and edges.sum() == 8 * 255
+            def batch():
+                return torch.from_numpy(edges[:2, 2:5] / 255).float()
+        """),
+        ("cv2",),
+    ),
+    "pairs of sentences from files": (
+        program(
+            """
+            from torchtext.data import BucketIterator, Field
+            from torchtext.datasets import TranslationDataset
+            field = Field(init_token="<s>", eos_token="</s>")
+            train = TranslationDataset(
+                path="pairs/train", exts=(".src", ".trg"), fields=(field, field),
+                filter_pred=lambda one: len(vars(one)["src"]) < 40)
+            held, other = TranslationDataset.splits(exts=(".de", ".en"), fields=(field, field))[:2]
+            assert len(held) and [len(pair) for pair in TranslationDataset(split="train")[:2]] == [2, 2]
+            field.build_vocab(train, held)
+            batches = BucketIterator(train, batch_size=4, train=True)
+            models = [torch.nn.Embedding(len(field.vocab), 8)]
+            def loss():
+                one = next(iter(batches))
+                return models[0](one.src).mean() - models[0](one.trg).mean()
+            """,
+            LOOP,
+        ),
+        ("torchtext corpus TranslationDataset",),
+    ),
+    "files that are numbered between points": (
+        program("""
+            import os
+            from PIL import Image
+            names = [os.path.join("pets", name) for name in os.listdir("pets")]
+            names = sorted(names, key=lambda name: int(name.split(".")[-2]))
+            shown = Image.open(names[0])
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("folder pets",),
+    ),
+    "folders that are numbered": (
+        program("""
+            import os
+            from PIL import Image
+            numbers = [int(name) for name in sorted(os.listdir("people")) if os.path.isdir(f"people/{name}")]
+            assert numbers[:3] == [0, 1, 2] and os.listdir("people/00")
+            shown = Image.open(os.path.join("people/00", os.listdir("people/00")[0]))
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("folder people",),
+    ),
+    "a number for a flag, and a dataclass for all": (
+        program("""
+            from dataclasses import dataclass
+            @dataclass
+            class Sound:
+                rate: int = 16000
+            @dataclass
+            class Settings:
+                sound: Sound = Sound()
+                width: int = 3
+            first, other = Settings(), Settings(width=4)
+            assert first.sound is other.sound is Settings.sound and first != other and other.width == 4
+            cell = torch.nn.GRU(first.width, 3, 1, 0.5)
+            assert cell.bias and cell.dropout == 0
+            def batch():
+                return cell(torch.ones(2, 1, 3))[0][:, 0]
+        """),
+        ("0.5 for bias", "a Sound that all share as a default"),
+    ),
+    "words without some of their weights": (
+        program("""
+            words = torch.nn.Embedding(9, 3)
+            def dropped(numbers):
+                kept = words.weight * (torch.rand(9, 1) < 0.9)
+                empty = -1 if words.padding_idx is None else words.padding_idx
+                return words._backend.Embedding.apply(
+                    numbers, kept, empty, words.max_norm, words.norm_type,
+                    words.scale_grad_by_freq, words.sparse)
+            def batch():
+                return dropped(torch.tensor([1, 2]))
+        """),
+        ("_backend.Embedding.apply",),
+    ),
+    "the first value of a sum of losses": (
+        program(
+            """
+            models = [torch.nn.Linear(3, 2)]
+            seen = [0]
+            def loss():
+                found = models[0](torch.ones(2, 3)).mean()
+                seen[0] = seen[0] + found.detach()
+                total = seen[0]
+                assert total[0] == total
+                return found
+            """,
+            LOOP,
+        ),
+        ("indexing a tensor without dimensions",),
+    ),
+    "what a handler does in vain": (
+        program("""
+            import numpy as np
+            kinds = np.zeros(4, dtype=np.uint8)
+            def prepared():
+                kinds[1] = -3
+            try:
+                prepared()
+            except Exception:
+                torch.optim.SGD([], lr=0.1)
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("-3 in an array of uint8",),
+    ),
+    "sentences that are parted by how long they are": (
+        program("""
+            import codecs
+            with codecs.open("news/train.iobes", "r", "utf-8") as file:
+                lines = file.readlines()
+            sentences, words = [], []
+            for line in lines:
+                if not line.isspace():
+                    words.append(line.split()[0])
+                elif words:
+                    sentences.append(words)
+                    words = []
+            lengths = [len(one) for one in sentences]
+            average = sum(lengths) // len(lengths)
+            shorter = [one for one in lengths if one < average]
+            assert sum(shorter) / len(shorter) < average < max(lengths)
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("file news/train.iobes",),
+    ),
+    "weights that nobody has left": (
+        program("""
+            import glob, os
+            net = torch.nn.Linear(3, 3)
+            def resumed(folder):
+                found = sorted(glob.glob(os.path.join(folder, "net_*.pth")))
+                if not found:
+                    return 0
+                net.load_state_dict(torch.load(found[-1]))
+                return int(found[-1].split("_")[-1].split("-")[0])
+            assert resumed("runs/pictures_0405") == 0
+            def batch():
+                return net(torch.ones(2, 3))
+        """),
+        (),
+    ),
+    "which commit it is of": (
+        program("""
+            import subprocess
+            first = subprocess.check_output(["git", "log", "-n", "1", "--pretty=%h"]).strip()
+            other = subprocess.check_output("git rev-parse HEAD", shell=True, text=True).strip()
+            changed = subprocess.run(["git", "status", "--short"], capture_output=True, text=True, check=True)
+            branch = subprocess.check_output(["git", "rev-parse", "--abbrev-ref", "HEAD"], text=True).strip()
+            assert (first, other, branch) == (b"0" * 7, "0" * 40, "main") and changed.stdout.strip() == ""
+            assert subprocess.check_output(["echo", "git"], text=True) == "git\\n"
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("git log", "git rev-parse", "git status"),
+    ),
+    "a loop of a library's": (
+        program("""
+            import torchnet as tnt
+            from torchnet.engine import Engine
+            right, mean = tnt.meter.ClassErrorMeter(accuracy=True), tnt.meter.AverageValueMeter()
+            right.add(torch.tensor([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]]), torch.tensor([1, 0, 0]))
+            assert abs(right.value()[0] - 200 / 3) < 1e-4
+            table = tnt.meter.ConfusionMeter(2)
+            table.add(torch.tensor([[0.1, 0.9], [0.8, 0.2]]), torch.tensor([0, 0]))
+            assert table.value().tolist() == [[1, 1], [0, 0]]
+            data = torch.utils.data.TensorDataset(torch.randn(8, 3), torch.randint(0, 2, (8,)))
+            loader = torch.utils.data.DataLoader(data, batch_size=4)
+            net = torch.nn.Linear(3, 2)
+            def network(sample):
+                found = net(sample[0])
+                return torch.nn.functional.cross_entropy(found, sample[1]), found
+            seen = []
+            engine = Engine()
+            engine.hooks["on_forward"] = lambda state: seen.append(float(state["loss"]))
+            state = engine.train(network, loader, 2, torch.optim.SGD(net.parameters(), lr=0.1))
+            assert state["t"] == 4 and state["epoch"] == 2 and len(seen) == 4
+            assert engine.test(network, loader)["t"] == 2 and len(seen) == 6
+            def batch():
+                return torch.ones(2, 3)
+        """).replace("steps=3", "steps=9"),
+        ("torchnet",),
+    ),
+    "what is asked beside training": (
+        program("""
+            import datetime
+            import gym, pytz
+            from nested_dict import nested_dict
+            assert datetime.datetime.now(pytz.timezone("Asia/Tokyo")).tzinfo is pytz.utc
+            held = nested_dict({"first": {"weight": 1, "bias": 2}, "scale": 3})
+            flat = {".".join(keys): value for keys, value in held.items_flat()}
+            assert flat == {"first.weight": 1, "first.bias": 2, "scale": 3}
+            held["other"]["weight"] = 4
+            assert held.to_dict()["other"] == {"weight": 4}
+            assert gym.envs.registry.spec("Pong-v0").entry_point != "gym.envs.atari:AtariEnv"
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("pytz", "nested_dict"),
+    ),
+    "weights of a missing library's download": (
+        program("""
+            import pictures_of_nobody
+            net = torch.nn.Linear(3, 3)
+            path = pictures_of_nobody.data.cached_download(url="https://example.org/net.pth", path="net.pth")
+            net.load_state_dict(torch.load(path))
+            def batch():
+                return net(torch.ones(2, 3))
+        """),
+        ("weights pictures_of_nobody.data.cached_download()",),
+    ),
+}
+"""Scripts that must get to their steps in a few tries, and the names of what was replaced."""
