@@ -687,7 +687,9 @@ SENTENCES = "words in sentences"
 LABELLED = "words with classes"
 """The style of a text with a word and a class of it on each line, and one that holds nothing after each
 sentence."""
-NOTHING_LEFT = re.compile(r"(?:division|modulo) by zero|num_samples should be a positive|empty (range|sequence)")
+NOTHING_LEFT = re.compile(
+    r"(?:division|modulo) by zero|num_samples should be a positive|empty (range|sequence)"
+)
 """Messages where a text of one long sentence may have been too long, and left no sample."""
 
 
