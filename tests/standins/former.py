@@ -274,5 +274,77 @@ FORMER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("weights pictures_of_nobody.data.cached_download()",),
     ),
+    "what is seen of bodies that move": (
+        program(
+            """
+            import dm_env
+            import numpy as np
+            from dm_control import suite
+            from dm_control.suite.wrappers import action_scale, pixels
+            from dm_env import StepType, specs
+            assert ("quadruped", "walk") in suite.ALL_TASKS
+            class Repeated(dm_env.Environment):
+                def __init__(self, env):
+                    self._env = env
+                def step(self, action):
+                    return self._env.step(action.astype(self._env.action_spec().dtype))
+                def __getattr__(self, name):
+                    return getattr(self._env, name)
+            plain = suite.load("walker", "walk", environment_kwargs={"flat_observation": True})
+            env = action_scale.Wrapper(Repeated(plain), minimum=-2.0, maximum=2.0)
+            env = pixels.Wrapper(env, pixels_only=True, render_kwargs=dict(height=48, width=48, camera_id=0))
+            taken = env.action_spec()
+            assert (taken.shape, taken.minimum.min(), taken.maximum.max()) == ((6,), -2, 2)
+            assert env.observation_spec()["pixels"].shape == (48, 48, 3) and env.discount_spec().maximum == 1
+            seen = specs.BoundedArray((3, 48, 48), np.uint8, 0, 255, "observation")
+            assert seen.validate(seen.generate_value()).shape == seen.replace(name="seen").shape
+            step = env.reset()
+            assert step.first() and step.step_type is StepType.FIRST and step.reward is None
+            step = env.step(np.zeros(taken.shape, dtype=np.float32))
+            assert step.mid() and step._replace(reward=1.0).observation["pixels"].shape == (48, 48, 3)
+            assert dm_env.termination(1.0, None).last() and list(step.observation) == ["pixels"]
+            models = [torch.nn.Linear(6, 1)]
+            def loss():
+                return models[0](torch.from_numpy(taken.generate_value()).float()).mean()
+            """,
+            LOOP,
+        ),
+        ("dm_control", "dm_env", "environment walker"),
+    ),
+    "a wrapper that is looked for by its name": (
+        program("""
+            import gym
+            from gym import wrappers
+            def named(env, name):
+                while name not in type(env).__name__:
+                    env = env.env
+                return env
+            env = wrappers.OrderEnforcing(wrappers.Monitor(gym.make("CartPole-v0"), "shots", force=True))
+            env.reset()
+            for _ in range(45):
+                if env.step(env.action_space.sample())[2]:
+                    env.reset()
+            watched = named(env, "Monitor")
+            assert watched.get_total_steps() == 45 and watched.get_episode_lengths() == [20, 20]
+            assert len(watched.get_episode_rewards()) == 2 and named(env, "OrderEnforcing") is env
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("environment CartPole-v0",),
+    ),
+    "a worker's answers": (
+        program("""
+            import argparse
+            import numpy as np
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--num-workers", type=int, default=8)
+            options = parser.parse_args()
+            answers = np.squeeze(np.zeros((options.num_workers, 1)))
+            assert len(answers) == options.num_workers < 8
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("argument num_workers",),
+    ),
 }
 """Scripts that must get to their steps in a few tries, and the names of what was replaced."""

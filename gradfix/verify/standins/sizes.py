@@ -45,7 +45,7 @@ EVALUATED = 4
 SMALL = {
     "batch": BATCH,
     # Loaders get none anyway, but what trains in processes needs one.
-    "workers": 1,
+    "workers": 2,
     "environments": 2,
     # Transitions to collect before learning begins: more than one batch.
     "warm up": 16,

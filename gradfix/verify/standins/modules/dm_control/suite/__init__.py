@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
-from ... import context
-from ...environments import EPISODE
-from ...spaces import array, numpy
+from .... import context
+from ....environments import EPISODE
+from ....inert import others
+from ....spaces import array, numpy
+from ...dm_env import StepType, TimeStep
+from ...dm_env.specs import Array, BoundedArray
 
 DOMAINS: dict[str, tuple[dict[str, int], int]] = {
     "acrobot": ({"orientations": 4, "velocity": 2}, 1),
@@ -41,31 +43,6 @@ DOMAINS: dict[str, tuple[dict[str, int], int]] = {
     "walker": ({"orientations": 14, "height": 0, "velocity": 9}, 6),
 }
 """Sizes of what is observed (0: a number), and of an action."""
-
-
-class TimeStep(NamedTuple):
-    """What follows a step."""
-
-    step_type: int
-    reward: Any
-    discount: Any
-    observation: Any
-
-    def first(self) -> bool:
-        """Whether an episode begins."""
-        return self.step_type == 0
-
-    def mid(self) -> bool:
-        """Whether it goes on."""
-        return self.step_type == 1
-
-    def last(self) -> bool:
-        """Whether it is over."""
-        return self.step_type == 2
-
-
-class Specs(SimpleNamespace):
-    """Sizes and bounds."""
 
 
 class Physics:
@@ -105,30 +82,24 @@ class Environment:
         """What is observed."""
         kind = numpy().dtype("float64")
         return OrderedDict(
-            (name, Specs(shape=(size,) if size else (), dtype=kind, name=name))
-            for name, size in self.sizes.items()
+            (name, Array((size,) if size else (), kind, name)) for name, size in self.sizes.items()
         )
 
     def action_spec(self) -> Any:
         """Values between -1 and 1."""
-        one = array(torch.ones(self.count, dtype=torch.float64))
-        return Specs(
-            shape=(self.count,), dtype=one.dtype, minimum=-one, maximum=one, name="action",
-            generate_value=lambda: one * 0,
-        )  # fmt: skip
+        return BoundedArray((self.count,), "float64", -1.0, 1.0, "action")
 
     def reset(self) -> TimeStep:
         """A first state."""
         self.elapsed = 0
-        return TimeStep(0, None, None, self._observed())
+        return TimeStep(StepType.FIRST, None, None, self._observed())
 
     def step(self, action: Any) -> TimeStep:
         """The next state."""
         self.elapsed += 1
         over = self.elapsed >= EPISODE
-        return TimeStep(
-            2 if over else 1, float(torch.rand((), generator=self.generator)), 1.0, self._observed()
-        )
+        reward = float(torch.rand((), generator=self.generator))
+        return TimeStep(StepType.LAST if over else StepType.MID, reward, 1.0, self._observed())
 
     def close(self) -> None:
         """Nothing is open."""
@@ -139,4 +110,21 @@ def load(domain_name: str, task_name: str, *args: Any, **kwargs: Any) -> Environ
     return Environment(domain_name, task_name)
 
 
-ALL_TASKS = BENCHMARKING = tuple((one, "run") for one in DOMAINS)
+TASKS = {
+    "acrobot": "swingup swingup_sparse",
+    "ball_in_cup": "catch",
+    "cartpole": "balance balance_sparse swingup swingup_sparse two_poles three_poles",
+    "cheetah": "run",
+    "finger": "spin turn_easy turn_hard",
+    "hopper": "stand hop",
+    "humanoid": "stand walk run run_pure_state",
+    "pendulum": "swingup",
+    "point_mass": "easy hard",
+    "quadruped": "walk run escape fetch",
+    "reacher": "easy hard",
+    "swimmer": "swimmer6 swimmer15",
+    "walker": "stand walk run",
+}
+"""Tasks of each domain (dm_control 1.0, its README and sources)."""
+ALL_TASKS = BENCHMARKING = tuple((one, task) for one, tasks in TASKS.items() for task in tasks.split())
+__getattr__ = others(__name__)
