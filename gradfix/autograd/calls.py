@@ -1760,6 +1760,17 @@ def _abstract(definition: ast.AST) -> bool:
     )
 
 
+NESTED = 5
+"""How often a function is followed into itself for what is in lists: those of states are seldom deeper."""
+CUTTING = frozenset("detach detach_ data item numpy tolist no_grad new_tensor".split())
+"""What leaves graphs behind."""
+
+
+def _cuts(definition: ast.AST) -> bool:
+    """Whether a function says anywhere that it leaves graphs behind."""
+    return any(isinstance(node, ast.Attribute) and node.attr in CUTTING for node in ast.walk(definition))
+
+
 def call_function(
     run: Run, function: Function, args: list[Argument], keywords: Keywords, node: ast.AST
 ) -> Value:
@@ -1769,9 +1780,12 @@ def call_function(
         imports.joined(run, definition)
     # A network within a network of the same class is no recursion.
     active = definition, function.bound if isinstance(function.bound, Module) else None
-    if run.depth >= run.max_depth or run.active.count(active) >= 2:
+    # What goes into lists of pairs of states ends at the tensors.
+    nested = any(isinstance(value, (Tensor, Sequence)) for value, _ in args)
+    if run.depth >= run.max_depth or run.active.count(active) >= (NESTED if nested else 2):
         if not run.relevance.touches(definition):
-            return unknown(run, args, keywords, node, function.name)  # a tree: the rest is like what was seen
+            # A tree: the rest is like what was seen, unless the end of it is what matters.
+            return unknown(run, args, keywords, node, function.name, certain=not _cuts(definition))
         return call_opaque(run, Opaque(function.name), args, keywords, node, True)
     if isinstance(function.bound, (Module, Instance)) and _abstract(definition):
         # A subclass that is not here has it.

@@ -509,6 +509,9 @@ class Run:
                 before = self.outset.get(key) or self.picked.get(key)
                 if before is not None:
                     self.answered[site] = before
+                if self.parsed:
+                    held = self.decisions[key] is not negated
+                    self._note_options(site, test, value, frame, held)
                 if site in self.scenario.flipped and key not in self.reversed:
                     self.answer(test, frame, self.decisions[key] is negated)
             return self.decisions[key] is not negated
@@ -520,6 +523,10 @@ class Run:
                 self.ruled_out.setdefault(self.equated.get(key[1]), set()).add(site)
             return (self.equals[key[1]] == key[2]) is not negated
         made = _made(self, site, frame) if isinstance(site, ast.If) else None
+        if self.parsed and isinstance(site, ast.If) and not trains and site not in self.scenario.avoided:
+            # Networks are set up as they are for who gives no options.
+            unset = self._without_options(test, value, frame)[1]
+            default = default if unset is None else unset
         answer = default if (self.scenario.main if made is None else made) else not default
         among = key is not None and key[0] == "In" and key[2].__class__ is tuple and key[1] in self.equals
         if among:
@@ -574,22 +581,30 @@ class Run:
 
     def _note_options(self, site: ast.AST, test: ast.expr, value: Value, frame: Frame, answer: bool) -> None:
         """Note whether options decide a condition, and whether it comes out the same if none is given."""
+        decides, unset = self._without_options(test, value, frame)
+        if not decides:
+            return
+        self.optional.add(site)
+        # What is decided outside networks, and moves no gradient, decides what the data is.
+        differs = unset is not None and unset is not answer
+        if differs and (self.current_call is not None or self._matters(site)):
+            self.departed.add(site)
+
+    def _without_options(self, test: ast.expr, value: Value, frame: Frame) -> tuple[bool, bool | None]:
+        """Whether options decide a condition, and what it comes to if none is given, where that is known."""
         how = None
         sides: list[Value | None] = [value]
         if isinstance(test, ast.Compare):
             how = test.ops[0].__class__
             sides = [self.looked_up(side, frame) for side in (test.left, *test.comparators)]
         if not any(isinstance(side, options.Option) for side in sides):
-            return
-        self.optional.add(site)
+            return False, None
         given = [side.default if isinstance(side, options.Option) else side for side in sides]
         if len(given) <= 2 and all(isinstance(side, Const) for side in given):
             values = [side.value for side in given]  # type: ignore[union-attr]
             with contextlib.suppress(TypeError):
-                held = values[0] if how is None else COMPARE[how](*values)
-                # What is decided outside networks, and moves no gradient, decides what the data is.
-                if bool(held) is not answer and (self.current_call is not None or self._matters(site)):
-                    self.departed.add(site)
+                return True, bool(values[0] if how is None else COMPARE[how](*values))
+        return True, None
 
     def asked_for(self, node: ast.expr, held: Value, name: ast.expr, frame: Frame) -> Value | None:
         """The function or class that is looked up in a dict, or in a module of the project, by a ``name``.

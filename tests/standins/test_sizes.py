@@ -164,7 +164,7 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
             def steps(max_steps=2e7, n_steps=int(1e6), num_steps=2048, exploration_steps=50_000):
                 return max_steps, n_steps, num_steps, exploration_steps
             def batch():
-                assert task() == (1, 2, 2, 2) and steps() == (2e7, 1_000_000, 64, 16)
+                assert task() == (2, 2, 2, 2) and steps() == (2e7, 1_000_000, 64, 16)
                 return torch.ones(4, 2)
         """),
         ("constant num_threads", "constant n_rollout_threads", "constant num_actors"),

@@ -1196,3 +1196,103 @@ def test_the_last_kind_before_all_others_are_refused(tmp_path: Path, options: Op
     uncleared = findings(tmp_path / "script.py", REFUSED.format(clear="pass"), options)
     assert uncleared == [f"{UNCLEARED}: self.optimizer.step()"]
     assert findings(tmp_path / "script.py", REFUSED.format(clear="self.optimizer.zero_grad()"), options) == []
+
+
+OPTIONAL_NETWORK = """
+import argparse
+import torch
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--kind", default="recurrent")
+parser.add_argument("--plain", action="store_true")
+args = parser.parse_args()
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTM(3, 4)
+        self.out = nn.Linear(4, 1)
+
+    def forward(self, batch, state):
+        said, state = self.cell(batch, state)
+        return self.out(said), state
+
+
+if {asked}:
+    net = nn.Linear(3, 1)
+else:
+    net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+def epoch():
+    state = torch.zeros(1, 2, 4), torch.zeros(1, 2, 4)
+    for _ in range(3):
+        optimizer.zero_grad()
+        if {asked}:
+            said = net(torch.randn(5, 2, 3))
+        else:
+            said, state = net(torch.randn(5, 2, 3), {state})
+        said.square().mean().backward()
+        optimizer.step()
+
+
+for _ in range(2):
+    epoch()
+"""
+
+
+@pytest.mark.parametrize("asked", ["args.kind == 'plain'", "args.plain"])
+@pytest.mark.parametrize("state", ["state", "[part.detach() for part in state]"])
+def test_networks_are_those_of_who_gives_no_options(
+    asked: str, state: str, options: Options, tmp_path: Path
+) -> None:
+    found = findings(tmp_path / "script.py", OPTIONAL_NETWORK.format(asked=asked, state=state), options)
+    assert [f.split(":")[0] for f in found] == ["carried-hidden-state"] * (state == "state")
+
+
+NESTED_STATES = """
+import torch
+from torch import nn
+
+
+def cut(state):
+    if isinstance(state, torch.Tensor):
+        return state.{cut}
+    return {listed}(cut(part) for part in state)
+
+
+class Net(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.cells = nn.ModuleList([nn.LSTM(3, 3) for _ in range(layers)])
+
+    def forward(self, batch, states):
+        later = []
+        for cell, state in zip(self.cells, states):
+            batch, state = cell(batch, state)
+            later.append(state)
+        return batch, later
+
+
+net = Net(3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+states = [(torch.zeros(1, 2, 3), torch.zeros(1, 2, 3)) for _ in range(3)]
+for _ in range(20):
+    states = cut(states)
+    optimizer.zero_grad()
+    said, states = net(torch.randn(5, 2, 3), states)
+    said.square().mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("listed", ["tuple", "list"])
+@pytest.mark.parametrize("cut", ["detach()", "clone()"])
+def test_states_in_pairs_in_a_list_are_cut_by_a_function_that_calls_itself(
+    cut: str, listed: str, options: Options, tmp_path: Path
+) -> None:
+    found = findings(tmp_path / "script.py", NESTED_STATES.format(cut=cut, listed=listed), options)
+    assert [f.split(":")[0] for f in found] == ["carried-hidden-state"] * (cut == "clone()")

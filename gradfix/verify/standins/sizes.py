@@ -44,7 +44,7 @@ EVALUATED = 4
 """The same where gradients are off, which leaves no doubt."""
 SMALL = {
     "batch": BATCH,
-    # Loaders get none anyway, but what trains in processes needs one.
+    # Loaders get none anyway, but what trains in processes needs some; one alone is often treated apart.
     "workers": 2,
     "environments": 2,
     # Transitions to collect before learning begins: more than one batch.
