@@ -304,5 +304,93 @@ VISION: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("torchvision",),
     ),
+    "torchvision, pictures that change with their masks and boxes": (
+        program(
+            """
+            import copy
+            from torchvision import tv_tensors
+            from torchvision.io import read_image
+            from torchvision.transforms import v2 as T
+            from torchvision.transforms.v2 import functional as F
+            shown = tv_tensors.Image(read_image("photos/one.png"))
+            high, wide = F.get_size(shown)
+            assert shown.dtype == torch.uint8 and len(shown) == 3
+            mask = torch.zeros(1, high, wide, dtype=torch.uint8)
+            mask[:, 10:30, 5:45] = 1
+            target = {
+                "masks": tv_tensors.Mask(mask), "labels": torch.tensor([1]), "image_id": 7,
+                "boxes": tv_tensors.BoundingBoxes([[5, 10, 45, 30]], format="XYXY", canvas_size=(high, wide)),
+            }
+            turned = T.RandomHorizontalFlip(1.0)(shown, target)[1]
+            assert turned["boxes"].tolist() == [[wide - 45, 10, wide - 5, 30]]
+            assert torch.equal(turned["masks"], mask.flip(-1)) and turned["image_id"] == 7
+            assert isinstance(copy.deepcopy(turned["boxes"]), tv_tensors.BoundingBoxes)
+            assert type(shown + 1) is torch.Tensor and type(shown.clone()) is tv_tensors.Image
+            changes = T.Compose([
+                T.RandomPhotometricDistort(p=0.5), T.RandomCrop(48), T.Resize((24, 24), antialias=True),
+                T.ToDtype({tv_tensors.Image: torch.float32, "others": None}, scale=True),
+                T.SanitizeBoundingBoxes(), T.Normalize([0.5] * 3, [0.5] * 3), T.ToPureTensor()])
+            left = 0
+            for _ in range(8):
+                found, told = changes(shown, target)
+                assert type(found) is torch.Tensor and found.shape == (3, 24, 24) and found.min() < 0
+                assert len(told["boxes"]) == len(told["labels"]) == len(told["masks"])
+                left += len(told["labels"])
+                for box, own in zip(told["boxes"], told["masks"]):
+                    rows, columns = torch.where(own)
+                    around = torch.stack([columns.min(), rows.min(), columns.max() + 1, rows.max() + 1])
+                    assert (box - around).abs().max() <= 1
+            alone = T.Compose([T.ToImage(), T.ToDtype(torch.float32, scale=True), T.Resize(24)])
+            picture = F.to_pil_image(shown)
+            assert alone(picture).dtype == torch.float32
+            assert T.CenterCrop(24)(picture, 3)[1] == 3
+            mixed, shares = T.RandomChoice([T.CutMix(num_classes=4), T.MixUp(num_classes=4)])(
+                torch.rand(5, 3, 8, 8), torch.arange(5) % 4)
+            assert mixed.shape == (5, 3, 8, 8) and torch.allclose(shares.sum(1), torch.ones(5))
+            models = [torch.nn.Conv2d(3, 1, 24)]
+            def loss():
+                return models[0](changes(shown, target)[0]).mean()
+            """,
+            LOOP,
+        ),
+        ("torchvision",),
+    ),
+    "torchvision, weights that a script fetches by itself": (
+        program("""
+            from torchvision._internally_replaced_utils import load_state_dict_from_url as newer
+            from torchvision.models.resnet import BasicBlock, ResNet, model_urls
+            from torchvision.models.utils import load_state_dict_from_url
+            from torchvision.models.vgg import VGG, cfgs, make_layers
+            from torchvision.models._utils import IntermediateLayerGetter
+            whole = ResNet(BasicBlock, [1, 1, 1, 1], groups=1)
+            whole.load_state_dict(load_state_dict_from_url(model_urls["resnet18"], progress=True))
+            whole.load_state_dict(newer(model_urls["resnet34"]))
+            part = IntermediateLayerGetter(whole, {"layer2": "middle", "layer4": "end"})
+            maps = part(torch.ones(1, 3, 64, 64))
+            assert [one.shape[1:] for one in maps.values()] == [(128, 8, 8), (512, 2, 2)]
+            assert len(make_layers(cfgs["A"])) == 21
+            assert ResNet(BasicBlock, [1] * 4).conv1.weight.shape == (64, 3, 7, 7)
+            def batch():
+                return maps["middle"].detach()
+        """),
+        ("torchvision", "weights resnet18.pth", "weights resnet34.pth"),
+    ),
+    "torchvision, films of files": (
+        program("""
+            import torchvision
+            from torchvision.io import ImageReadMode, VideoReader, read_image, read_video
+            assert read_image("photos/one.png", ImageReadMode.GRAY).shape[0] == 1
+            encoded = torchvision.io.encode_png(torch.zeros(3, 5, 6, dtype=torch.uint8))
+            assert torchvision.io.decode_image(encoded).shape == (3, 5, 6)
+            frames, sound, told = read_video("films/one.mp4", pts_unit="sec", output_format="TCHW")
+            assert frames.dtype == torch.uint8 and frames.shape[1] == 3 and len(frames) == 16
+            assert sound.shape[0] == 1 and told["video_fps"] == 25
+            assert len(read_video("films/one.mp4", 0, 0.2, pts_unit="sec")[0]) == 6
+            assert [one["data"].shape[0] for one in VideoReader("films/one.mp4").seek(0.56)] == [3, 3]
+            def batch():
+                return frames[:2, :, ::32, ::32].float()
+        """),
+        ("torchvision", "film one.mp4"),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

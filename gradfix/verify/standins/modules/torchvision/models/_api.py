@@ -52,6 +52,13 @@ class Weights:
         )
 
 
+class Addresses(dict[str, str]):
+    """Where older versions have the weights of their networks from."""
+
+    def __missing__(self, name: str) -> str:
+        return name + ".pth"
+
+
 def untrained(name: str) -> None:
     """Tell that a network keeps the weights that it is made with."""
     run().used("weights of " + name, "those that it is made with")

@@ -20,7 +20,7 @@ class LayerNorm2d(nn.LayerNorm):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Channels stay where they are."""
-        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        return super().forward(x.movedim(1, -1)).movedim(-1, 1)
 
 
 class CNBlock(nn.Module):

@@ -9,8 +9,11 @@ from torch import nn
 
 from ....context import run
 from ....weights import blocks
+from ._api import Addresses
 
 __all__ = ["BasicBlock", "Bottleneck", "ResNet", "conv1x1", "conv3x3"]
+
+model_urls = Addresses()
 
 
 def conv3x3(inner: int, outer: int, stride: int = 1, groups: int = 1, dilation: int = 1) -> nn.Conv2d:
