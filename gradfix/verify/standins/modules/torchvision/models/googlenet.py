@@ -124,21 +124,20 @@ class GoogLeNet(nn.Module):
             shift = (torch.tensor([0.485, 0.456, 0.406]) - 0.5) / 0.5
             x = x * scale.to(x)[:, None, None] + shift.to(x)[:, None, None]
         x = self.maxpool2(self.conv3(self.conv2(self.maxpool1(self.conv1(x)))))
-        middle: dict[str, Any] = {"inception4a": None, "inception4d": None}
+        middle: dict[str, Any] = {}
+        heads: dict[str, Any] = {"inception4a": self.aux1, "inception4d": self.aux2}
         for name in BLOCKS:
             x = self.get_submodule(name)(x)
-            if name in middle:
-                middle[name] = x
+            if self.training and heads.get(name) is not None:
+                middle[name] = heads[name](x)
             if name == "inception3b":
                 x = self.maxpool3(x)
             elif name == "inception4e":
                 x = self.maxpool4(x)
         found = self.fc(self.dropout(torch.flatten(self.avgpool(x), 1)))
-        if not (self.training and self.aux_logits):
-            return found
-        first = None if self.aux1 is None else self.aux1(middle["inception4a"])
-        second = None if self.aux2 is None else self.aux2(middle["inception4d"])
-        return GoogLeNetOutputs(found, second, first)
+        if self.training and self.aux_logits:
+            return GoogLeNetOutputs(found, middle.get("inception4d"), middle.get("inception4a"))
+        return found
 
 
 def googlenet(
