@@ -375,6 +375,30 @@ VISION: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("torchvision", "weights resnet18.pth", "weights resnet34.pth"),
     ),
+    "torchvision, data sets of objects and of pixels": (
+        program("""
+            import torchvision
+            from torchvision import datasets, transforms
+            class Found(torchvision.datasets.CocoDetection):
+                def __getitem__(self, index):
+                    shown, things = super().__getitem__(index)
+                    return transforms.functional.to_tensor(shown), [one["bbox"] for one in things]
+            found = Found("coco/train2017", "coco/annotations/instances_train2017.json")
+            shown, boxes = found[0]
+            assert len(found) == len(found.ids) and shown.shape[0] == 3
+            assert all(x + wide <= shown.shape[2] for x, _, wide, _ in boxes)
+            told = datasets.VOCDetection("voc", image_set="val", download=True)[1][1]["annotation"]
+            assert 0 < int(told["object"][0]["bndbox"]["xmin"]) < int(told["size"]["width"])
+            data = datasets.VOCSegmentation(
+                "voc", "2012", transform=transforms.ToTensor(),
+                target_transform=transforms.PILToTensor())
+            pictures, kinds = next(iter(torch.utils.data.DataLoader(data, batch_size=4)))
+            assert pictures.shape[1:] == (3, 375, 500) and 2 < len(kinds.unique()) and kinds.max() < 21
+            def batch():
+                return pictures[:, :, ::50, ::50]
+        """),
+        ("torchvision", "torchvision.datasets.VOCSegmentation", "content of instances_train2017.json"),
+    ),
     "torchvision, films of files": (
         program("""
             import torchvision
