@@ -5,7 +5,6 @@ Those of older versions are here from the start; the module of any other is read
 
 from __future__ import annotations
 
-import functools
 import importlib
 from typing import Any
 
@@ -53,7 +52,6 @@ def _later(module: str, name: str) -> Any:
     Scripts look for networks among the functions of this package by their names.
     """
 
-    @functools.wraps(_resnet.resnet18, assigned=("__module__",))
     def make(*args: Any, **kwargs: Any) -> Any:
         return getattr(importlib.import_module("." + module, __name__), name)(*args, **kwargs)
 
