@@ -9,7 +9,7 @@ import torch
 
 from ... import media
 from ...context import run
-from ...inert import others
+from ...inert import library, others
 from ...samples import KINDS, Classes, Pictures, folder_of_classes, image, is_made, pil
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
@@ -25,6 +25,14 @@ class VisionDataset(torch.utils.data.Dataset[Any]):
         self.transforms = transforms
         self.transform = transform
         self.target_transform = target_transform
+
+    def _changed(self, shown: Any, target: Any) -> tuple[Any, Any]:
+        """A picture and what belongs to it, after the transformations."""
+        if self.transforms is not None:
+            shown, target = self.transforms(shown, target)
+        if self.transform is not None:
+            shown = self.transform(shown)
+        return shown, target if self.target_transform is None else self.target_transform(target)
 
 
 def _positional(name: str) -> tuple[str, ...]:
@@ -161,6 +169,10 @@ class ImageFolder(DatasetFolder):
         super().__init__(root, loader, IMG_EXTENSIONS, transform, target_transform, is_valid_file)
 
 
+SAMPLES, HEIGHT, WIDTH = 64, 375, 500
+"""Of the pictures of Pascal VOC."""
+
+
 class CocoCaptions(VisionDataset):
     """Pictures with five sentences each."""
 
@@ -174,10 +186,94 @@ class CocoCaptions(VisionDataset):
 
     def __getitem__(self, index: int) -> Any:
         shown = image(media.pixels(run(), "coco" + str(index), 256, 256))
-        target: Any = media.text(run(), "coco" + str(index), 5).split("\n")[:5]
-        if self.transform is not None:
-            shown = self.transform(shown)
-        return shown, target if self.target_transform is None else self.target_transform(target)
+        return self._changed(shown, media.text(run(), "coco" + str(index), 5).split("\n")[:5])
+
+
+class CocoDetection(VisionDataset):
+    """Pictures and their annotations: a dictionary for each object."""
+
+    def __init__(
+        self,
+        root: Any,
+        annFile: Any,
+        transform: Any = None,
+        target_transform: Any = None,
+        transforms: Any = None,
+    ) -> None:
+        super().__init__(root, transforms, transform, target_transform)
+        self.coco = library("pycocotools.coco").COCO(annFile)
+        self.ids = sorted(self.coco.imgs)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, index: int) -> Any:
+        number = self.ids[index]
+        (known,) = self.coco.loadImgs(number)
+        path = os.path.join(self.root, known["file_name"])
+        if os.path.isfile(path):
+            shown = default_loader(path)
+        else:
+            shown = image(media.pixels(run(), known["file_name"], known["height"], known["width"]))
+        return self._changed(shown, self.coco.loadAnns(self.coco.getAnnIds(number)))
+
+
+class VOCSegmentation(VisionDataset):
+    """Pictures and the class of each of their pixels, as pictures; 255 is told of none."""
+
+    classes = 21
+
+    def __init__(
+        self,
+        root: Any = None,
+        year: str = "2012",
+        image_set: str = "train",
+        download: bool = False,
+        transform: Any = None,
+        target_transform: Any = None,
+        transforms: Any = None,
+    ) -> None:
+        super().__init__(root, transforms, transform, target_transform)
+        self.kind = f"{type(self).__name__} {image_set}"
+        what = f"{SAMPLES} made-up pictures, RGB {HEIGHT} x {WIDTH}"
+        run().used("torchvision.datasets." + type(self).__name__, what)
+
+    def __len__(self) -> int:
+        return SAMPLES
+
+    def target(self, name: str) -> Any:
+        """What belongs to the picture of this name."""
+        values = media.pixels(run(), name + " classes", HEIGHT, WIDTH, 1).long() * self.classes // 256
+        return image(values.to(torch.uint8))
+
+    def __getitem__(self, index: int) -> Any:
+        if not 0 <= index < SAMPLES:
+            raise IndexError(index)
+        name = f"{self.kind} {index}"
+        return self._changed(image(media.pixels(run(), name, HEIGHT, WIDTH)), self.target(name))
+
+
+class VOCDetection(VOCSegmentation):
+    """Pictures and what is told of the objects in them, all of it texts."""
+
+    NAMES = (
+        "aeroplane bicycle bird boat bottle bus car cat chair cow diningtable dog horse motorbike person "
+        "pottedplant sheep sofa train tvmonitor"
+    ).split()
+
+    def target(self, name: str) -> Any:
+        """What belongs to the picture of this name."""
+        generator = run().generator(name)
+        things = []
+        for _ in range(2):
+            left, top = (int(torch.randint(side // 2, (), generator=generator)) for side in (WIDTH, HEIGHT))
+            box = {"xmin": left + 1, "ymin": top + 1, "xmax": left + WIDTH // 4, "ymax": top + HEIGHT // 4}
+            kind = self.NAMES[int(torch.randint(len(self.NAMES), (), generator=generator))]
+            told = {"pose": "Unspecified", "truncated": "0", "difficult": "0", "occluded": "0"}
+            things.append({"name": kind, **told, "bndbox": {side: str(at) for side, at in box.items()}})
+        size = {"width": str(WIDTH), "height": str(HEIGHT), "depth": "3"}
+        held = {"folder": "VOC2012", "filename": name.replace(" ", "_") + ".jpg", "size": size}
+        return {"annotation": {**held, "segmented": "0", "object": things}}
 
 
 __getattr__ = others(__name__)

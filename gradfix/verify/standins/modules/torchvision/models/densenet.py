@@ -9,8 +9,11 @@ import torch
 from torch import nn
 
 from ....context import run
+from ._api import Addresses
 
 __all__ = ["DenseNet", "densenet121", "densenet161", "densenet169", "densenet201"]
+
+model_urls = Addresses()
 
 
 class _DenseLayer(nn.Module):

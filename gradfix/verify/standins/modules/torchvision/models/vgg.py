@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from ....context import run
+from ._api import Addresses
 
 __all__ = ["VGG"]
 
@@ -17,6 +18,10 @@ LAYERS: dict[int, list[Any]] = {
     16: [64, 64, "M", 128, 128, "M", 256, 256, 256, "M", 512, 512, 512, "M", 512, 512, 512, "M"],
     19: [64, 64, "M", 128, 128, "M", *[256] * 4, "M", *[512] * 4, "M", *[512] * 4, "M"],
 }
+
+cfgs = {"A": LAYERS[11], "B": LAYERS[13], "D": LAYERS[16], "E": LAYERS[19]}
+"""The same by the letters of the paper."""
+model_urls = Addresses()
 
 
 class VGG(nn.Module):

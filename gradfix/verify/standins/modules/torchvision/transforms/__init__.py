@@ -275,6 +275,38 @@ class TrivialAugmentWide(_Same):
     """Nothing is changed."""
 
 
+class AugMix(_Same):
+    """Nothing is changed."""
+
+
+class ElasticTransform(_Same):
+    """The shape as it is."""
+
+
+class RandomAdjustSharpness(_Same):
+    """As sharp as it is."""
+
+
+class RandomAutocontrast(_Same):
+    """Colours as they are."""
+
+
+class RandomEqualize(_Same):
+    """Colours as they are."""
+
+
+class RandomInvert(_Same):
+    """Colours as they are."""
+
+
+class RandomPosterize(_Same):
+    """Colours as they are."""
+
+
+class RandomSolarize(_Same):
+    """Colours as they are."""
+
+
 class RandomApply(Transformation):
     """Several, sometimes."""
 
@@ -296,6 +328,18 @@ class RandomChoice:
 
     def __call__(self, picture: Any) -> Any:
         return random.choice(self.transforms)(picture)
+
+
+class RandomOrder:
+    """All of several, in any order."""
+
+    def __init__(self, transforms: Any) -> None:
+        self.transforms = transforms
+
+    def __call__(self, picture: Any) -> Any:
+        for transform in random.sample(list(self.transforms), len(self.transforms)):
+            picture = transform(picture)
+        return picture
 
 
 class FiveCrop(Transformation):
