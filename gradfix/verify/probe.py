@@ -86,6 +86,8 @@ ROW = 4096
 """Elements in a row of a sketch: a sign for each row and one for each place in it."""
 SOON = 0.05
 """Seconds until a run that waited for a processor is asked again whether its time is over, at least."""
+EARLY = 0.4
+"""The part of a run's time after which it is asked whether it is in a loop that would take all of it."""
 ROWS = 64
 """Rows that are measured at a time: as float64 they fit a processor's cache."""
 GRAPH_NODES = 200_000
@@ -204,6 +206,7 @@ class Recorder:
         self.leaves: dict[int, tuple[str, torch.Tensor]] = {}
         self.projects: dict[str, bool] = {}
         self.backwards = self.steps = self.errors = 0
+        self.last_step = 0.0
         self.depth = threading.local()
         self.provenance = provenance().Provenance(job["fake"])
         self.effects = effects().Effects(provenance())
@@ -641,6 +644,7 @@ class Recorder:
             }
             self.emit("step", optimizer=owner, at=at, parameters=rows, **around)
         self.steps += 1
+        self.last_step = self.clock.elapsed()
 
     def stepped(self, optimizer: Any) -> None:
         """An optimizer has stepped."""
@@ -1018,15 +1022,22 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
                 standins.late()
             recorder.finish("seconds")
 
+        def early() -> None:
+            if standins and standins.early():
+                recorder.finish("seconds")
+
+        seconds = job["limits"]["seconds"]
+        looks = [(EARLY * seconds, early), (seconds, late)]
+
         def alarm(*_: object) -> None:
-            left = job["limits"]["seconds"] - recorder.clock.elapsed()
-            if left > 0:
+            if recorder.clock.elapsed() >= looks[0][0]:
+                recorder.interrupt(looks.pop(0)[1])
+            if looks:
+                left = looks[0][0] - recorder.clock.elapsed()
                 signal.setitimer(signal.ITIMER_REAL, max(left, SOON))
-            else:
-                recorder.interrupt(late)
 
         signal.signal(signal.SIGALRM, alarm)
-        signal.setitimer(signal.ITIMER_REAL, job["limits"]["seconds"])
+        signal.setitimer(signal.ITIMER_REAL, looks[0][0])
     if job["manner"] != "as it is":
         with recorder.bookkeeping():
             standins = recorder.standins = load_standins().install(recorder, job, main)

@@ -193,6 +193,55 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("a loop over a loader that trains nothing",),
     ),
+    "widths by the sides of what they are for": (
+        program("""
+            class Net:
+                def __init__(self, times=2):
+                    self.channels = {4: 512, 8: 512, 16: 256 * times, 32: 64}
+            channels = {"colours": 512, "depth": 3}
+            def batch():
+                assert list(Net().channels.values()) == [96, 96, 96, 64] and channels["colours"] == 512
+                return torch.ones(4, 2)
+        """),
+        ("constant channels",),
+    ),
+    "batches that are only asked for a loss, without gradients in a part of it": (
+        program("""
+            data = torch.utils.data.TensorDataset(torch.ones(100_000, 2))
+            loader = torch.utils.data.DataLoader(data, 4)
+            model, seen = torch.nn.Linear(2, 2), [0, 0, 0]
+            for number, (values,) in enumerate(loader):
+                with torch.no_grad():
+                    found = model(values)
+                seen[0] += 1
+            for values, in loader:
+                found = model(torch.autograd.Variable(values, volatile=True))
+                seen[1] += 1
+            def learn(values):
+                with torch.no_grad():
+                    model(values)
+            for values, in loader:
+                with torch.no_grad():
+                    found = model(values)
+                learn(values)
+                seen[2] += 1
+            def batch():
+                assert seen == [4, 4, 16], seen
+                return torch.ones(4, 2)
+        """),
+        ("a loop over a loader that trains nothing",),
+    ),
+    "searches for each move of a game, and games before learning": (
+        program("""
+            MCTS_SEARCHES, MIN_REPLAY_TO_TRAIN = 10, 2000
+            def search(num_simulations=800, n_playout=400):
+                return num_simulations, n_playout
+            def batch():
+                assert (MCTS_SEARCHES, MIN_REPLAY_TO_TRAIN, *search()) == (2, 16, 2, 2)
+                return torch.ones(4, 2)
+        """),
+        ("constant MCTS_SEARCHES", "constant MIN_REPLAY_TO_TRAIN", "constant num_simulations"),
+    ),
     "batches of the project's own that train nothing": (
         program("""
             class Batches:
@@ -287,6 +336,7 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
             except ImportError:
                 numpy = None
             assert numpy is None or numpy.array([1, 2], dtype=float, copy=False).tolist() == [1.0, 2.0]
+            assert numpy is None or numpy.histogram([0.5, 1.5], 2, normed=True)[0].tolist() == [1.0, 1.0]
             optimizer = Counting(network.parameters())
             for _ in range(3):
                 optimizer.zero_grad()
@@ -445,6 +495,124 @@ def test_a_long_loop_that_differentiates_and_makes_no_step_ends(running: Runner,
     assert steps(late) == 1 and '"without a step": true' in (late.plan or ""), late.plan
     (found,) = running.run([replace(first, plan=late.plan, limits=replace(LIMITS, steps=4))])
     assert steps(found) == 4 and "a long loop without a step: 2 turns" in found.standins, found.standins
+
+
+def test_a_literal_that_repeats_a_batch_is_as_small(running: Runner, tmp_path: Path) -> None:
+    source = program(
+        """
+        batch_size = 32
+        data = torch.utils.data.TensorDataset(torch.ones(128, 2), torch.zeros(128, dtype=torch.long))
+        model = torch.nn.Linear(2, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for values, labels in torch.utils.data.DataLoader(data, batch_size):
+            optimizer.zero_grad()
+            wanted = torch.zeros(32, 3).scatter_(1, labels.view(32, 1), 1) + torch.zeros((32, 3))
+            assert torch.ones(16, 32).shape == (16, 32)
+            (model(values) - wanted).pow(2).mean().backward()
+            optimizer.step()
+        """,
+        "",
+    )
+    found, _ = runner.search(running, Job(tmp_path / "script.py", source, limits=LIMITS, manner="small"))
+    (recording,) = running.run([found])
+    assert steps(recording) == 4 and '"repeated": 32' in found.plan, (recording, found.plan)
+    assert "a literal that repeats a batch: 4 in place of 32" in recording.standins
+    assert "constant batch_size: 4 in place of 32" in recording.standins
+
+
+def test_a_long_loop_is_left_long_before_the_time_is_over(running: Runner, tmp_path: Path) -> None:
+    slow = """
+        import time
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        def shown():
+            until = time.process_time() + 0.2
+            while time.process_time() < until:
+                model(torch.ones(2, 2))
+        def train():
+            optimizer.zero_grad()
+            model(torch.ones(2, 2)).sum().backward()
+            optimizer.step()
+    """
+    ends = {
+        "idle": """
+            with torch.no_grad():
+                for turn in range(200):
+                    shown()
+            while True:
+                train()
+        """,
+        "without a step": """
+            for turn in range(200):
+                train()
+                for number in range(500):
+                    shown()
+        """,
+    }
+    for kind, end in ends.items():
+        first = Job(
+            tmp_path / "script.py", program(slow, end), limits=replace(LIMITS, seconds=3.0), manner="small"
+        )
+        (early,) = running.run([first])
+        assert f'"{kind}": true' in (early.plan or "") and early.seconds < 2.5, (kind, early)
+        (found,) = running.run([replace(first, plan=early.plan)])
+        assert steps(found) >= 2, (kind, found)
+
+
+def test_the_sides_of_made_up_pictures_are_no_widths(running: Runner, tmp_path: Path) -> None:
+    source = program("""
+        import pickle
+        ngf = 64
+        held = pickle.load(open("pictures.pkl", "rb"))
+        pictures = torch.from_numpy(held["images"]).float()
+        def batch():
+            made = torch.nn.Conv2d(3, ngf, 1)(torch.ones(2, 3, 128, 128)).detach()
+            assert ngf == 32
+            return torch.cat([made[:, :3], pictures[:2]])
+    """)
+    found, _ = runner.search(running, Job(tmp_path / "script.py", source, limits=LIMITS, manner="small"))
+    (recording,) = running.run([found])
+    assert steps(recording) == 3 and '"kept"' not in found.plan, (recording, found.plan)
+
+
+def test_wide_layers_are_narrower_where_the_time_was_over(running: Runner, tmp_path: Path) -> None:
+    source = program(
+        """
+        from torch import nn
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.norm = nn.Linear(9216, 4096), nn.BatchNorm1d(4096)
+                self.second, self.last = nn.Linear(4096, 2048), torch.nn.Linear(2048, 1000)
+            def forward(self, values):
+                return self.last(self.second(self.norm(self.first(values)).view(-1, 4096)))
+        def batch():
+            shapes = [tuple(one.shape) for one in Net().parameters() if one.dim() > 1]
+            assert shapes == [(96, 9216), (96, 96), (1000, 96)], shapes
+            return Net()(torch.ones(2, 9216)).detach()
+        """
+    )
+    job = Job(
+        tmp_path / "script.py", source, limits=LIMITS, manner="small", plan='{"sizes": {"tight": true}}'
+    )
+    (found,) = running.run([job])
+    assert steps(found) == 3, found
+    assert "the width of a wide layer: 96 in place of 4096" in found.standins, found.standins
+
+
+def test_wide_layers_stay_so_where_others_have_their_widths(running: Runner, tmp_path: Path) -> None:
+    source = program("""
+        from torch import nn
+        wide = 4096
+        def batch():
+            return nn.Sequential(nn.Linear(8, wide), nn.Linear(4096, 4096))(torch.ones(2, 8)).detach()
+    """)
+    job = Job(
+        tmp_path / "script.py", source, limits=LIMITS, manner="small", plan='{"sizes": {"tight": true}}'
+    )
+    found, _ = runner.search(running, job)
+    (recording,) = running.run([found])
+    assert steps(recording) == 3 and '"wide": true' in found.plan, (recording, found.plan)
 
 
 def test_an_old_backward_call_keeps_its_receiver(running: Runner, tmp_path: Path) -> None:
@@ -613,7 +781,7 @@ def test_a_script_whose_shapes_need_its_own_sizes_is_run_in_full(tmp_path: Path)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for (values,) in torch.utils.data.DataLoader(data, batch_size=32):
             optimizer.zero_grad()
-            model(values.cuda()).view(32, 2).pow(2).mean().backward(retain_graph=True)
+            model(values.cuda()).view(2 * 16, 2).pow(2).mean().backward(retain_graph=True)
             optimizer.step()
     """,
         "",

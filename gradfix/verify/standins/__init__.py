@@ -94,6 +94,13 @@ class Standins:
         if plan is not None:
             self.run.recorder.emit("plan", text=plan)
 
+    def early(self) -> bool:
+        """Whether a run is in a loop that would take all of its time, and might do with less of that."""
+        plan = sizes.advise_when_early(self.run)
+        if plan is not None:
+            self.run.recorder.emit("plan", text=plan)
+        return plan is not None
+
     def exhausted(self) -> None:
         """Say what a run might do with less of that has differentiated often and made no step."""
         plan = sizes.advise_when_exhausted(self.run)

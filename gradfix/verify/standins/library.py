@@ -750,6 +750,7 @@ def arrays(run: context.Run, numpy: Any) -> None:
         if name not in numpy.__dict__:
             setattr(numpy, name, value)
     copies(run, numpy)
+    histograms(run, numpy)
     ragged(run, numpy)
     sums(run, numpy)
     drawn(numpy)
@@ -842,6 +843,21 @@ def copies(run: context.Run, numpy: Any) -> None:
         return real(*args, **kwargs)
 
     context.replace(numpy, "array", array)
+
+
+def histograms(run: context.Run, numpy: Any) -> None:
+    """``numpy.histogram(it, normed=True)``, as ``density`` was called; only where the project says that."""
+    if not any("normed=" in text for text in texts(run)):
+        return
+    real = numpy.histogram
+
+    def histogram(*args: Any, **kwargs: Any) -> Any:
+        if "normed" in kwargs:
+            run.used("normed, of a histogram", "density")
+            kwargs["density"] = kwargs.pop("normed")
+        return real(*args, **kwargs)
+
+    context.replace(numpy, "histogram", histogram)
 
 
 SUBCLASS = "Creating a new Tensor subclass"

@@ -55,7 +55,7 @@ SMALL = {
     "rollout": 64,
     # Batches or episodes.
     "evaluation": 2,
-    # Steps of an attack, or of learning within a step of learning.
+    # Steps of an attack, of learning within a step of learning, or of a search for each move of a game.
     "inner": 2,
     # Tasks that are learned in one step of learning to learn, all of them, and samples of each class in one.
     "tasks": 2,
@@ -93,6 +93,8 @@ TIGHT = {
     "samples": 1000,
 }
 """Smaller still, where the time was over before the second step."""
+WIDE = 1000
+"""The least width that says of a literal in a layer, without a name, that the layer is a wide one."""
 IDLE = 2
 """Turns of a loop without gradients, where the time was over in one."""
 TURNS = 32
@@ -129,7 +131,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "minmemorysize startupdate randomsteps initialcollectsteps initreplaysize seedepisodes observe "
         "numseedsteps replayinitial startepisode numinitialsteps observation startsize learnstartstep "
         "minimalsize minhistory updatestart initsteps numstepsbeforetrain replaystartthreshold "
-        "explorationsteps episodesbeforetrain",
+        "explorationsteps episodesbeforetrain minreplaytotrain minreplay minmemorytotrain minbuffersize "
+        "minbuffer replaymin minreplaybuffersize minsamplestotrain minbuffertotrain",
     ),
     (
         "memory",
@@ -193,6 +196,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "perturbsteps attackiters attacksteps attackiterations pgdsteps pgditers numpgdsteps advsteps "
         "adviters nbiter pgditer attackiter numattacksteps stepsattack numattackiters innersteps "
         "numinnersteps "
+        "mctssearches mctssims nummctssims nummctssearches nummctssimulations mctssimulations nplayout "
+        "numsimulations nsimulations "
         "innerloopsteps langevinsteps numlangevinsteps mcmcsteps adaptationsteps adaptsteps "
         "numadaptationsteps innerupdates numinnerupdates",
     ),
@@ -246,6 +251,14 @@ SHORTER = "_gradfix_shorter"
 """The same for what loops over numbers go over."""
 INNER = "_gradfix_inner"
 """The same for what loops go over that differentiate and make no step."""
+WIDTH = "the width of a wide layer"
+"""What is said of one that is a literal."""
+REPEATS = "a literal that repeats a batch"
+"""What is said of one in a shape."""
+SHAPED = frozenset(
+    "view reshape expand repeat zeros ones rand randn empty full resize_ new_zeros new_ones".split()
+)
+"""Functions that are told a shape, with the size of a batch first."""
 NEXT = "_gradfix_next"
 """What the project's own loaders are decorated with."""
 COUNTING = frozenset(
@@ -348,6 +361,9 @@ def advise(run: context.Run, error: BaseException) -> str | None:
         alone = content.planned_with("sizes", "accelerators", True)
         if 0 < wanted < had and had % wanted == 0 and alone is not None:
             return alone
+    for size in repeated_in(message):
+        if "batch" in limits(run) and (plan := content.planned_with("sizes", "repeated", size)) is not None:
+            return plan
     for kind in too_few_by(message):
         if kind in limits(run) and kind not in kept:
             return content.planned_with("sizes", "kept", sorted([*kept, kind]))
@@ -359,16 +375,25 @@ def advise(run: context.Run, error: BaseException) -> str | None:
         one % size == 0 for one in numbers if one for size in content.book.primes.values()
     ):
         return None
+    if WIDTH in REDUCED and any(one and one % SMALL["width"] == 0 for one in numbers):
+        if (wide := content.planned_with("sizes", "wide", True)) is not None:
+            return wide
     # Pictures that are brought to smaller sizes are then brought to the script's own.
     others = {
         *kept,
         *(["picture"] if content.book.brought else []),
         *([] if APART.search(message) else ["batch"]),
     }
+    # The sides of made-up pictures are mended where they are made up.
+    sides = {dims[-1] for dims in content.book.dims.values() if dims[-2:] == [content.SIDE] * 2}
     held = {
         kind: limit
         for kind, limit in sorted(limits(run).items())
-        if kind in REDUCED and kind in (*NETWORK, "picture", "batch") and kind not in others and limit > 2
+        if limit not in sides
+        and kind in REDUCED
+        and kind in (*NETWORK, "picture", "batch")
+        and kind not in others
+        and limit > 2
     }
     # One that is named before one that divides what is named.
     named = [kind for kind, limit in held.items() if limit in numbers and kind != "batch"]
@@ -438,6 +463,19 @@ def too_few_by(message: str) -> list[str]:
     return [kind for kind, limit, size in sorted(SMALLER) if had * size == wanted * limit]
 
 
+def repeated_in(message: str) -> list[int]:
+    """The sizes of batches of which a message names both what they are now and what they were."""
+    numbers = {int(one) for one in re.findall(r"\d+", message)}
+    found = SHAPE.search(message)
+    return [
+        size
+        for kind, limit, size in sorted(SMALLER)
+        if kind == "batch"
+        and size in numbers
+        and (int(found[2]) % limit == 0 if found is not None else limit in numbers)
+    ]
+
+
 APART = re.compile(r"must match|got size|is invalid for input|broadcast|to match target")
 """Messages of sizes that a batch may be among."""
 REDUCED: set[str] = set()
@@ -456,6 +494,35 @@ def advise_when_late(run: context.Run) -> str | None:
         plan = advise_when_exhausted(run)
         if plan is not None:
             return plan
+    plan = idle_loop(run)
+    if plan is not None:
+        return plan
+    if not run.small or run.medium:
+        return None
+    plan = None if run.recorder.backwards else guards.advise_when_late()
+    plan = plan or content.planned_with("sizes", "tight", True)
+    if plan is None and run.recorder.steps and any(long_loop(run, one.frame) for one in guards.stack()):
+        return content.planned_with("loops", "without a step", True)
+    return plan
+
+
+def advise_when_early(run: context.Run) -> str | None:
+    """A plan for a run that is in a loop that trains nothing, and is hardly at its end in time."""
+    if not run.recorder.backwards:
+        return idle_loop(run)
+    step = run.recorder.last_step
+    if run.recorder.steps == 1 and run.recorder.clock.elapsed() - step > LONGER * step:
+        if any(long_loop(run, one.frame) for one in guards.stack()):
+            return content.planned_with("loops", "without a step", True)
+    return None
+
+
+LONGER = 4
+"""Times as long as it took to the last step what comes after that has taken, if it is not the next step."""
+
+
+def idle_loop(run: context.Run) -> str | None:
+    """The plan for a run that is in a long loop without gradients."""
     frame: types.FrameType | None = sys._getframe(1)
     looping = False
     while frame is not None and not looping:
@@ -464,16 +531,8 @@ def advise_when_late(run: context.Run) -> str | None:
             break  # They switch gradients off, and are no loop of the script.
         frame = frame.f_back
     if looping and not torch.is_grad_enabled():
-        plan = content.planned_with("loops", "idle", True)
-        if plan is not None:
-            return plan
-    if not run.small or run.medium:
-        return None
-    plan = None if run.recorder.backwards else guards.advise_when_late()
-    plan = plan or content.planned_with("sizes", "tight", True)
-    if plan is None and run.recorder.steps and any(long_loop(run, one.frame) for one in guards.stack()):
-        return content.planned_with("loops", "without a step", True)
-    return plan
+        return content.planned_with("loops", "idle", True)
+    return None
 
 
 def advise_when_exhausted(run: context.Run) -> str | None:
@@ -630,6 +689,8 @@ def at_most(run: context.Run, what: str, limit: int | None, value: Any) -> Any:
             part //= 2
         limit = min(limit, part)
     kind = "batch" if what == LOADER else kind_of(what.rpartition(" ")[2])
+    if what == WIDTH:
+        REDUCED.add(what)
     SMALLER.add((kind, limit, int(value)))
     run.used(what, str(limit) + " in place of " + str(value))
     return type(value)(limit)
@@ -691,6 +752,11 @@ class Reduce(ast.NodeTransformer):
             value.elts = [self.hooked("constant " + name, limit, side) for side in value.elts]
             return value
         limit = limit_of(self.run, name, getattr(value, "value", None))
+        if isinstance(value, ast.Dict) and kind_of(name) == "width" and is_by_number(value):
+            for place, one in enumerate(value.values):
+                said: list[ast.expr] = [ast.Constant("constant " + name), ast.Constant(limit)]
+                value.values[place] = one if limit is None else asked(HOOK, said, one)
+            return value
         return self.hooked("constant " + name, limit, value)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
@@ -727,6 +793,13 @@ class Reduce(ast.NodeTransformer):
             node.value = self.named(node.arg, node.value)
         return node
 
+    def visit_Module(self, node: ast.Module) -> ast.AST:
+        """A file, in which layers may be wide ones."""
+        if content.book.planned("sizes", "tight") and not content.book.planned("sizes", "wide"):
+            narrower(self, node)
+        self.generic_visit(node)
+        return node
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """``Network(256, 12)``: a function of the project says what its arguments are called."""
         function = node.func
@@ -746,6 +819,8 @@ class Reduce(ast.NodeTransformer):
             node.args = [self.part(one) for one in node.args]
         elif name in ("reshape", "view"):
             self.shape(node)
+        if name in SHAPED and (size := content.book.planned("sizes", "repeated")) is not None:
+            self.repeated(node, size)
         while isinstance(function, ast.Attribute):
             function = function.value
         if isinstance(function, ast.Name):
@@ -784,6 +859,14 @@ class Reduce(ast.NodeTransformer):
                 one.elts[0] = self.part(one.elts[0])
             elif place == 0:
                 node.args[0] = self.part(one)
+
+    def repeated(self, node: ast.Call, size: int) -> None:
+        """``labels.view(32, 1)``, ``torch.zeros((32, 10))``, where batches of 32 are smaller now."""
+        shape = (
+            node.args[0].elts if node.args and isinstance(node.args[0], (ast.Tuple, ast.List)) else node.args
+        )
+        if shape and isinstance(shape[0], ast.Constant) and shape[0].value == size:
+            shape[0] = self.hooked(REPEATS, limits(self.run).get("batch"), shape[0])
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
         """``def train(batch_size=64)``."""
@@ -838,6 +921,34 @@ class Reduce(ast.NodeTransformer):
                         inner.args[-1] = asked(HOOK, said, turns)
         self.generic_visit(node)
         return node
+
+
+def is_by_number(node: ast.Dict) -> bool:
+    """Whether there is a width for each of some numbers: ``channels = {4: 512, 8: 512, 16: 256 * times}``."""
+    numbers = [isinstance(one, ast.Constant) and type(one.value) is int for one in node.keys]
+    return bool(numbers) and all(numbers) and any(is_number(one) for one in node.values)
+
+
+def narrower(reduce: Reduce, tree: ast.Module) -> None:
+    """Reduce the widths of wide layers that are literals: ``Linear(9216, 4096)``, ``Linear(4096, 4096)``.
+
+    Only those that one layer of the file gives and one takes: others are those of pictures, or of classes.
+    """
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    names = {call: getattr(call.func, "attr", getattr(call.func, "id", "")) for call in calls}
+    layers = [call for call in calls if hasattr(torch.nn, names[call])]
+    taken, given = ({value_of(one.args[place]) for one in layers if one.args[1:]} for place in (0, 1))
+    wide = {width for width in taken & given if width >= WIDE}
+    for call in calls:
+        if call in layers or names[call] in ("view", "reshape"):
+            for place, one in enumerate(call.args):
+                if value_of(one) in wide:
+                    call.args[place] = reduce.hooked(WIDTH, SMALL["width"], one)
+
+
+def value_of(node: ast.expr) -> int:
+    """The whole number that is written, 0 for anything else."""
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else 0
 
 
 BRINGS = re.compile(r"crop|resize|scale(?!r)", re.I)
@@ -1045,18 +1156,41 @@ def asked_for_one(run: context.Run, frame: types.FrameType) -> bool:
     return alone and not absent.prepared(run, "StopIteration|Exception")
 
 
+def evaluates(run: context.Run, frame: types.FrameType | None) -> bool:
+    """Whether the project's loop that asks for a batch switches gradients off within it, and only that."""
+    while frame is not None and not run.owns(frame):
+        frame = frame.f_back
+    if frame is None:
+        return False
+    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno)
+    loops = [one for one in around if isinstance(one, ast.For)]
+    calls = [one for one in ast.walk(loops[-1]) if isinstance(one, ast.Call)] if loops else []
+    names = {getattr(one.func, "attr", getattr(one.func, "id", "")) for one in calls}
+    off = any(one.arg == "volatile" for call in calls for one in call.keywords) or names & WITHOUT_GRADIENTS
+    return bool(off) and not any(TRAINS.search(name) for name in names)
+
+
+WITHOUT_GRADIENTS = frozenset(("no_grad", "inference_mode"))
+"""What switches gradients off."""
+TRAINS = re.compile(r"backward|train|learn|optim|^fit|^step$", re.I)
+"""Names of what is called to learn from a batch; ``update`` may as well be that of a meter."""
+
+
 def short_loops(run: context.Run) -> None:
     """End the loops over a loader in which nothing is trained."""
     import torch.utils.data.dataloader as module
 
     iterator = module._BaseDataLoaderIter
     real = iterator.__next__
+    evaluated = 1 if content.book.planned("sizes", "tight") else EVALUATED
 
     def following(self: Any) -> Any:
         then, since = getattr(self, "_gradfix_idle", (run.recorder.backwards, 0))
         since = since + 1 if then == run.recorder.backwards else 1
         self._gradfix_idle = run.recorder.backwards, since
-        most = UNTRAINED if torch.is_grad_enabled() else EVALUATED
+        most = UNTRAINED if torch.is_grad_enabled() else evaluated
+        if evaluated < since <= UNTRAINED == most and evaluates(run, sys._getframe(1)):
+            most = EVALUATED
         if since > most and not asked_for_one(run, sys._getframe(1)):
             run.used("a loop over a loader that trains nothing", str(most) + " batches")
             raise StopIteration
@@ -1071,9 +1205,9 @@ def short_loops(run: context.Run) -> None:
             then, since = getattr(self, "_gradfix_idle", (run.recorder.backwards, 0))
             counts = not torch.is_grad_enabled() and hasattr(self, "__dict__")
             since = since + 1 if counts and then == run.recorder.backwards else 0
-            if since > EVALUATED and not asked_for_one(run, sys._getframe(1)):
+            if since > evaluated and not asked_for_one(run, sys._getframe(1)):
                 self._gradfix_idle = then, 0
-                run.used("a loop over a loader that trains nothing", str(EVALUATED) + " batches")
+                run.used("a loop over a loader that trains nothing", str(evaluated) + " batches")
                 raise StopIteration
             try:
                 found = given(self)
