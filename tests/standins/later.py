@@ -543,4 +543,57 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         # Without them, what the loader gives would be made up, too.
         ("timm", "ImageFolder train"),
     ),
+    "fields, examples and settings that a file holds": (
+        program("""
+            import pickle
+            from torchtext.data import BucketIterator, Dataset
+            data = pickle.load(open("sentences.pkl", "rb"))
+            words = data["vocab"]["src"].vocab
+            fields = {"src": data["vocab"]["src"], "trg": data["vocab"]["trg"]}
+            batches = BucketIterator(Dataset(examples=data["train"], fields=fields), batch_size=4)
+            embedding = torch.nn.Embedding(len(words), 3, padding_idx=words.stoi["<blank>"])
+            def batch():
+                one = next(iter(batches))
+                assert one.src.shape[1] == one.trg.shape[1] == 4 and not one.src.equal(one.trg)
+                return embedding(one.src).mean(0)
+        """),
+        ("torchtext", "content of sentences.pkl"),
+    ),
+    "sentences of which a made-up length keeps none": (
+        program("""
+            import pickle
+            from torchtext.data import BucketIterator
+            from torchtext.datasets import TranslationDataset
+            data = pickle.load(open("words.pkl", "rb"))
+            most, field = data["settings"].max_len, data["vocab"]
+            def short(one):
+                return len(one.src) < min(most, 3)
+            train = TranslationDataset(
+                path="pairs", exts=(".a", ".b"), fields=(field, field), filter_pred=short)
+            batches = BucketIterator(train, batch_size=4)
+            share = 1 / len(batches)
+            embedding = torch.nn.Embedding(len(field.vocab), 3)
+            def batch():
+                return share * embedding(next(iter(batches)).src).mean(0)
+        """),
+        ("torchtext", "content of words.pkl"),
+    ),
+    "a loss by the functions that modules once had": (
+        program("""
+            class L1Loss(torch.nn.Module):
+                def __init__(self, size_average=True):
+                    super().__init__()
+                    self.size_average = size_average
+                def forward(self, input, target):
+                    function = getattr(self._backend, type(self).__name__)
+                    return function(self.size_average)(input, target)
+            layer = torch.nn.Linear(3, 3)
+            given = torch.ones(2, 3, requires_grad=True)
+            loss = L1Loss()(layer(given), given)
+            assert loss.equal(torch.nn.functional.l1_loss(layer(given), given.detach()))
+            def batch():
+                return layer._backend.Linear()(given.detach(), layer.weight) + L1Loss()(layer(given), given)
+        """),
+        ("_backend.L1Loss", "_backend.Linear"),
+    ),
 }

@@ -442,13 +442,13 @@ class Content:
     def _length(self) -> int:
         if self._list is not None:
             return len(self._list)
+        if self._dims is not None and not self._dims:
+            raise TypeError(NO_LENGTH)
         if self._array is not None:
             return len(self._array)
         if self._long is not None:
             return self._long
         if self._dims is not None:
-            if not self._dims:
-                raise TypeError(NO_LENGTH)
             return self._dims[0]
         known = book.planned(self._place, "dims") or [BATCH if in_batch(self._place) else nested(self._place)]
         return int(book.planned(self._place, "count") or known[0])

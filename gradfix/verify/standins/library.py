@@ -23,7 +23,7 @@ import time
 import tokenize
 import traceback
 import types
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 import torch.utils.data
@@ -55,6 +55,7 @@ def install(run: context.Run) -> None:
     widths(run)
     flags(run)
     functions(run)
+    backends(run)
     scripted(run)
     dotted(run)
     spectra(run)
@@ -456,6 +457,46 @@ def functions(run: context.Run) -> None:
     backend: Any = types.SimpleNamespace(Embedding=types.SimpleNamespace(apply=embedded))
     if not hasattr(torch.nn.Embedding, "_backend"):
         torch.nn.Embedding._backend = backend  # type: ignore[attr-defined]
+
+
+def backends(run: context.Run) -> None:
+    """``self._backend.L1Loss(size_average)(input, target)``: what older modules computed by."""
+    if not hasattr(torch.nn.Module, "_backend"):
+        torch.nn.Module._backend = Backend(run)  # type: ignore[attr-defined]
+
+
+class Backend:
+    """The functions of older modules by their names: losses, and ``Linear``."""
+
+    LOSSES: ClassVar[dict[str, str]] = {
+        "BCELoss": "binary_cross_entropy",
+        "KLDivLoss": "kl_div",
+        "L1Loss": "l1_loss",
+        "MSELoss": "mse_loss",
+        "NLLLoss": "nll_loss",
+        "SmoothL1Loss": "smooth_l1_loss",
+        "SoftMarginLoss": "soft_margin_loss",
+    }
+
+    def __init__(self, run: context.Run) -> None:
+        self.run = run
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.LOSSES and name != "Linear":
+            raise AttributeError(name)
+        self.run.used(f"_backend.{name}", "the function of torch that computes the same")
+        if name == "Linear":
+            return lambda: torch.nn.functional.linear
+        real = getattr(torch.nn.functional, self.LOSSES[name])
+
+        def made(size_average: bool = True, **kwargs: Any) -> Any:
+            def loss(input: torch.Tensor, target: torch.Tensor) -> Any:
+                # A target got no gradient then.
+                return real(input, target.detach(), reduction="mean" if size_average else "sum", **kwargs)
+
+            return loss
+
+        return made
 
 
 def indexing(run: context.Run) -> None:
