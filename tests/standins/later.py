@@ -596,4 +596,90 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("_backend.L1Loss", "_backend.Linear"),
     ),
+    "settings of classes alone": (
+        program("""
+            import dataclasses, enum
+            from typing import Any, List
+            import hydra
+            from hydra.core.config_store import ConfigStore
+            from omegaconf import MISSING, OmegaConf
+            class Kind(enum.Enum):
+                LINEAR = torch.nn.Linear
+            @dataclasses.dataclass
+            class Rule:
+                lr: float = 0.1
+            @dataclasses.dataclass
+            class Momentum(Rule):
+                momentum: float = 0.9
+            @dataclasses.dataclass
+            class Net:
+                kind: Kind = Kind.LINEAR
+                wide: int = 3
+            @dataclasses.dataclass
+            class Settings:
+                defaults: List[Any] = dataclasses.field(
+                    default_factory=lambda: [{"rule": "momentum"}, {"part/net": "plain"}])
+                rule: Any = MISSING
+                net: Net = dataclasses.field(default_factory=Net)
+            store = ConfigStore.instance()
+            store.store(name="config", node=Settings)
+            store.store(group="rule", name="momentum", node=Momentum)
+            store.store(group="part/net", name="plain", node=Net(wide=4), package="other.net")
+            told = []
+            @hydra.main(config_path=".", config_name="config")
+            def main(cfg: Settings):
+                told.append(cfg)
+            main()
+            assert told[0] == {
+                "rule": {"lr": 0.1, "momentum": 0.9},
+                "net": {"kind": Kind.LINEAR, "wide": 3},
+                "other": {"net": {"kind": Kind.LINEAR, "wide": 4}},
+            }
+            assert [OmegaConf.get_type(told[0], one) for one in ("rule", "net")] == [Momentum, Net]
+            assert OmegaConf.structured(Rule(lr=0.2)).lr == 0.2
+            target = {"_target_": "torch.nn.Linear", "in_features": 3}
+            net = hydra.utils.instantiate(config=target, out_features=3)
+            def batch():
+                return net(torch.ones(2, told[0].net.wide))
+        """),
+        ("hydra", "omegaconf"),
+    ),
+    "a measure of a missing library, some of whose methods are still to be written": (
+        program("""
+            import abc
+            from unheard_of_measures import Measure
+            class Rate(Measure, abc.ABC):
+                def __init__(self, each_step=False):
+                    super().__init__(each_step=each_step)
+                    self.add_state("count", default=0)
+                @abc.abstractmethod
+                def update(self, given):
+                    pass
+            class Errors(Rate):
+                def update(self, given):
+                    pass
+            rate = Errors()
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("unheard_of_measures",),
+    ),
+    "a sampler that is told what it draws from": (
+        program("""
+            from torch.utils.data import DataLoader, Sampler
+            class Backwards(Sampler):
+                def __init__(self, source):
+                    super().__init__(source)
+                    self.source = source
+                def __iter__(self):
+                    return iter(range(len(self.source) - 1, -1, -1))
+                def __len__(self):
+                    return len(self.source)
+            rows = list(torch.eye(3))
+            loader = DataLoader(rows, batch_size=3, sampler=Backwards(rows))
+            def batch():
+                return next(iter(loader))
+        """),
+        ("a sampler that is told what it draws from",),
+    ),
 }

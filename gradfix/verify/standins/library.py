@@ -47,6 +47,7 @@ def install(run: context.Run) -> None:
     defaults(run)
     indexing(run)
     loaders(run)
+    samplers(run)
     sequences(run)
     gradients(run)
     counters(run)
@@ -558,6 +559,19 @@ def loaders(run: context.Run) -> None:
         return next(self)
 
     module._BaseDataLoaderIter.next = following  # type: ignore[attr-defined]
+
+
+def samplers(run: context.Run) -> None:
+    """``super().__init__(data_source)`` of a sampler, which once took what it draws from."""
+    kind = torch.utils.data.Sampler
+    if "__init__" in vars(kind):
+        return
+
+    def init(self: Any, data_source: Any = None) -> None:
+        if data_source is not None:
+            run.used("a sampler that is told what it draws from", "a sampler as there are today")
+
+    kind.__init__ = init  # type: ignore[method-assign]
 
 
 def sequences(run: context.Run) -> None:
