@@ -682,4 +682,52 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("a sampler that is told what it draws from",),
     ),
+    "what agents in several environments experience at once": (
+        program("""
+            import gym
+            import numpy as np
+            import ptan
+            class Net(torch.nn.Linear):
+                def forward(self, seen):
+                    return super().forward(seen), seen.sum(1, keepdim=True)
+            net = Net(4, 2)
+            envs = [gym.make("CartPole-v1") for _ in range(3)]
+            seen = ptan.agent.float32_preprocessor
+            agent = ptan.agent.ActorCriticAgent(net, apply_softmax=True, preprocessor=seen)
+            source = iter(ptan.experience.ExperienceSourceRollouts(envs, agent, gamma=0.5, steps_count=5))
+            def batch():
+                states, returns, actions, values = next(source)
+                assert states.shape == (15, 4) and set(actions) <= {0, 1}
+                assert np.allclose(values, states.sum(1), atol=1e-5) and returns.shape == (15,)
+                # A cart that stays up gives 1 in each step.
+                assert 1 <= returns[3] and abs(returns[2] - 1) * 2 in (0, returns[3])
+                return torch.from_numpy(states)
+        """),
+        ("ptan", "environment CartPole-v1"),
+    ),
+    "gradients that processes send": (
+        program(
+            """
+            import torch.multiprocessing as mp
+            def work(net, queue):
+                while True:
+                    net.zero_grad()
+                    net(torch.ones(2, 3)).pow(2).mean().backward()
+                    queue.put([one.grad.clone() for one in net.parameters()])
+            net = torch.nn.Linear(3, 1)
+            net.share_memory()
+            queue = mp.Queue(maxsize=2)
+            for _ in range(2):
+                mp.Process(target=work, args=(net, queue)).start()
+            """,
+            """
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            for _ in range(4):
+                for one, gradient in zip(net.parameters(), queue.get()):
+                    one.grad = gradient
+                optimizer.step()
+            """,
+        ),
+        ("process work",),
+    ),
 }
