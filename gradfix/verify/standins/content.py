@@ -49,6 +49,8 @@ GROUPS = 6
 """Classes under whose names the numbers of their samples stand."""
 TURNS = 3
 """Of several things of which nothing says which is meant, those that are tried."""
+MISTAKEN = 8
+"""The same where names are missing in the script's way with one: that is soon over."""
 SIDE = 32
 """Height and width of pictures."""
 
@@ -203,7 +205,7 @@ class Book:
         """One of several that may all be meant by ``name``: the next one if the run failed with another."""
         if not among:
             return None
-        self.turns.setdefault(name, among[:TURNS])
+        self.turns.setdefault(name, among)
         return among[(self.planned(name, "turn") or 0) % len(among)]
 
     def sizes(self, place: str, count: int | None = None) -> list[int]:
