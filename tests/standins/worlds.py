@@ -310,6 +310,27 @@ WORLDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("unityagents", "environment Tennis"),
     ),
+    "worlds that ask for a memory, higher screens, and messages of a level": (
+        program(
+            """
+            import gym
+            import memory_gym
+            gym.logger.set_level(gym.logger.INFO)
+            assert gym.make("AirRaid-v0").observation_space.shape == (250, 160, 3)
+            assert list(gym.make("MysteryPath-v0").action_space.nvec) == [3, 3]
+            env = gym.make("Endless-MortarMayhem-v0")
+            assert env.reset().shape == (84, 84, 3)
+            env = gym.make("MortarMayhem-Grid-v0")
+            model = torch.nn.Linear(3, env.action_space.n)
+            def seen(state):
+                return torch.from_numpy(state).mean((0, 1))
+            def act(chances):
+                return int(chances.argmax())
+            """,
+            POLICY,
+        ),
+        ("environment AirRaid-v0", "environment MortarMayhem-Grid-v0"),
+    ),
 }
 """Scripts, and what must be told of each."""
 
