@@ -543,4 +543,191 @@ LATER: dict[str, tuple[str, tuple[str, ...]]] = {
         # Without them, what the loader gives would be made up, too.
         ("timm", "ImageFolder train"),
     ),
+    "fields, examples and settings that a file holds": (
+        program("""
+            import pickle
+            from torchtext.data import BucketIterator, Dataset
+            data = pickle.load(open("sentences.pkl", "rb"))
+            words = data["vocab"]["src"].vocab
+            fields = {"src": data["vocab"]["src"], "trg": data["vocab"]["trg"]}
+            batches = BucketIterator(Dataset(examples=data["train"], fields=fields), batch_size=4)
+            embedding = torch.nn.Embedding(len(words), 3, padding_idx=words.stoi["<blank>"])
+            def batch():
+                one = next(iter(batches))
+                assert one.src.shape[1] == one.trg.shape[1] == 4 and not one.src.equal(one.trg)
+                return embedding(one.src).mean(0)
+        """),
+        ("torchtext", "content of sentences.pkl"),
+    ),
+    "sentences of which a made-up length keeps none": (
+        program("""
+            import pickle
+            from torchtext.data import BucketIterator
+            from torchtext.datasets import TranslationDataset
+            data = pickle.load(open("words.pkl", "rb"))
+            most, field = data["settings"].max_len, data["vocab"]
+            def short(one):
+                return len(one.src) < min(most, 3)
+            train = TranslationDataset(
+                path="pairs", exts=(".a", ".b"), fields=(field, field), filter_pred=short)
+            batches = BucketIterator(train, batch_size=4)
+            share = 1 / len(batches)
+            embedding = torch.nn.Embedding(len(field.vocab), 3)
+            def batch():
+                return share * embedding(next(iter(batches)).src).mean(0)
+        """),
+        ("torchtext", "content of words.pkl"),
+    ),
+    "a loss by the functions that modules once had": (
+        program("""
+            class L1Loss(torch.nn.Module):
+                def __init__(self, size_average=True):
+                    super().__init__()
+                    self.size_average = size_average
+                def forward(self, input, target):
+                    function = getattr(self._backend, type(self).__name__)
+                    return function(self.size_average)(input, target)
+            layer = torch.nn.Linear(3, 3)
+            given = torch.ones(2, 3, requires_grad=True)
+            loss = L1Loss()(layer(given), given)
+            assert loss.equal(torch.nn.functional.l1_loss(layer(given), given.detach()))
+            def batch():
+                return layer._backend.Linear()(given.detach(), layer.weight) + L1Loss()(layer(given), given)
+        """),
+        ("_backend.L1Loss", "_backend.Linear"),
+    ),
+    "settings of classes alone": (
+        program("""
+            import dataclasses, enum
+            from typing import Any, List
+            import hydra
+            from hydra.core.config_store import ConfigStore
+            from omegaconf import MISSING, OmegaConf
+            class Kind(enum.Enum):
+                LINEAR = torch.nn.Linear
+            @dataclasses.dataclass
+            class Rule:
+                lr: float = 0.1
+            @dataclasses.dataclass
+            class Momentum(Rule):
+                momentum: float = 0.9
+            @dataclasses.dataclass
+            class Net:
+                kind: Kind = Kind.LINEAR
+                wide: int = 3
+            @dataclasses.dataclass
+            class Settings:
+                defaults: List[Any] = dataclasses.field(
+                    default_factory=lambda: [{"rule": "momentum"}, {"part/net": "plain"}])
+                rule: Any = MISSING
+                net: Net = dataclasses.field(default_factory=Net)
+            store = ConfigStore.instance()
+            store.store(name="config", node=Settings)
+            store.store(group="rule", name="momentum", node=Momentum)
+            store.store(group="part/net", name="plain", node=Net(wide=4), package="other.net")
+            told = []
+            @hydra.main(config_path=".", config_name="config")
+            def main(cfg: Settings):
+                told.append(cfg)
+            main()
+            assert told[0] == {
+                "rule": {"lr": 0.1, "momentum": 0.9},
+                "net": {"kind": Kind.LINEAR, "wide": 3},
+                "other": {"net": {"kind": Kind.LINEAR, "wide": 4}},
+            }
+            assert [OmegaConf.get_type(told[0], one) for one in ("rule", "net")] == [Momentum, Net]
+            assert OmegaConf.structured(Rule(lr=0.2)).lr == 0.2
+            target = {"_target_": "torch.nn.Linear", "in_features": 3}
+            net = hydra.utils.instantiate(config=target, out_features=3)
+            def batch():
+                return net(torch.ones(2, told[0].net.wide))
+        """),
+        ("hydra", "omegaconf"),
+    ),
+    "a measure of a missing library, some of whose methods are still to be written": (
+        program("""
+            import abc
+            from unheard_of_measures import Measure
+            class Rate(Measure, abc.ABC):
+                def __init__(self, each_step=False):
+                    super().__init__(each_step=each_step)
+                    self.add_state("count", default=0)
+                @abc.abstractmethod
+                def update(self, given):
+                    pass
+            class Errors(Rate):
+                def update(self, given):
+                    pass
+            rate = Errors()
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("unheard_of_measures",),
+    ),
+    "a sampler that is told what it draws from": (
+        program("""
+            from torch.utils.data import DataLoader, Sampler
+            class Backwards(Sampler):
+                def __init__(self, source):
+                    super().__init__(source)
+                    self.source = source
+                def __iter__(self):
+                    return iter(range(len(self.source) - 1, -1, -1))
+                def __len__(self):
+                    return len(self.source)
+            rows = list(torch.eye(3))
+            loader = DataLoader(rows, batch_size=3, sampler=Backwards(rows))
+            def batch():
+                return next(iter(loader))
+        """),
+        ("a sampler that is told what it draws from",),
+    ),
+    "what agents in several environments experience at once": (
+        program("""
+            import gym
+            import numpy as np
+            import ptan
+            class Net(torch.nn.Linear):
+                def forward(self, seen):
+                    return super().forward(seen), seen.sum(1, keepdim=True)
+            net = Net(4, 2)
+            envs = [gym.make("CartPole-v1") for _ in range(3)]
+            seen = ptan.agent.float32_preprocessor
+            agent = ptan.agent.ActorCriticAgent(net, apply_softmax=True, preprocessor=seen)
+            source = iter(ptan.experience.ExperienceSourceRollouts(envs, agent, gamma=0.5, steps_count=5))
+            def batch():
+                states, returns, actions, values = next(source)
+                assert states.shape == (15, 4) and set(actions) <= {0, 1}
+                assert np.allclose(values, states.sum(1), atol=1e-5) and returns.shape == (15,)
+                # A cart that stays up gives 1 in each step.
+                assert 1 <= returns[3] and abs(returns[2] - 1) * 2 in (0, returns[3])
+                return torch.from_numpy(states)
+        """),
+        ("ptan", "environment CartPole-v1"),
+    ),
+    "gradients that processes send": (
+        program(
+            """
+            import torch.multiprocessing as mp
+            def work(net, queue):
+                while True:
+                    net.zero_grad()
+                    net(torch.ones(2, 3)).pow(2).mean().backward()
+                    queue.put([one.grad.clone() for one in net.parameters()])
+            net = torch.nn.Linear(3, 1)
+            net.share_memory()
+            queue = mp.Queue(maxsize=2)
+            for _ in range(2):
+                mp.Process(target=work, args=(net, queue)).start()
+            """,
+            """
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            for _ in range(4):
+                for one, gradient in zip(net.parameters(), queue.get()):
+                    one.grad = gradient
+                optimizer.step()
+            """,
+        ),
+        ("process work",),
+    ),
 }

@@ -558,6 +558,18 @@ OPTIONS = {
         """,
         "argument dataset",
     ),
+    "another data set, where a name is missing for most": (
+        """
+        parser.add_argument("--dataset", default="mnist")
+        args = parser.parse_args()
+        if args.dataset in ("mnist", "cifar10", "svhn", "stl10"):
+            data = datasets.MNIST("data")
+        elif args.dataset == "swans":
+            data = [1.0]
+        assert len(data) == 1
+        """,
+        "argument dataset",
+    ),
 }
 
 

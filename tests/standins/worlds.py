@@ -310,6 +310,65 @@ WORLDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("unityagents", "environment Tennis"),
     ),
+    "worlds that ask for a memory, higher screens, and messages of a level": (
+        program(
+            """
+            import gym
+            import memory_gym
+            gym.logger.set_level(gym.logger.INFO)
+            assert gym.make("AirRaid-v0").observation_space.shape == (250, 160, 3)
+            assert list(gym.make("MysteryPath-v0").action_space.nvec) == [3, 3]
+            env = gym.make("Endless-MortarMayhem-v0")
+            assert env.reset().shape == (84, 84, 3)
+            env = gym.make("MortarMayhem-Grid-v0")
+            model = torch.nn.Linear(3, env.action_space.n)
+            def seen(state):
+                return torch.from_numpy(state).mean((0, 1))
+            def act(chances):
+                return int(chances.argmax())
+            """,
+            POLICY,
+        ),
+        ("environment AirRaid-v0", "environment MortarMayhem-Grid-v0"),
+    ),
+    "games of several players, each of them as one of many environments": (
+        program(
+            """
+            import importlib
+            import supersuit as ss
+            game = importlib.import_module("pettingzoo.atari.pong_v3").parallel_env()
+            game = ss.max_observation_v0(game, 2)
+            game = ss.frame_skip_v0(game, 4)
+            game = ss.clip_reward_v0(game, lower_bound=-0.5, upper_bound=0.5)
+            game = ss.color_reduction_v0(game, mode="B")
+            game = ss.resize_v1(game, x_size=84, y_size=80)
+            game = ss.frame_stack_v1(game, 4)
+            stacked = game.reset()["first_0"]
+            assert not stacked[..., :3].any() and stacked[..., 3].any()
+            game = ss.agent_indicator_v0(game, type_only=False)
+            each = ss.pettingzoo_env_to_vec_env_v1(game)
+            env = ss.concat_vec_envs_v1(each, 2, num_cpus=0, base_class="gym")
+            assert env.num_envs == 4 and env.observation_space.shape == (80, 84, 6)
+            states = env.reset()
+            assert states.shape == (4, 80, 84, 6) and not (states[0, ..., :4] == states[2, ..., :4]).all()
+            assert states[:, 0, 0, 4:].tolist() == [[1, 0], [0, 1]] * 2
+            ends = 0
+            for _ in range(6):
+                states, rewards, over, told = env.step([0] * 4)
+                assert abs(rewards).max() <= 0.5 and states.shape == (4, 80, 84, 6) and len(told) == 4
+                ends += int(over.sum())
+            # Twenty steps are an episode, of which each action takes four.
+            assert ends == 4
+            model = torch.nn.Linear(6, env.action_space.n)
+            def seen(state):
+                return torch.from_numpy(state).float().mean((1, 2))
+            def act(chances):
+                return chances.argmax(-1).numpy()
+            """,
+            POLICY.replace("* reward)", "* float(reward.sum()))"),
+        ),
+        ("supersuit", "world pong_v3"),
+    ),
 }
 """Scripts, and what must be told of each."""
 

@@ -49,6 +49,8 @@ GROUPS = 6
 """Classes under whose names the numbers of their samples stand."""
 TURNS = 3
 """Of several things of which nothing says which is meant, those that are tried."""
+MISTAKEN = 8
+"""The same where names are missing in the script's way with one: that is soon over."""
 SIDE = 32
 """Height and width of pictures."""
 
@@ -203,7 +205,7 @@ class Book:
         """One of several that may all be meant by ``name``: the next one if the run failed with another."""
         if not among:
             return None
-        self.turns.setdefault(name, among[:TURNS])
+        self.turns.setdefault(name, among)
         return among[(self.planned(name, "turn") or 0) % len(among)]
 
     def sizes(self, place: str, count: int | None = None) -> list[int]:
@@ -442,13 +444,13 @@ class Content:
     def _length(self) -> int:
         if self._list is not None:
             return len(self._list)
+        if self._dims is not None and not self._dims:
+            raise TypeError(NO_LENGTH)
         if self._array is not None:
             return len(self._array)
         if self._long is not None:
             return self._long
         if self._dims is not None:
-            if not self._dims:
-                raise TypeError(NO_LENGTH)
             return self._dims[0]
         known = book.planned(self._place, "dims") or [BATCH if in_batch(self._place) else nested(self._place)]
         return int(book.planned(self._place, "count") or known[0])

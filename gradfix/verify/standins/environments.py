@@ -97,7 +97,11 @@ ATARI = {
     "StarGunner": 18, "Tennis": 18, "TimePilot": 10, "Tutankham": 8, "UpNDown": 6, "Venture": 18,
     "VideoPinball": 9, "WizardOfWor": 10, "YarsRevenge": 18, "Zaxxon": 18, "DoubleDunk": 18,
     "ChopperCommand": 18,     "CrazyClimber": 9, "NameThisGame": 6, "FishingDerby": 18,
+    "AirRaid": 6, "Adventure": 18, "Berzerk": 18, "Carnival": 6, "Defender": 18, "ElevatorAction": 18,
+    "JourneyEscape": 16, "Pooyan": 6,
 }  # fmt: skip
+HIGHER = {"AirRaid": 250, "Carnival": 214, "JourneyEscape": 230, "Pooyan": 220}
+"""Screens that are higher than the 210 lines of the others."""
 CONSTANTS: dict[str, dict[str, float]] = {
     "CartPole": {
         "x_threshold": 2.4,
@@ -341,7 +345,8 @@ def of_name(name: str, short: str, settings: dict[str, Any]) -> Made | None:
         return Made(name, Dict(spaces), box((action, 1.0)))
     game = re.sub(r"(-?ram|NoFrameskip|Deterministic)+$", "", short)
     if game in ATARI:
-        screen = Box(0, 255, (128,) if "-ram" in short else (210, 160, 3), "uint8")
+        sides = (128,) if "-ram" in short else (HIGHER.get(game, 210), 160, 3)
+        screen = Box(0, 255, sides, "uint8")
         return AtariEnv(name, screen, Discrete(18 if settings.get("full_action_space") else ATARI[game]))
     return None
 

@@ -577,6 +577,10 @@ class Within(importlib.abc.Loader):
         self.parent = parent
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> Any:
+        own = getattr(self.parent, spec.name.rpartition(".")[2], None)
+        if type(own) is types.ModuleType and own.__spec__ is None:
+            # The package makes its parts as they are asked for.
+            return own
         module = types.ModuleType(spec.name)
 
         def attribute(name: str) -> Any:

@@ -8,6 +8,7 @@ something of the training (a network, an optimizer, a tensor with a graph) that 
 
 from __future__ import annotations
 
+import abc
 import ast
 import builtins
 import importlib
@@ -284,7 +285,8 @@ class InertModule(types.ModuleType):
 
 def based(base: Any, bases: tuple[Any, ...]) -> tuple[type, ...]:
     """What a class is derived from in the place of an inert base: one class for all of these."""
-    real = any(isinstance(one, type) for one in bases)
+    # What only says that methods are missing makes nothing of an object.
+    real = any(isinstance(one, type) and one not in (abc.ABC, object) for one in bases)
     return () if real or bases[0] is not base else (InertBase,)
 
 

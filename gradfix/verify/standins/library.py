@@ -23,7 +23,7 @@ import time
 import tokenize
 import traceback
 import types
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 import torch.utils.data
@@ -47,6 +47,7 @@ def install(run: context.Run) -> None:
     defaults(run)
     indexing(run)
     loaders(run)
+    samplers(run)
     sequences(run)
     gradients(run)
     counters(run)
@@ -55,6 +56,7 @@ def install(run: context.Run) -> None:
     widths(run)
     flags(run)
     functions(run)
+    backends(run)
     scripted(run)
     dotted(run)
     spectra(run)
@@ -458,6 +460,46 @@ def functions(run: context.Run) -> None:
         torch.nn.Embedding._backend = backend  # type: ignore[attr-defined]
 
 
+def backends(run: context.Run) -> None:
+    """``self._backend.L1Loss(size_average)(input, target)``: what older modules computed by."""
+    if not hasattr(torch.nn.Module, "_backend"):
+        torch.nn.Module._backend = Backend(run)  # type: ignore[attr-defined]
+
+
+class Backend:
+    """The functions of older modules by their names: losses, and ``Linear``."""
+
+    LOSSES: ClassVar[dict[str, str]] = {
+        "BCELoss": "binary_cross_entropy",
+        "KLDivLoss": "kl_div",
+        "L1Loss": "l1_loss",
+        "MSELoss": "mse_loss",
+        "NLLLoss": "nll_loss",
+        "SmoothL1Loss": "smooth_l1_loss",
+        "SoftMarginLoss": "soft_margin_loss",
+    }
+
+    def __init__(self, run: context.Run) -> None:
+        self.run = run
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.LOSSES and name != "Linear":
+            raise AttributeError(name)
+        self.run.used(f"_backend.{name}", "the function of torch that computes the same")
+        if name == "Linear":
+            return lambda: torch.nn.functional.linear
+        real = getattr(torch.nn.functional, self.LOSSES[name])
+
+        def made(size_average: bool = True, **kwargs: Any) -> Any:
+            def loss(input: torch.Tensor, target: torch.Tensor) -> Any:
+                # A target got no gradient then.
+                return real(input, target.detach(), reduction="mean" if size_average else "sum", **kwargs)
+
+            return loss
+
+        return made
+
+
 def indexing(run: context.Run) -> None:
     """``loss.data[0]`` of a tensor without dimensions: its only value.
 
@@ -517,6 +559,19 @@ def loaders(run: context.Run) -> None:
         return next(self)
 
     module._BaseDataLoaderIter.next = following  # type: ignore[attr-defined]
+
+
+def samplers(run: context.Run) -> None:
+    """``super().__init__(data_source)`` of a sampler, which once took what it draws from."""
+    kind = torch.utils.data.Sampler
+    if "__init__" in vars(kind):
+        return
+
+    def init(self: Any, data_source: Any = None) -> None:
+        if data_source is not None:
+            run.used("a sampler that is told what it draws from", "a sampler as there are today")
+
+    kind.__init__ = init  # type: ignore[method-assign]
 
 
 def sequences(run: context.Run) -> None:

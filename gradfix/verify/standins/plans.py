@@ -68,7 +68,7 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with(*other)
     for name, among in content.book.turns.items():
         turn = (content.book.planned(name, "turn") or 0) + 1
-        if turn < len(among):
+        if turn < min(len(among), content.MISTAKEN if type(error) is NameError else content.TURNS):
             return content.planned_with(name, "turn", turn)
     return None
 

@@ -29,6 +29,8 @@ from . import content, context
 
 _waiting: list[Any] = []
 _run: list[context.Run] = []
+_running: list[Any] = []
+"""Those that run now, each within a wait of the one before."""
 _producers: list[Producer] = []
 _held: dict[int, int] = {}
 """By queue: how many things were put into it that nobody has taken."""
@@ -190,18 +192,22 @@ def workers(run: context.Run) -> None:
     context.replace(base, "join", join)
 
     def get(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _waiting:
+        while _waiting and _held.get(id(self), 0) < 1:
             # Who waits for what a process sends waits for the process.
-            run_waiting()
+            run_next()
         if _producers:
             fill(self)
-            _held[id(self)] = _held.get(id(self), 0) - 1
-        return real_get(self, *args, **kwargs)
+        found = real_get(self, *args, **kwargs)
+        _held[id(self)] = _held.get(id(self), 0) - 1
+        return found
 
     def put(self: Any, *args: Any, **kwargs: Any) -> Any:
         producer = Producer.here()
         while producer is not None and self.full():
             producer.pause()
+        if producer is None and _running and self.full():
+            run.used("process " + worker_name(_running[-1]), "it ends where it has filled its queue")
+            raise Full
         real_put(self, *args, **kwargs)
         _held[id(self)] = _held.get(id(self), 0) + 1
         if producer is not None:
@@ -492,8 +498,23 @@ def serves(work: Any) -> bool:
     return ".recv(" in text and re.search(r"\bwhile\b", text) is not None and ".backward(" not in text
 
 
+class Full(BaseException):
+    """A worker would wait for who takes what it has made, who waits for the worker."""
+
+
 def run_waiting() -> None:
-    """Run the workers that were started, those whose text has a backward call first."""
+    """Run the workers that were started."""
     while _waiting:
-        process = _waiting.pop(0)
+        run_next()
+
+
+def run_next() -> None:
+    """Run the first of the workers that were started."""
+    process = _waiting.pop(0)
+    _running.append(process)
+    try:
         process.run()
+    except Full:
+        pass
+    finally:
+        _running.pop()

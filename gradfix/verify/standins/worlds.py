@@ -16,7 +16,7 @@ import torch
 
 from . import content, context, environments, inert
 from .environments import EPISODE, INF, Made
-from .spaces import Box, Dict, Discrete, Space, array
+from .spaces import Box, Dict, Discrete, MultiDiscrete, Space, array
 
 SIDE = 84
 """Height and width of a screen of which nothing is known."""
@@ -36,6 +36,8 @@ STEPS = re.compile(
 OFFLINE_ID = re.compile(
     r"(?:bullet-)?(halfcheetah|hopper|walker2d|ant)-(?:random|medium|expert|full|human|cloned)"
 )
+MEMORY = re.compile(r"(?:Endless-)?(?:MortarMayhemB?|MysteryPath|SearingSpotlights)(?:-Grid)?$")
+"""The worlds of memory_gym."""
 REAL = {"halfcheetah": "HalfCheetah", "hopper": "Hopper", "walker2d": "Walker2d", "ant": "Ant"}
 
 
@@ -88,6 +90,9 @@ def of_family(name: str, short: str) -> Made | None:
         return Grid(name, Dict(seen), Discrete(7))
     if short.startswith("SuperMarioBros"):
         return World(name, Box(0, 255, (240, 256, 3), "uint8"), Discrete(256))
+    if MEMORY.match(short):
+        actions = Discrete(4) if short.endswith("-Grid") else MultiDiscrete([3, 3])
+        return World(name, Box(0, 255, (84, 84, 3)), actions)
     if short.startswith("procgen"):
         return World(name, Box(0, 255, (64, 64, 3), "uint8"), Discrete(15))
     if offline := OFFLINE_ID.match(short):

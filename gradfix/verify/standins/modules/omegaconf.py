@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any
 
@@ -35,10 +36,27 @@ ListConfig = list
 
 
 def wrapped(value: Any) -> Any:
-    """Dictionaries as settings, at any depth."""
+    """Dictionaries and data classes, or objects of these, as settings, at any depth."""
+    if dataclasses.is_dataclass(value):
+        made = DictConfig({one.name: wrapped(held(value, one)) for one in dataclasses.fields(value)})
+        made.__dict__["kind"] = value if isinstance(value, type) else type(value)
+        return made
+    if isinstance(value, DictConfig):
+        made = DictConfig({key: wrapped(one) for key, one in value.items()})
+        made.__dict__["kind"] = value.__dict__.get("kind")
+        return made
     if isinstance(value, dict):
         return DictConfig({key: wrapped(one) for key, one in value.items()})
     return [wrapped(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def held(value: Any, field: dataclasses.Field[Any]) -> Any:
+    """What a data class or an object of one has in a field; a class may say that it has to be given."""
+    if not isinstance(value, type):
+        return getattr(value, field.name)
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return MISSING if field.default is dataclasses.MISSING else field.default
 
 
 FLOAT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
@@ -81,8 +99,12 @@ def resolved(value: Any, root: Any) -> Any:
 
 
 def merged(one: Any, other: Any) -> Any:
-    """The settings of both, those of the second first."""
+    """The settings of both, those of the second first, but for what has to be given yet."""
+    if getattr(other, "kind", None) is not None:
+        one.__dict__["kind"] = other.__dict__["kind"]
     for key, value in other.items():
+        if isinstance(value, str) and value == MISSING and key in one:
+            continue
         both = isinstance(value, dict) and isinstance(one.get(key), dict)
         one[key] = merged(one[key], value) if both else value
     return one
@@ -96,9 +118,8 @@ class OmegaConf:
         """Of dictionaries, lists, or text."""
         if isinstance(value, str):
             return OmegaConf._read(value)
-        made = wrapped(
-            vars(value) if hasattr(value, "__dict__") and not isinstance(value, dict) else value or {}
-        )
+        plain = isinstance(value, dict) or dataclasses.is_dataclass(value) or not hasattr(value, "__dict__")
+        made = wrapped(value or {} if plain else vars(value))
         return resolved(made, made)
 
     structured = create
@@ -144,6 +165,14 @@ class OmegaConf:
     def to_yaml(value: Any, *args: Any, **kwargs: Any) -> str:
         """As text."""
         return str(value)
+
+    @staticmethod
+    def get_type(value: Any, key: str | None = None) -> Any:
+        """The data class whose settings they are, else ``dict`` or ``list``."""
+        value = value if key is None else value[key]
+        if isinstance(value, DictConfig):
+            return value.__dict__.get("kind") or dict
+        return type(value)
 
     @staticmethod
     def is_missing(value: Any, key: str) -> bool:

@@ -34,25 +34,35 @@ def _package(path: str, group: str, settings: Any) -> str:
     return "_global_" if isinstance(settings.get(group.rpartition("/")[2]), dict) else group
 
 
-def composed(folder: str, name: str) -> Any:
-    """The settings of a file, after those that its list of defaults names."""
-    own = read(os.path.join(folder, name if name.endswith((".yaml", ".yml")) else name + ".yaml"))
+def composed(folder: str, name: str, group: str = "") -> Any:
+    """The settings of a file, or those that a class gives where there is none, after those that their list of
+    defaults names; ``group`` is that of the folder."""
+    path = os.path.join(folder, name if name.endswith((".yaml", ".yml")) else name + ".yaml")
+    kept = None if os.path.isfile(path) else core.stored(group, name)
+    own = read(path) if kept is None else wrapped(kept.node)
     made, placed = DictConfig(), False
     for one in own.pop("defaults", None) or []:
         if one == "_self_":
             merged(made, own)
             placed = True
             continue
-        group, chosen = next(iter(one.items())) if isinstance(one, dict) else ("", one)
-        group = group.split()[-1] if group else ""
-        if chosen is None or group.startswith("hydra/") or str(group).startswith("override"):
+        chosen_in, chosen = next(iter(one.items())) if isinstance(one, dict) else ("", one)
+        chosen_in = chosen_in.split()[-1] if chosen_in else ""
+        if chosen is None or chosen_in.startswith("hydra/") or str(chosen_in).startswith("override"):
             continue
         part = str(chosen).partition("@")[0]
-        path = os.path.join(folder, group.partition("@")[0], part)
-        if not os.path.isfile(path + ".yaml"):
+        within, _, key = chosen_in.partition("@")
+        path = os.path.join(folder, within, part)
+        inner_group = "/".join(one for one in (group, within, os.path.dirname(part)) if one).strip("/")
+        kept = core.stored(inner_group, os.path.basename(part))
+        if os.path.isfile(path + ".yaml"):
+            inner = composed(os.path.dirname(path), os.path.basename(path), inner_group)
+            key = key or _package(path + ".yaml", within or os.path.dirname(part), inner)
+        elif kept is not None:
+            inner = composed(os.path.dirname(path), os.path.basename(path), inner_group)
+            key = key or kept.package or within or os.path.dirname(part)
+        else:
             continue
-        inner = composed(os.path.dirname(path), os.path.basename(path))
-        key = group.partition("@")[2] or _package(path + ".yaml", group or os.path.dirname(part), inner)
         for level in reversed(
             [level for level in key.replace("/", ".").split(".") if level and level != "_global_"]
         ):

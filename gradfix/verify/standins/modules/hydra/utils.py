@@ -36,11 +36,11 @@ def get_class(path: str) -> Any:
 get_method = get_object = get_class
 
 
-def instantiate(settings: Any, *args: Any, **kwargs: Any) -> Any:
+def instantiate(config: Any, *args: Any, **kwargs: Any) -> Any:
     """What ``_target_`` makes of the other settings; until hydra 1.0 what ``class`` makes of ``params``."""
-    if settings is None:
+    if config is None:
         return None
-    given = {**settings, **kwargs}
+    given = {**config, **kwargs}
     old = next((name for name in ("class", "cls") if "_target_" not in given and name in given), None)
     if old is not None:
         return get_class(given[old])(*args, **{**(given.get("params") or {}), **kwargs})

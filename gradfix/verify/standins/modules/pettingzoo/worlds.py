@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -27,6 +27,16 @@ MPE: dict[str, Callable[[int], dict[str, tuple[int, int]]]] = {
     "simple_reference": lambda count: {"agent_0": (21, 50), "agent_1": (21, 50)},
     "simple_crypto": lambda count: {"eve_0": (4, 4), "bob_0": (8, 4), "alice_0": (8, 4)},
 }
+ATARI = {
+    # Agents, and actions of each unless all 18 are asked for.
+    "boxing": (2, 18), "double_dunk": (2, 18), "entombed_competitive": (2, 18), "foozpong": (4, 6),
+    "entombed_cooperative": (2, 18), "flag_capture": (2, 18), "ice_hockey": (2, 18), "joust": (2, 18),
+    "mario_bros": (2, 18), "maze_craze": (2, 18), "othello": (2, 10), "pong": (2, 6), "quadrapong": (4, 6),
+    "space_invaders": (2, 6), "space_war": (2, 18), "surround": (2, 5), "tennis": (2, 18),
+    "video_checkers": (2, 5), "volleyball_pong": (4, 6), "warlords": (4, 6), "wizard_of_wor": (2, 10),
+    "basketball_pong": (2, 6), "combat_plane": (2, 18), "combat_tank": (2, 18),
+}  # fmt: skip
+PLAYERS = ("first_0", "second_0", "third_0", "fourth_0")
 SISL = {"multiwalker": ("walker", 3, 31, 4), "waterworld": ("pursuer", 2, 242, 2)}
 
 
@@ -67,13 +77,21 @@ class Parallel:
         """First states; with what they tell beside them, if the code unpacks two."""
         from ...environments import answered
 
+        return answered(self.begun(), {a: {} for a in self.agents})
+
+    def begun(self) -> dict[str, Any]:
+        """First states."""
         self.elapsed, self.agents = 0, list(self.possible_agents)
-        return answered({agent: self.observe(agent) for agent in self.agents}, {a: {} for a in self.agents})
+        return {agent: self.observe(agent) for agent in self.agents}
 
     def step(self, actions: Any) -> Any:
         """The next states, rewards, and who is done: four mappings, or five."""
         from ...environments import stepped
 
+        return stepped(*self.following(actions))
+
+    def following(self, actions: Any) -> tuple[Any, ...]:
+        """What follows, in five mappings."""
         self.elapsed += 1
         seen = {agent: self.observe(agent) for agent in self.agents}
         rewards = {agent: self.reward() for agent in self.agents}
@@ -82,7 +100,7 @@ class Parallel:
         cut = dict.fromkeys(self.agents, False)
         if self.elapsed >= EPISODE:
             self.agents = []
-        return stepped(seen, rewards, over, cut, told)
+        return seen, rewards, over, cut, told
 
     def state(self) -> Any:
         """All that there is to see."""
@@ -154,6 +172,10 @@ def spaces_of(name: str, settings: dict[str, Any]) -> dict[str, tuple[Space, Spa
         return {
             f"{begin}_{one}": (Box(-INF, INF, (size,)), Box(-1.0, 1.0, (actions,))) for one in range(count)
         }
+    if short in ATARI:
+        count, actions = ATARI[short]
+        actions = 18 if settings.get("full_action_space") else actions
+        return {one: (Box(0, 255, (210, 160, 3), "uint8"), Discrete(actions)) for one in PLAYERS[:count]}
     return None
 
 
@@ -171,4 +193,6 @@ def module(name: str) -> Any:
 
         return make
 
-    return SimpleNamespace(parallel_env=made(Parallel), env=made(Turns), raw_env=made(Turns), __name__=name)
+    found = ModuleType(name)
+    found.__dict__.update(parallel_env=made(Parallel), env=made(Turns), raw_env=made(Turns))
+    return found

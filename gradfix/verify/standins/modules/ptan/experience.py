@@ -105,6 +105,50 @@ class ExperienceSourceFirstLast(ExperienceSource):
             yield ExperienceFirstLast(past[0].state, past[0].action, total, None if whole else past[-1].state)
 
 
+class ExperienceSourceRollouts(ExperienceSource):
+    """As many steps at once of all environments: states, what they give from there on, actions, values.
+
+    The agent's own states are the values of what it has seen.
+    """
+
+    def __init__(self, env: Any, agent: Any, gamma: float, steps_count: int = 5) -> None:
+        super().__init__(env, agent, steps_count)
+        self.gamma = gamma
+
+    def __iter__(self) -> Iterator[Any]:
+        states: list[Any] = [numpy.array(inner_reset(env)) for env in self.pool]
+        totals, lengths = [0.0] * len(self.pool), [0] * len(self.pool)
+        values: Any = None
+        taken: list[Any] = []
+        while True:
+            actions, values = self.agent(states, values)
+            values = list(numpy.reshape(values, -1))
+            if len(taken) == self.steps_count:
+                seen, chosen, judged, gained, over = (numpy.stack(one, 1) for one in zip(*taken))
+                returns, following = numpy.zeros(gained.shape, numpy.float32), numpy.array(values)
+                for at in reversed(range(self.steps_count)):
+                    following = gained[:, at] + self.gamma * following * ~over[:, at]
+                    returns[:, at] = following
+                yield seen.reshape(-1, *seen.shape[2:]), returns.ravel(), chosen.ravel(), judged.ravel()
+                taken = []
+            rewards, dones, following_states = [], [], []
+            for at, env in enumerate(self.pool):
+                state, reward, ended, cut, _ = inner_step(env, actions[at])
+                totals[at] += reward
+                lengths[at] += 1
+                if ended or cut:
+                    state = inner_reset(env)
+                    self.total_rewards.append(totals[at])
+                    self.total_steps.append(lengths[at])
+                    totals[at], lengths[at] = 0.0, 0
+                following_states.append(numpy.array(state))
+                rewards.append(reward)
+                dones.append(bool(ended or cut))
+            made = numpy.array(values, numpy.float32), numpy.array(rewards, numpy.float32), numpy.array(dones)
+            taken.append((states, actions, *made))
+            states = following_states
+
+
 class ExperienceReplayBuffer:
     """The last experiences; it draws with numpy's generator, as the real one does."""
 

@@ -210,7 +210,7 @@ class Trainer(_Settings):
         held = _listed(kwargs.get("callbacks") or [])
         self.callbacks: list[Any] = [one for one in held if isinstance(one, Callback)]
         self.global_step = self.current_epoch = self.global_rank = 0
-        self.world_size = self.num_devices = 1
+        self.world_size = self.num_devices = self.devices = self.num_nodes = 1
         self.is_global_zero, self.sanity_checking = True, False
         self.callback_metrics: dict[str, Any] = {}
         self.logger = Inert("logger", True)
