@@ -555,7 +555,8 @@ class Recorder:
         with self.lock:
             if self.steps >= self.limits["steps"]:
                 self.finish("steps")
-            if self.backwards >= self.limits["backwards"]:
+            # Where nothing has been handed to an optimizer, parameters are moved by hand after each call.
+            if self.backwards >= self.limits["backwards" if self.optimizers else "steps"]:
                 if self.standins and not self.steps:
                     self.standins.exhausted()
                 self.finish("backwards")

@@ -1180,6 +1180,30 @@ def test_a_fixed_program_that_takes_too_long_is_not_proved(tmp_path: Path) -> No
     assert evidence.reason == "the fixed program ran 0 backward calls before its time was spent"
 
 
+BARE = """
+import torch
+
+weight = torch.zeros(3, requires_grad=True)
+state = torch.ones(3)
+for _ in range(1000):
+    state = state{cut} * weight
+    state.sum().backward()
+    weight.data -= 0.1 * weight.grad
+    weight.grad = None
+"""
+
+
+def test_moves_by_hand_count_as_steps_do(tmp_path: Path) -> None:
+    before, after = BARE.format(cut=""), BARE.format(cut=".detach()")
+    claim = Claim("E1", line(before, "backward()"))
+    limits = Limits(steps=3)
+    evidence = runner.verify_rewrite(
+        tmp_path / "bare.py", before, after, claim, Effect.REPAIRS, limits=limits, seeds=(0,)
+    )
+    assert evidence.outcome == "proved", evidence.lines()
+    assert any("ran 3 backward calls" in told for told in evidence.lines())
+
+
 def test_arguments_reach_the_script(tmp_path: Path) -> None:
     source = "import sys\nassert sys.argv[1:] == ['--steps', '3'], sys.argv\n" + CLEAN
     after = edited(source, ("retain_graph=True", ""))
