@@ -59,7 +59,7 @@ class Limits:
     steps: int = 12
     """Optimizer steps of all optimizers together."""
     backwards: int = 40
-    """Backward calls; only ``steps`` of them where there is no optimizer: parameters are moved by hand then."""
+    """Backward calls; only ``steps`` of them where there is no optimizer: a hand moves parameters then."""
     seconds: float = 30.0
     """Of one run, without the import of torch, and without waiting for a processor (see ``clock.py``)."""
     memory: int = 4 << 30
