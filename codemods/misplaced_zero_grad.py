@@ -250,6 +250,8 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
         clearing = [z for z in zeros(run) if set(z.leaves) & set(step.optimizer.owned())]
         # Where networks are cleared one by one, those count that clear what adds up.
         again = adding_up(step)
+        if any(not again.isdisjoint(z.let_go) for z in zeros(run)):
+            continue  # Letting go of what is lent clears nothing, however often: see missing-zero-grad.
         clearing = [z for z in clearing if not again.isdisjoint(z.leaves)] or clearing
         before = [z for z in clearing if z.serial < fresh.serial]
         if clearing and not any(_within(z, step, fresh) for z in clearing):
