@@ -7,12 +7,13 @@ each line. A training script is a Python file that parses, imports torch, calls 
 ``.step(`` in its own text, and has ``if __name__``, or a backward call or a call of a function of
 its own outside any function.
 
-Each script is run as verification runs it (``gradfix.verify.runner``): as it stands, then with
-stand-ins, with the first manner of running that gets to a gradient; where that takes too much time or
-memory, without data. A script counts as reached when two optimizer steps consumed gradients. The seconds
-are those of all its runs, one after the other: without the import of torch, which the runs share, and, where
-the system tells it, without waiting for a processor that has other work. This repository holds none of the
-scripts that were measured.
+Each script is run as verification runs it (``gradfix.verify.runner``): as it stands, then with stand-
+ins, with the first manner of running that gets to a gradient; where that takes too much time or memory,
+without data. A script counts as reached when two optimizer steps consumed gradients. One that autograd
+stops before, by an error of the script's own (E1 to E5), does not, but its run shows what a user would
+see: the totals tell how many these are. The seconds are those of all its runs, one after the other:
+without the import of torch, which the runs share, and, where the system tells it, without waiting for a
+processor that has other work. This repository holds none of the scripts that were measured.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from gradfix.verify.runner import (
     overwhelmed,
     search,
 )
+from gradfix.verify.watch import KINDS
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Measured:
     backwards: int
     manner: str
     seconds: float
+    refused: str
+    """The kind of autograd's error that ended it, if one did."""
     why: str
     standins: list[str]
 
@@ -89,6 +93,8 @@ def main() -> None:
     share = len(reached) / max(1, len(found))
     print(f"{len(reached)} of {len(found)} reached two optimizer steps ({share:.0%})")
     print(f"{sum(one.backwards > 0 for one in found)} reached a backward call")
+    if kinds := sorted(one.refused for one in found if one.refused):
+        print(f"{len(kinds)} of the others were stopped by autograd ({', '.join(kinds)})")
     if found:
         print(f"median of all {statistics.median(one.seconds for one in found):.1f} s")
     if reached:
@@ -127,7 +133,7 @@ def measure(runner: Timed, path: Path, limits: Limits) -> Measured:
             job, last = search(runner, Job(path, source, limits=limits, manner=manner))
             (recording,) = runner.run([job])
         except CannotRun as error:
-            return Measured(str(path), 0, 0, manner, sum(runner.seconds.values()), str(error), [])
+            return Measured(str(path), 0, 0, manner, sum(runner.seconds.values()), "", str(error), [])
         why = obstacle(recording)
         if why is None and not broken_off(recording):
             break
@@ -161,9 +167,16 @@ def measure(runner: Timed, path: Path, limits: Limits) -> Measured:
         backwards=len(recording.backwards),
         manner=manner + without,
         seconds=sum(runner.seconds.values()) + time.process_time() - started,
+        refused=refused(recording) if steps < 2 else "",
         why=why or "",
         standins=list(recording.standins),
     )
+
+
+def refused(recording: Recording) -> str:
+    """The kind of autograd's error that ended a run, or nothing."""
+    error = recording.crash or recording.uncaught
+    return next((kind for kind, text in KINDS if error is not None and text in error.message), "")
 
 
 def scripts(given: Path) -> Iterator[Path]:
