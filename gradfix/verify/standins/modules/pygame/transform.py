@@ -65,9 +65,9 @@ def rotate(surface: Surface, angle: float) -> Surface:
     if numpy is None:
         return Surface((wide, high), surface.get_flags())
     x, y = numpy.meshgrid(numpy.arange(wide), numpy.arange(high), indexing="ij")
-    x, y = x - (wide - 1) / 2, y - (high - 1) / 2
-    left = numpy.rint(a * x - b * y + (surface.width - 1) / 2).astype(int)
-    top = numpy.rint(b * x + a * y + (surface.height - 1) / 2).astype(int)
+    across, down = x - (wide - 1) / 2, y - (high - 1) / 2
+    left = numpy.rint(a * across - b * down + (surface.width - 1) / 2).astype(int)
+    top = numpy.rint(b * across + a * down + (surface.height - 1) / 2).astype(int)
     within = (left >= 0) & (left < surface.width) & (top >= 0) & (top < surface.height)
     taken = surface._pixels[left.clip(0, surface.width - 1), top.clip(0, surface.height - 1)]
     outside = surface._pixels[0, 0].copy()
