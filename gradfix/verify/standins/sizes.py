@@ -215,7 +215,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "datasetsize epochsize ntrainsamples numdata ndata trainsamples numexamples samplesperepoch datasize "
         "samplesperscene samplespershape numpoints npoints numpoint npoint pointsperscene pointspershape "
         "numsnippets nsnippets numtrajs ntrajs numtrajectories ntrajectories numpairs npairs numtriplets "
-        "generatednum numgenerated ngenerated",
+        "generatednum numgenerated ngenerated samplesnum",
     ),
     ("tasks in all", "numtasks ntasks numtraintasks numtesttasks"),
     (
