@@ -346,5 +346,22 @@ FORMER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("argument num_workers",),
     ),
+    "how often there is each word": (
+        program("""
+            import json
+            with open("shared.json") as file:
+                shared = json.load(file)
+            def counts():
+                return shared["lower_words"]
+            def kept(least=10):
+                held = counts()
+                return [word for word, often in held.items() if often > least or word in shared["vectors"]]
+            words = kept()
+            assert words and all(type(word) is str for word in words)
+            def batch():
+                return torch.ones(2, len(words))
+        """),
+        ("content of shared.json",),
+    ),
 }
 """Scripts that must get to their steps in a few tries, and the names of what was replaced."""

@@ -56,16 +56,18 @@ assert (given.kind, given.mode, given.rate) == ("wide", "train", 0.5)
     assert "arguments: as the project types them: --kind wide --rate 0.5" in found.standins
 
 
-def test_an_option_alone_that_does_something_else_is_not_typed(running: Runner, tmp_path: Path) -> None:
-    project(tmp_path, {"README.md": "python fit.py --resume\n"})
+@pytest.mark.parametrize("typed", ["--resume", "--test 1", "--test=True"])
+def test_an_option_that_does_something_else_is_not_typed(typed: str, running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {"README.md": f"python fit.py {typed}\n"})
     text = """
 import argparse
 import os
 parser = argparse.ArgumentParser()
 parser.add_argument("--other_path", action="store", dest="other_path")
 parser.add_argument("--resume", action="store_true")
+parser.add_argument("--test", default=0)
 given = parser.parse_args()
-if given.resume:
+if given.resume or given.test:
     raise SystemExit("there is nothing yet")
 def read(place):
     return os.path.basename(place)
