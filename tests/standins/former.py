@@ -363,5 +363,32 @@ FORMER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("content of shared.json",),
     ),
+    "weights of which dropout keeps all": (
+        program(
+            """
+            import torch.nn.functional as F
+            class Dropped(torch.nn.Module):
+                def __init__(self, module, name):
+                    super().__init__()
+                    self.module, self.name = module, name
+                    whole = getattr(module, name)
+                    del module._parameters[name]
+                    module.register_parameter(name + "_raw", torch.nn.Parameter(whole.data))
+                def forward(self, given):
+                    raw = getattr(self.module, self.name + "_raw")
+                    setattr(self.module, self.name, F.dropout(raw, p=0.5, training=self.training))
+                    return self.module(given)
+            models = [Dropped(torch.nn.Linear(3, 2), "weight")]
+            models[0].eval()
+            first = models[0](torch.ones(2, 3))
+            assert len(list(models[0].parameters())) == 2
+            models[0].train()
+            def loss():
+                return models[0](torch.ones(2, 3)).pow(2).mean()
+            """,
+            LOOP,
+        ),
+        ("a parameter of which dropout keeps all",),
+    ),
 }
 """Scripts that must get to their steps in a few tries, and the names of what was replaced."""
