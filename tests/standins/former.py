@@ -390,5 +390,32 @@ FORMER: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("a parameter of which dropout keeps all",),
     ),
+    "commands of a group": (
+        program("""
+            import click
+            done = []
+            @click.group()
+            @click.option("--width", default=3)
+            @click.pass_context
+            def main(ctx, width):
+                ctx.ensure_object(dict)
+                ctx.obj["width"] = width
+                done.append(ctx.invoked_subcommand)
+            @main.command()
+            def show():
+                raise ValueError("there is nothing to show")
+            @main.command("train-it")
+            @click.argument("folder")
+            @click.pass_obj
+            def learn(obj, folder):
+                done.append((obj, folder.rpartition("/")[2]))
+            if __name__ == "__main__":
+                main(obj={"deep": 2})
+            assert done == ["train-it", ({"deep": 2, "width": 3}, "folder")]
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("click", "argument command"),
+    ),
 }
 """Scripts that must get to their steps in a few tries, and the names of what was replaced."""
