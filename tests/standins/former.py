@@ -417,5 +417,25 @@ FORMER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("click", "argument command"),
     ),
+    "files without an ending that are insisted on": (
+        program("""
+            import argparse
+            import os
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--pretrained", required=True)
+            parser.add_argument("--notes-file", required=True)
+            options = parser.parse_args()
+            for place in (options.pretrained, options.notes_file):
+                assert os.path.exists(place), "nothing at " + place
+            net = torch.nn.Linear(3, 2)
+            net.load_state_dict(torch.load(options.pretrained))
+            with open(options.notes_file) as file:
+                words = file.read().split()
+            assert len(words) > 10
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("argument pretrained", "weights pretrained"),
+    ),
 }
 """Scripts that must get to their steps in a few tries, and the names of what was replaced."""

@@ -46,6 +46,8 @@ class Overlay:
         """The files of the folders that were made up."""
         self.empty: set[str] = set()
         """Folders that are insisted on, of which nothing has said yet what is in them."""
+        self.folders: set[str] = set()
+        """Folders that were made up, as a path said no more than that."""
         self.beside: dict[str, str] = {}
         """Files that are seen in a folder of the project, by their paths there, and where they lie."""
         self.places: dict[str, str] = {}
@@ -96,6 +98,17 @@ class Overlay:
         except (OSError, ValueError):
             return place  # There is nothing.
         return os.path.realpath(place) if linked else place
+
+    def folder_for_file(self, place: str) -> bool:
+        """Whether a folder was made up at ``place``, which is opened as a file, and is gone with that."""
+        place = os.path.abspath(place)
+        if place not in self.folders:
+            return False
+        self.folders.discard(place)
+        self.empty.discard(place)
+        self.made = {one for one in self.made if not one.startswith(place + os.sep)}
+        real_rmtree(place, ignore_errors=True)
+        return True
 
     def under(self, path: str) -> str:
         """Where in the temporary folder what is written to ``path`` goes."""
@@ -191,7 +204,7 @@ def opening(run: context.Run, overlay: Overlay) -> None:
         if any(letter in mode for letter in "wax+"):
             return real(room_for(run, overlay, path), mode, *args, **kwargs)
         place = overlay.reading(path)
-        there = overlay.exists(place)
+        there = overlay.exists(place) and not overlay.folder_for_file(place)
         if there and absent.marked(place):
             return absent.AbsentFile(run, path, "b" in mode)
         if not there and asked_by_user(run):
@@ -548,6 +561,7 @@ def make_empty(run: context.Run, overlay: Overlay, path: str) -> str:
     place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
     overlay._make(place)
     overlay.empty.add(place)
+    overlay.folders.add(place)
     run.used("folder " + alike(shown(run, path)), "an empty one")
     return place
 
@@ -595,6 +609,7 @@ real_open = open
 
 
 real_remove = os.remove
+real_rmtree = shutil.rmtree
 real_list = os.listdir
 real_link = os.link
 real_lstat = os.lstat
@@ -620,6 +635,7 @@ def make_folder(
         return None
     place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
     overlay.empty.discard(place)
+    overlay.folders.add(place)
     folders = [place]
     if within and wants_folders(run):
         content.book.within = int(content.book.planned("folders", "count") or media.FOLDERS)
