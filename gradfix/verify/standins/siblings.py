@@ -151,7 +151,7 @@ def run_making(run: context.Run, path: str, name: str) -> torch.nn.Module | None
     kept = needed(tree, name)
     if any(".backward(" in ast.unparse(one) for one in kept):
         return None
-    lines = run.text(path).splitlines()
+    lines = run.text(path).split("\n")
     there = {line for one in kept for line in range(first_line(one), (one.end_lineno or one.lineno) + 1)}
     text = "\n".join(line if number in there else "" for number, line in enumerate(lines, 1)) + "\n"
     space: dict[str, Any] = {"__name__": "__main__", "__file__": path}
@@ -184,7 +184,7 @@ def needed(tree: ast.Module, name: str) -> list[ast.stmt]:
     kept = [target]
     wanted = read_by(target)
     for node in reversed(tree.body[: tree.body.index(target)]):
-        # Nothing says what ``from there import *`` binds.
+        # Nothing says what ``import *`` binds, nor who needs ``from __future__ import annotations``.
         if changed_by(node) & {*wanted, "*", "annotations"}:
             kept.append(node)
             wanted |= read_by(node)
