@@ -346,5 +346,96 @@ FORMER: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("argument num_workers",),
     ),
+    "how often there is each word": (
+        program("""
+            import json
+            with open("shared.json") as file:
+                shared = json.load(file)
+            def counts():
+                return shared["lower_words"]
+            def kept(least=10):
+                held = counts()
+                return [word for word, often in held.items() if often > least or word in shared["vectors"]]
+            words = kept()
+            assert words and all(type(word) is str for word in words)
+            def batch():
+                return torch.ones(2, len(words))
+        """),
+        ("content of shared.json",),
+    ),
+    "weights of which dropout keeps all": (
+        program(
+            """
+            import torch.nn.functional as F
+            class Dropped(torch.nn.Module):
+                def __init__(self, module, name):
+                    super().__init__()
+                    self.module, self.name = module, name
+                    whole = getattr(module, name)
+                    del module._parameters[name]
+                    module.register_parameter(name + "_raw", torch.nn.Parameter(whole.data))
+                def forward(self, given):
+                    raw = getattr(self.module, self.name + "_raw")
+                    setattr(self.module, self.name, F.dropout(raw, p=0.5, training=self.training))
+                    return self.module(given)
+            models = [Dropped(torch.nn.Linear(3, 2), "weight")]
+            models[0].eval()
+            first = models[0](torch.ones(2, 3))
+            assert len(list(models[0].parameters())) == 2
+            models[0].train()
+            def loss():
+                return models[0](torch.ones(2, 3)).pow(2).mean()
+            """,
+            LOOP,
+        ),
+        ("a parameter of which dropout keeps all",),
+    ),
+    "commands of a group": (
+        program("""
+            import click
+            done = []
+            @click.group()
+            @click.option("--width", default=3)
+            @click.pass_context
+            def main(ctx, width):
+                ctx.ensure_object(dict)
+                ctx.obj["width"] = width
+                done.append(ctx.invoked_subcommand)
+            @main.command()
+            def show():
+                raise ValueError("there is nothing to show")
+            @main.command("train-it")
+            @click.argument("folder")
+            @click.pass_obj
+            def learn(obj, folder):
+                done.append((obj, folder.rpartition("/")[2]))
+            if __name__ == "__main__":
+                main(obj={"deep": 2})
+            assert done == ["train-it", ({"deep": 2, "width": 3}, "folder")]
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("click", "argument command"),
+    ),
+    "files without an ending that are insisted on": (
+        program("""
+            import argparse
+            import os
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--pretrained", required=True)
+            parser.add_argument("--notes-file", required=True)
+            options = parser.parse_args()
+            for place in (options.pretrained, options.notes_file):
+                assert os.path.exists(place), "nothing at " + place
+            net = torch.nn.Linear(3, 2)
+            net.load_state_dict(torch.load(options.pretrained))
+            with open(options.notes_file) as file:
+                words = file.read().split()
+            assert len(words) > 10
+            def batch():
+                return torch.ones(2, 3)
+        """),
+        ("argument pretrained", "weights pretrained"),
+    ),
 }
 """Scripts that must get to their steps in a few tries, and the names of what was replaced."""

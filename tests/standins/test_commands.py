@@ -56,16 +56,18 @@ assert (given.kind, given.mode, given.rate) == ("wide", "train", 0.5)
     assert "arguments: as the project types them: --kind wide --rate 0.5" in found.standins
 
 
-def test_an_option_alone_that_does_something_else_is_not_typed(running: Runner, tmp_path: Path) -> None:
-    project(tmp_path, {"README.md": "python fit.py --resume\n"})
+@pytest.mark.parametrize("typed", ["--resume", "--test 1", "--test=True"])
+def test_an_option_that_does_something_else_is_not_typed(typed: str, running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {"README.md": f"python fit.py {typed}\n"})
     text = """
 import argparse
 import os
 parser = argparse.ArgumentParser()
 parser.add_argument("--other_path", action="store", dest="other_path")
 parser.add_argument("--resume", action="store_true")
+parser.add_argument("--test", default=0)
 given = parser.parse_args()
-if given.resume:
+if given.resume or given.test:
     raise SystemExit("there is nothing yet")
 def read(place):
     return os.path.basename(place)
@@ -173,3 +175,75 @@ def test_a_part_of_a_project_that_describes_itself(running: Runner, tmp_path: Pa
         running, tmp_path / "part" / "fit.py", program("from shared import *\nassert width == 2\n" + BATCH)
     )
     assert steps(found) == 3, (found.uncaught, found.output)
+
+
+COMMANDS = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--kind", required=True)
+parser.add_argument("--width")
+commands = parser.add_subparsers(dest="command")
+commands.required = True
+commands.add_parser("eval").add_argument("picture")
+learns = commands.add_parser(COMMAND)
+learns.add_argument("--root", required=True)
+learns.add_argument("--rate", type=float, default=0.1)
+given = parser.parse_args()
+kind = given.kind
+assert kind in ("wider", "wide"), "there is no " + kind
+width = {"narrow": 2, "wide": 3}[given.width]
+assert (kind, width, given.rate, given.command) == ("wide", 3, 0.5, COMMAND)
+"""
+
+
+@pytest.mark.parametrize("command", ["train", "go"])
+def test_commands_are_given_with_what_the_project_types_for_both_parsers(
+    command: str, running: Runner, tmp_path: Path
+) -> None:
+    """The project shows a kind that the script does not know today."""
+    shown = f"python fit.py --kind wide2 --width wide {command} --root somewhere --rate 0.5\n"
+    project(tmp_path, {"README.md": shown})
+    found = run(running, tmp_path / "fit.py", program(COMMANDS.replace("COMMAND", repr(command)) + BATCH))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert {"argument kind: 'wide'", "argument command: the one to " + command} <= set(found.standins)
+
+
+TABLE = """
+import os
+def read(root):
+    assert os.path.exists(root), "no folder " + root
+    pictures, table = [], None
+    for above, _, names in os.walk(root):
+        pictures += [os.path.join(above, name) for name in names if name.endswith(".jpg")]
+        for name in names:
+            table = os.path.join(above, name) if name == "list_attr_celeba.txt" else table
+    assert table is not None, "no table"
+    with open(table) as file:
+        assert int(file.readline()) == len(pictures) and len(file.readline().split()) == 40
+    return pictures
+KINDS = {"people": read}
+"""
+
+
+def test_what_a_description_requires_is_what_the_script_looks_up(running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {"kinds/__init__.py": "from .people import KINDS\n", "kinds/people.py": TABLE})
+    text = '''
+import os
+import kinds
+from docopt import docopt
+given = docopt("""Fit.
+
+Usage:
+    fit.py <kind> <the_root>
+""")
+kind = given["<kind>"]
+root = given["<the_root>"]
+assert kind in kinds.KINDS, "no kind " + kind
+assert os.path.exists(root), "no folder " + root
+read = kinds.KINDS[kind]
+assert len(read(root)) > 1000
+'''
+    found = run(running, tmp_path / "fit.py", program(text + BATCH))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert {"argument kind: 'people'", "folder given/the_root: an empty one"} <= set(found.standins)
+    assert not any("code that makes it failed" in one for one in found.standins)

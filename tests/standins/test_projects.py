@@ -491,7 +491,7 @@ OPTIONS = {
             raise SystemExit("train or eval?")
         assert args.command == "train" and args.folder
         """,
-        "arguments",
+        "argument command",
     ),
     "one of two": (
         """

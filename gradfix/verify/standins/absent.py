@@ -363,7 +363,11 @@ def is_absent(path: Any) -> bool:
     if not os.path.exists(path):
         return True
     overlay = files.overlay_of_run
-    return overlay is not None and marked(overlay.reading(os.fspath(path)))
+    if overlay is None:
+        return False
+    place = overlay.reading(os.fspath(path))
+    # What is read as a file should not have been made as a folder.
+    return marked(place) or os.path.abspath(place) in overlay.folders
 
 
 def made_as_another(path: Any) -> bool:

@@ -16,6 +16,8 @@ import json
 import os
 import re
 import sys
+import types
+from collections.abc import Collection
 from typing import Any
 
 from . import absent, commands, content, context, files, media, samples, sizes
@@ -42,20 +44,22 @@ def install(run: context.Run) -> None:
         typed = bool(args) or (args is None and len(sys.argv) > 1)
         given = {} if args else supply(run, self)
         words = [] if typed else commands.tried(run, self)
-        command = [] if typed or words else command_of(self)
+        command = [] if typed else command_of(run, self)
         try:
-            found, rest = original(self, words or command or args, namespace)
+            found, rest = original(self, [*words, *command] or args, namespace)
         except SystemExit:
             if not words and not command:
                 raise
             # What the project shows is not what its script takes today.
-            words, command, (found, rest) = [], [], original(self, args, namespace)
+            words, command = [], command if words else []
+            found, rest = original(self, command or args, namespace)
         if command:
-            run.used("arguments", "the command " + command[0])
+            run.used("argument command", "the one to " + command[0])
         if words:
             run.used("arguments", "as the project types them: " + " ".join(words))
         for name, value in given.items():
-            if getattr(found, name, None) in (None, "", False):
+            another_one = content.book.planned("choice " + name, "turn")
+            if another_one or getattr(found, name, None) in (None, "", False):
                 setattr(found, name, value)
                 run.used("argument " + name, repr(value))
         another_data_set(run, found)
@@ -102,8 +106,10 @@ def another_data_set(run: context.Run, settings: argparse.Namespace) -> None:
 
 @functools.cache
 def texts_compared(tree: ast.Module, name: str) -> tuple[str, ...]:
-    """The texts that a script compares ``args.name`` with."""
+    """The texts that a script compares ``args.name`` with, those last that it only is to begin with."""
     found: list[str] = []
+    beginnings: list[str] = []
+    short = aliases(tree, name)
     for node in context.walk(tree):
         left = node.left if isinstance(node, ast.Compare) else None
         if isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and not left.args:
@@ -113,23 +119,69 @@ def texts_compared(tree: ast.Module, name: str) -> tuple[str, ...]:
             and isinstance(node.func, ast.Attribute)
             and node.func.attr == "startswith"
             and node.args
-            and named(node.func.value) == name
+            and named(node.func.value) in (name, *short)
         ):
             held = [one.value for one in context.walk(node.args[0]) if isinstance(one, ast.Constant)]
-            found.extend(one for one in held if isinstance(one, str) and one)
-        elif isinstance(node, ast.Compare) and isinstance(left, ast.Attribute) and left.attr == name:
+            beginnings.extend(one for one in held if isinstance(one, str) and one)
+        elif isinstance(node, ast.Compare) and left is not None and means(left, name, short):
             for one in context.walk(node.comparators[0]):
                 if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value:
                     found.append(one.value)
-        elif (
-            isinstance(node, ast.Subscript) and named(node.slice) == name and isinstance(node.value, ast.Name)
-        ):
-            found.extend(keys_of(tree, node.value.id))
-        elif (
-            isinstance(node, ast.Subscript) and named(node.slice) == name and isinstance(node.value, ast.Dict)
-        ):
-            found.extend(texts_in(node.value))
-    return tuple(found)
+        elif isinstance(node, ast.Subscript) and named(node.slice) in (name, *short):
+            if isinstance(node.value, ast.Name):
+                found.extend(keys_of(tree, node.value.id))
+            elif isinstance(node.value, ast.Dict):
+                found.extend(texts_in(node.value))
+    return (*found, *beginnings)
+
+
+def aliases(tree: ast.Module, name: str) -> frozenset[str]:
+    """The names that a script gives an option: ``kind = args.kind``, ``kind = args["<kind>"]``."""
+    return frozenset(
+        node.targets[0].id
+        for node in context.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and means(node.value, name)
+    )
+
+
+def means(node: ast.expr, name: str, short: Collection[str] = ()) -> bool:
+    """Whether an expression is an option's value: ``args.name``, ``args["--name"]``, or a name for it."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return str(node.slice.value).strip("-<>").replace("-", "_") == name
+    return (isinstance(node, ast.Attribute) and node.attr == name) or (
+        isinstance(node, ast.Name) and node.id in short
+    )
+
+
+def texts_looked_up(tree: ast.Module, name: str) -> tuple[str, ...]:
+    """The texts that are in what a script looks an option up in, as far as it is there by now.
+
+    ``kinds.KNOWN[args.name]`` and ``assert args.name in kinds.KNOWN`` are such places.
+    """
+    short = aliases(tree, name)
+    found: list[str] = []
+    for node in context.walk(tree):
+        held: ast.expr | None = None
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            held = node.comparators[0] if means(node.left, name, short) else None
+            if isinstance(held, ast.Call) and isinstance(held.func, ast.Attribute) and not held.args:
+                held = held.func.value if held.func.attr == "keys" else None
+        elif isinstance(node, ast.Subscript) and means(node.slice, name, short):
+            held = node.value
+        known = loaded(held) if held is not None else None
+        if isinstance(known, (dict, list, tuple)):
+            found.extend(one for one in known if isinstance(one, str) and one)
+    return tuple(dict.fromkeys(found))
+
+
+def loaded(node: ast.expr) -> Any:
+    """What a global name of the script is by now, or a name in a module: ``kinds.KNOWN``; else ``None``."""
+    if isinstance(node, ast.Name):
+        return vars(sys.modules["__main__"]).get(node.id)
+    if isinstance(node, ast.Attribute):
+        owner = loaded(node.value)
+        return vars(owner).get(node.attr) if isinstance(owner, types.ModuleType) else None
+    return None
 
 
 NEAR = 40
@@ -348,11 +400,18 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
     return given
 
 
-def command_of(parser: argparse.ArgumentParser) -> list[str]:
-    """The command by which a script trains that has several: ``neural_style.py train``."""
+def command_of(run: context.Run, parser: argparse.ArgumentParser) -> list[str]:
+    """The command by which a script trains that has several: ``neural_style.py train``.
+
+    Where none says that, and one is required, it is one that the project types, or the first one.
+    """
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            return [name for name in action.choices if TRAINS.match(name)][:1]
+            training = [name for name in action.choices if TRAINS.match(name)]
+            if not training and action.required:
+                typed = [word for words in commands.lines(run) for word in words if word in action.choices]
+                training = [name for name in [*typed, *action.choices] if not TESTS.match(name)]
+            return training[:1]
     return []
 
 
@@ -601,7 +660,7 @@ def value_of(run: context.Run, action: argparse.Action) -> Any:
         except (TypeError, ValueError, argparse.ArgumentTypeError, OSError):
             made = None
         if made is not None and action.nargs is None and (not action.choices or made in action.choices):
-            return made
+            return chosen(action.dest, nearest(run, action.dest, made)) if type(made) is str else made
     text = text_for(run, action.dest, action.choices, action.type)
     value: Any = text
     if callable(action.type):
@@ -613,6 +672,18 @@ def value_of(run: context.Run, action: argparse.Action) -> Any:
     if count is not None:
         return [value] * count
     return [value] if action.nargs in ("+", "*") else value
+
+
+def nearest(run: context.Run, name: str, told: str) -> list[str]:
+    """What the project types for an option, then what the script compares it with: what is most like it
+    first, for a project may still show what its script has another name for today."""
+    tree = run.tree(run.entry)
+    others = {*texts_compared(tree, name), *texts_looked_up(tree, name)} - {told}
+
+    def unlike(one: str) -> tuple[float, str]:
+        return -difflib.SequenceMatcher(None, told, one).ratio(), one
+
+    return [told, *sorted(others, key=unlike)]
 
 
 def is_there(path: str) -> bool:
@@ -628,7 +699,8 @@ def text_for(run: context.Run, name: str, choices: Any = None, kind: Any = None)
         return chosen(name, [str(one) for one in choices])
     if kind in (int, float) or (callable(kind) and gives_numbers(kind)):
         return next((text for names, text in NUMBERS if re.search(names, name, re.I)), "2")
-    compared = texts_compared(run.tree(run.entry), name) or compared_elsewhere(run, name)
+    tree = run.tree(run.entry)
+    compared = texts_compared(tree, name) or texts_looked_up(tree, name) or compared_elsewhere(run, name)
     if compared:
         return chosen(name, list(dict.fromkeys(compared)))
     if name in made_numbers(run.tree(run.entry)):

@@ -101,16 +101,25 @@ def tried(run: context.Run, parser: argparse.ArgumentParser) -> list[str]:
     turn = content.book.planned("arguments", "told")
     known = parser._option_string_actions
     every = list(dict.fromkeys(one for one in (understood(words, known) for words in lines(run)) if one))
-    every = [words for words in every if not any(instead(one, known) for one in words)]
+    every = [words for words in every if not instead(words, known)]
     content.book.told = len(every)
     return [*every[(turn - 1) % len(every)]] if turn and every else []
 
 
-def instead(word: str, known: dict[str, argparse.Action]) -> bool:
-    """Whether an option alone says that a script is to do something else: ``--resume``, ``--test``."""
-    alone = isinstance(known.get(word), argparse._StoreTrueAction)
-    found = ELSE.match(word.lstrip("-")) if alone else None
-    return found is not None and word.lstrip("-") == found[0]
+def instead(words: tuple[str, ...], known: dict[str, argparse.Action]) -> bool:
+    """Whether an option says that a script is to do something else: ``--resume`` alone, ``--test 1``."""
+    for word, value in zip(words, (*words[1:], "")):
+        name, _, behind = word.partition("=")
+        found = ELSE.match(name.lstrip("-")) if name in known else None
+        if found is None or name.lstrip("-") != found[0]:
+            continue
+        if isinstance(known[name], argparse._StoreTrueAction) or YES.fullmatch(behind or value):
+            return True
+    return False
+
+
+YES = re.compile(r"1|true|yes|y", re.I)
+"""How somebody says that a switch is on which takes a value."""
 
 
 def understood(words: tuple[str, ...], known: dict[str, argparse.Action]) -> tuple[str, ...]:
@@ -128,7 +137,11 @@ def understood(words: tuple[str, ...], known: dict[str, argparse.Action]) -> tup
     for option, *values in groups:
         name = option.partition("=")[0]
         action = known.get(name)
-        if action is None or any(OPEN.search(one) for one in (option, *values)):
+        if (
+            action is None
+            or isinstance(action, argparse._HelpAction)
+            or any(OPEN.search(one) for one in (option, *values))
+        ):
             continue
         count = 0 if action.nargs == 0 else action.nargs
         if count == 0 or "=" in option:

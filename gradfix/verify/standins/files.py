@@ -44,6 +44,10 @@ class Overlay:
         self.mkdir = os.makedirs
         self.made: set[str] = set()
         """The files of the folders that were made up."""
+        self.empty: set[str] = set()
+        """Folders that are insisted on, of which nothing has said yet what is in them."""
+        self.folders: set[str] = set()
+        """Folders that were made up, as a path said no more than that."""
         self.beside: dict[str, str] = {}
         """Files that are seen in a folder of the project, by their paths there, and where they lie."""
         self.places: dict[str, str] = {}
@@ -61,7 +65,7 @@ class Overlay:
 
     def lacks(self, path: str) -> bool:
         """Whether there is nothing at ``path``, or only a folder that keeps a place for something."""
-        return not self.exists(path) or self.hollow(path)
+        return not self.exists(path) or os.path.abspath(path) in self.empty or self.hollow(path)
 
     def hollow(self, path: str) -> bool:
         """Whether a folder of the project only keeps a place for what is not there: ``data/.gitkeep``."""
@@ -94,6 +98,17 @@ class Overlay:
         except (OSError, ValueError):
             return place  # There is nothing.
         return os.path.realpath(place) if linked else place
+
+    def folder_for_file(self, place: str) -> bool:
+        """Whether a folder was made up at ``place``, which is opened as a file, and is gone with that."""
+        place = os.path.abspath(place)
+        if place not in self.folders:
+            return False
+        self.folders.discard(place)
+        self.empty.discard(place)
+        self.made = {one for one in self.made if not one.startswith(place + os.sep)}
+        real_rmtree(place, ignore_errors=True)
+        return True
 
     def under(self, path: str) -> str:
         """Where in the temporary folder what is written to ``path`` goes."""
@@ -189,7 +204,7 @@ def opening(run: context.Run, overlay: Overlay) -> None:
         if any(letter in mode for letter in "wax+"):
             return real(room_for(run, overlay, path), mode, *args, **kwargs)
         place = overlay.reading(path)
-        there = overlay.exists(place)
+        there = overlay.exists(place) and not overlay.folder_for_file(place)
         if there and absent.marked(place):
             return absent.AbsentFile(run, path, "b" in mode)
         if not there and asked_by_user(run):
@@ -531,7 +546,7 @@ def of_data(path: str) -> bool:
 def make_anything(run: context.Run, overlay: Overlay, path: str) -> str | None:
     """Make the file or folder that is insisted on; if its content is unknown, a mark that says so."""
     if os.path.splitext(path)[1].strip(".0123456789") == "":
-        return make_folder(run, overlay, path)
+        return make_folder(run, overlay, path) or make_empty(run, overlay, path)
     made = make_file(run, overlay, path) or same_name(run, path)
     if made is None and not absent.SETTINGS.search(os.path.basename(path)):
         made = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
@@ -539,6 +554,16 @@ def make_anything(run: context.Run, overlay: Overlay, path: str) -> str | None:
         with real_open(made, "wb") as file:
             file.write(absent.MARK)
     return made
+
+
+def make_empty(run: context.Run, overlay: Overlay, path: str) -> str:
+    """Make a folder without files, which are made when it is listed by code that says what they are."""
+    place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
+    overlay._make(place)
+    overlay.empty.add(place)
+    overlay.folders.add(place)
+    run.used("folder " + alike(shown(run, path)), "an empty one")
+    return place
 
 
 def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
@@ -584,6 +609,7 @@ real_open = open
 
 
 real_remove = os.remove
+real_rmtree = shutil.rmtree
 real_list = os.listdir
 real_link = os.link
 real_lstat = os.lstat
@@ -608,6 +634,8 @@ def make_folder(
     if (kind is None or left_by_training(run, kind)) and not missed:
         return None
     place = os.path.abspath(path) if overlay.held(path) else overlay.under(path)
+    overlay.empty.discard(place)
+    overlay.folders.add(place)
     folders = [place]
     if within and wants_folders(run):
         content.book.within = int(content.book.planned("folders", "count") or media.FOLDERS)
@@ -615,8 +643,9 @@ def make_folder(
         folders = [os.path.join(place, form.format(index)) for index in range(content.book.within)]
     endings = [str(one) for one in dict.fromkeys([*([kind] if kind else []), *(missed or [])])]
     count = media.FILES
-    if "celeba" in path.lower() and folders == [place]:
-        # Its readers keep the last two thousand pictures for tests, and look for its table.
+    people = "celeba" in path.lower() or any("list_attr_celeba" in context.read(one) for one in asking(run))
+    if people and folders == [place]:
+        # CelebA's readers keep the last two thousand pictures for tests, and look for its table.
         count += 2000
         overlay._make(place)
         with real_open(os.path.join(place, "list_attr_celeba.txt"), "wb") as file:

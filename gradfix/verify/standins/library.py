@@ -69,6 +69,7 @@ def install(run: context.Run) -> None:
     differences(run)
     parts(run)
     contiguous(run)
+    kept_whole(run)
     resized(run)
     subclasses(run)
     shown(run)
@@ -740,6 +741,29 @@ def contiguous(run: context.Run) -> None:
     context.replace(torch.Tensor, "view", view)
 
 
+NO_PARAMETER = re.compile(r"cannot assign '[\w.]+' as parameter '\w+'")
+
+
+def kept_whole(run: context.Run) -> None:
+    """``dropout(weight, training=False)`` of a parameter, once another tensor; only if the run failed for it.
+
+    Up to torch 0.4 dropout was a function of autograd's, which gives a view of what it leaves as it is. A
+    module that has that for an attribute has no parameter of the name.
+    """
+    if not content.book.planned("torch", "dropout"):
+        return
+    real = torch.nn.functional.dropout
+
+    def dropout(input: Any, *args: Any, **kwargs: Any) -> Any:
+        found = real(input, *args, **kwargs)
+        if found is input and isinstance(input, torch.nn.Parameter):
+            run.used("a parameter of which dropout keeps all", "a view of it")
+            return input.view_as(input)
+        return found
+
+    context.replace(torch.nn.functional, "dropout", dropout)
+
+
 def resized(run: context.Run) -> None:
     """``z.data.resize_(size)``, which once gave ``z`` itself the size; only if the run failed without."""
     if not content.book.planned("torch", "resize"):
@@ -1053,6 +1077,9 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("torch", "differences", True)
     if isinstance(error, RuntimeError) and str(error).startswith(DISORDER):
         return content.planned_with("torch", "contiguous", True)
+    if isinstance(error, TypeError) and NO_PARAMETER.match(str(error)):
+        if any("dropout(" in text for text in texts(context.run())):
+            return content.planned_with("torch", "dropout", True)
     if isinstance(error, (RuntimeError, ValueError)) and SIZES_DIFFER.search(str(error)):
         if any(RESIZED.search(text) for text in texts(context.run())):
             return content.planned_with("torch", "resize", True)

@@ -29,22 +29,24 @@ def advise(error: BaseException) -> str | None:
     if not around:
         return None
     if SCALAR.search(str(error)):
-        return a_number(around[-1])
+        return a_number(around[-1], frame)
     if A_SIZE.search(str(error)):
         # What code would have given that failed may be anything, and the size of a layer is the network's.
-        return a_number(around[-1], apart=[place for place in content.book.dims if guards.made(place)])
+        return a_number(around[-1], frame, [place for place in content.book.dims if guards.made(place)])
     if isinstance(error, IndexError) and str(error) == "tuple index out of range":
         return deeper(around[-1], frame)
     return None
 
 
-def a_number(statement: ast.stmt, apart: Sequence[str] = ()) -> str | None:
+def a_number(statement: ast.stmt, frame: types.FrameType, apart: Sequence[str] = ()) -> str | None:
     """The plan in which an array is a number that a statement names, or asks for by its name."""
     names = {
         getattr(one, "id", getattr(one, "attr", getattr(one, "value", None))) for one in ast.walk(statement)
     }
+    # By whatever name a value goes: ``for word, count in counts.items() if count > least``.
+    meant = {getattr(one, "_place", "") for name, one in frame.f_locals.items() if name in names}
     for place, dims in reversed(list(content.book.dims.items())):
-        if dims and content.last(place) in names and place not in apart:
+        if dims and (content.last(place) in names or place in meant) and place not in apart:
             plan = content.planned_with(place, "dims", [])
             if plan is not None:
                 return plan

@@ -15,7 +15,7 @@ import torch
 import torch.hub
 import torch.utils.model_zoo
 
-from . import absent, content, context, inert, sizes
+from . import absent, content, context, inert, siblings, sizes
 
 
 class AbsentWeights(Mapping[str, Any]):
@@ -123,6 +123,15 @@ def called_data(run: context.Run) -> bool:
     return DATA.match(name) is not None
 
 
+def saved_by_another(run: context.Run, path: str) -> torch.nn.Module | None:
+    """The network that a statement loads whole, as a script beside it makes it that saves it so."""
+    frame = context.caller_of_standins(run)
+    node = binding(run, frame)
+    if frame is None or node is None or len(node.targets) != 1:
+        return None
+    return siblings.network(run, path, frame.f_code.co_filename, node.targets[0])
+
+
 def install(run: context.Run) -> None:
     """Networks keep their own weights where trained ones are not there."""
     real_load = torch.load
@@ -141,6 +150,8 @@ def install(run: context.Run) -> None:
             if held is not None and absent.spared(run, f):
                 # The script goes on with the network that it has, which an optimizer may have already.
                 return real_load(f, *args, **kwargs)
+            if held is None and (whole := saved_by_another(run, os.fspath(f))) is not None:
+                return whole
             run.used("weights " + os.path.basename(os.fspath(f)), "networks keep their own")
             return AbsentWeights(os.fspath(f)) if held is None else held
         kwargs.setdefault("weights_only", False)
