@@ -250,11 +250,12 @@ class Book:
         self.dims[place] = known
         return list(known)
 
-    def style(self, name: str) -> str:
-        """What the lines of an absent file of text hold; files that are numbered are alike."""
+    def style(self, name: str, wanted: str = "") -> str:
+        """What the lines of an absent file of text hold: what is planned, else what is ``wanted`` or was at
+        first; files that are numbered are alike."""
         name = unnumbered(name)
-        self.styles.pop(name, None)
-        self.styles[name] = str(self.planned(name, "style") or "common words")
+        had = self.styles.pop(name, "common words")
+        self.styles[name] = str(self.planned(name, "style") or wanted or had)
         return self.styles[name]
 
     def kind(self, place: str) -> str:

@@ -1,0 +1,76 @@
+"""Small training scripts whose own code all runs: nothing of what it gives is made up."""
+
+from __future__ import annotations
+
+from tests.standins.libraries import LOOP
+from tests.standins.programs import program
+
+OWN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "lines of other lengths left out, and a store that is opened again": (
+        program(
+            """
+            import lmdb
+            import numpy as np
+            FEATURES = 19
+            def build(place):
+                with lmdb.open(place, map_size=1 << 20) as store, open("data/clicks.txt") as file:
+                    count = 0
+                    for line in file:
+                        parts = line.rstrip("\\n").split("\\t")
+                        if len(parts) != FEATURES + 1:
+                            continue
+                        row = np.array([int(one) % 7 for one in parts[1:-1]], dtype=np.uint32)
+                        with store.begin(write=True) as filling:
+                            filling.put(b"%05d" % count, row.tobytes())
+                        count += 1
+            build(".clicks")
+            store = lmdb.open(".clicks", create=False, readonly=True)
+            with store.begin(write=False) as reading:
+                assert reading.stat()["entries"] > 64 and reading.get(b"nothing") is None
+                keys = [key for key, _ in reading.cursor()]
+                rows = [np.frombuffer(reading.get(key), dtype=np.uint32) for key in keys]
+            assert keys[:2] == [b"00000", b"00001"]
+            codes = torch.from_numpy(np.stack(rows).astype(np.int64))
+            models = [torch.nn.Embedding(7, 4)]
+            def loss():
+                return models[0](codes[:8]).sum(1).pow(2).mean()
+            """,
+            LOOP,
+        ),
+        ("lmdb", "file data/clicks.txt"),
+    ),
+    "episodes of D4RL": (
+        program(
+            """
+            import gym
+            import pickle
+            import random
+            import numpy as np
+            with open("data/hopper-medium-replay-v2.pkl", "rb") as file:
+                episodes = pickle.load(file)
+            env = gym.make("Hopper-v3")
+            wide, many = env.observation_space.shape[0], env.action_space.shape[0]
+            LENGTH = 20
+            class Parts(torch.utils.data.Dataset):
+                def __len__(self):
+                    return len(episodes)
+                def __getitem__(self, number):
+                    one = episodes[number]
+                    begin = random.randint(0, len(one["rewards"]) - LENGTH)
+                    left = np.cumsum(one["rewards"][::-1])[::-1].copy()
+                    seen, done = one["observations"], one["actions"]
+                    assert (seen[1:] == one["next_observations"][:-1]).all() and one["terminals"].sum() == 1
+                    return [torch.from_numpy(values[begin : begin + LENGTH]) for values in (seen, done, left)]
+            loader = torch.utils.data.DataLoader(Parts(), batch_size=64, shuffle=True, drop_last=True)
+            models = [torch.nn.Linear(wide + 1, many)]
+            def loss():
+                seen, done, left = next(iter(loader))
+                given = torch.cat([seen, left[..., None]], -1)
+                return torch.nn.functional.mse_loss(models[0](given), done)
+            """,
+            LOOP,
+        ),
+        ("file data/hopper-medium-replay-v*.pkl",),
+    ),
+}
+"""By name: a script, and what a run must say that it replaced."""
