@@ -6,6 +6,36 @@ from tests.standins.libraries import LOOP
 from tests.standins.programs import program
 
 OWN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "linear algebra that left torch": (
+        program(
+            """
+            torch.manual_seed(0)
+            wide, tall = torch.randn(3, 3), torch.randn(5, 3)
+            whole, right = wide @ wide.t() + torch.eye(3), torch.randn(3, 2)
+            found, _ = torch.solve(right, whole)
+            assert torch.allclose(whole @ found, right, atol=1e-4)
+            assert torch.allclose(right.solve(whole).solution, found)
+            wanted = tall @ right + 0.1
+            fitted = torch.lstsq(wanted, tall)[0]
+            assert fitted.shape == (5, 2)
+            assert torch.allclose(fitted[:3], torch.linalg.pinv(tall) @ wanted, atol=1e-4)
+            values, vectors = torch.symeig(whole, eigenvectors=True)
+            assert torch.allclose(vectors @ values.diag() @ vectors.t(), whole, atol=1e-4)
+            assert whole.symeig()[1].numel() == 0
+            assert torch.matrix_rank(whole) == torch.matrix_rank(whole, 1e-9) == 3
+            turn = torch.tensor([[0.0, 1.0], [-1.0, 0.0]])
+            assert torch.eig(turn)[0].tolist() == [[0.0, 1.0], [0.0, -1.0]]
+            real, imagined = torch.eig(turn, eigenvectors=True)[1].t()
+            assert torch.allclose(turn @ real, -imagined) and torch.allclose(turn @ imagined, real)
+            models = [torch.nn.Linear(3, 3)]
+            def loss():
+                curved = models[0](wide).pow(2).diag().diag() + torch.eye(3)
+                return torch.solve(right, curved)[0].pow(2).sum()
+            """,
+            LOOP,
+        ),
+        ("torch.solve", "torch.lstsq", "torch.symeig", "torch.eig", "torch.matrix_rank"),
+    ),
     "lines of other lengths left out, and a store that is opened again": (
         program(
             """
