@@ -6,6 +6,54 @@ from tests.standins.libraries import LOOP
 from tests.standins.programs import program
 
 OWN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "lines of parts within parts": (
+        program(
+            """
+            def read(path):
+                with open(path) as file:
+                    text = file.read().strip().split("\\n")
+                for line in text:
+                    words, kinds = line.split("\\t")
+                    words = [one.split(":") for one in words.split(" ")]
+                    kinds = tuple(map(int, kinds.split(" ")))
+                    letters, codes = zip(*[([*map(int, one.split("+"))], int(code)) for one, code in words])
+                    assert len(letters) == len(codes) == len(kinds) and max(map(len, letters)) > 1
+                    yield codes, kinds
+            def sparse(path):
+                rows = []
+                for line in open(path):
+                    parts = line.strip().split()
+                    row = torch.zeros(16)
+                    for one in parts[1:]:
+                        place, value = one.split(":")
+                        row[int(place)] = float(value)
+                    rows.append((row, float(parts[0])))
+                return rows
+            texts, rows = list(read("data/tagged.txt")), sparse("data/a9a")
+            assert len({kind for _, kind in rows}) > 1
+            models = [torch.nn.Embedding(16, 4), torch.nn.Linear(4, 16), torch.nn.Linear(16, 1)]
+            def loss():
+                codes, kinds = (torch.tensor(one) for one in texts[0])
+                told = torch.nn.functional.cross_entropy(models[1](models[0](codes)), kinds)
+                return told + models[2](torch.stack([row for row, _ in rows[:8]])).pow(2).mean()
+            """,
+            LOOP,
+        ),
+        ("file data/tagged.txt", "file data/a9a"),
+    ),
+    "tensors that are there only with an accelerator": (
+        program(
+            """
+            CUDA = torch.cuda.is_available()
+            zeros = lambda *size: torch.zeros(*size).cuda() if CUDA else torch.zeros
+            models = [torch.nn.Linear(3, 2)]
+            def loss():
+                return (models[0](torch.ones(4, 3)) - zeros(4, 2)).pow(2).mean()
+            """,
+            LOOP,
+        ),
+        ("cuda",),
+    ),
     "linear algebra that left torch": (
         program(
             """

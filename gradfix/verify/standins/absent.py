@@ -28,7 +28,7 @@ from typing import Any
 
 import torch
 
-from . import content, context, files, library, media, plans
+from . import content, context, files, library, linewise, media, plans
 from .content import Content
 
 SETTINGS = re.compile(r"conf|cfg|setting|param|option|\bargs?\b|hparam|opt\b|\.ya?ml$|\.toml$|\.ini$", re.I)
@@ -143,7 +143,13 @@ def text_file(run: context.Run, path: str) -> io.StringIO:
 
 def text_of(run: context.Run, name: str) -> str:
     """The lines of a text that is made up."""
-    style = content.book.style(name, kept_alone(run))
+    kind = content.unnumbered(name)
+    parts = linewise.taken_apart(run)
+    if parts is not None:
+        content.book.parted[kind] = parts
+    style = content.book.style(name, linewise.STYLE if parts is not None else kept_alone(run))
+    if style == linewise.STYLE:
+        return linewise.text(run, name, content.book.parted[kind])
     content.book.separators[content.unnumbered(name)] = separator_of(run)
     if any(BLANK.search(text) for text in library.texts(run)):
         content.book.blanks.add(content.unnumbered(name))
@@ -154,7 +160,6 @@ def text_of(run: context.Run, name: str) -> str:
         return "\n".join(in_sentences(lines) if style == plans.SENTENCES else lines) + "\n"
     if ":" in style:
         return rows_of(run, name, *style.split(":", 2))
-    kind = content.unnumbered(name)
     columns = content.book.sizes(kind, 2)[1]
     separator = content.book.planned(kind, "separator") or " "
     values = torch.randint(0, content.CLASSES, (200, columns), generator=run.generator("lines", name))

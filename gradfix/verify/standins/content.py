@@ -116,6 +116,8 @@ class Book:
         """The sizes of what was made, by place; the latest last."""
         self.kinds: dict[str, str] = {}
         self.styles: dict[str, str] = {}
+        self.parted: dict[str, Any] = {}
+        """By absent file of text: what its lines are, where the code takes them apart twice or more."""
         self.separators: dict[str, str] = {}
         """By absent file of text: what its lines are taken apart by, if anything says so."""
         self.blanks: set[str] = set()

@@ -49,6 +49,8 @@ def install(run: context.Run) -> None:
 
 UNBOUND = re.compile(r"(?:local variable|name|free variable) '(\w+)'|object has no attribute '(\w+)'")
 """Messages about a name, or an attribute, that has not been given a value."""
+UNCALLED = re.compile(r"'(?:function|builtin_function_or_method)'")
+"""Messages about a function in the place of a value: ``torch.zeros(3).cuda() if CUDA else torch.zeros``."""
 DEVICES = re.compile(r"cuda|gpu", re.I)
 
 
@@ -57,10 +59,12 @@ def advise(error: BaseException) -> str | None:
 
     ``if args.cuda: data = data.cuda()``, where nothing gives ``data`` a value without.
     """
+    run = context.run()
+    if run.without and isinstance(error, (TypeError, AttributeError)) and UNCALLED.search(str(error)):
+        return content.planned_with("torch", "available", True)
     frame, found = context.raised_in(error), UNBOUND.search(str(error))
     if not isinstance(error, (NameError, AttributeError)) or frame is None or found is None:
         return None
-    run = context.run()
     if not run.owns(frame):
         return None
     tree = run.tree(frame.f_code.co_filename)
