@@ -41,6 +41,49 @@ OWN: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("file data/tagged.txt", "file data/a9a"),
     ),
+    "gpustat": (
+        program(
+            """
+            import gpustat
+            found = gpustat.GPUStatCollection.new_query()
+            free = {one.entry["index"]: one.memory_total - one["memory.used"] for one in found}
+            best = max(free, key=free.get)
+            assert len(found) == gpustat.gpu_count() and found[best].memory_free == free[best] > 0
+            models = [torch.nn.Linear(3, 2).cuda(best)]
+            def loss():
+                return models[0](torch.ones(4, 3)).mean()
+            """,
+            LOOP,
+        ),
+        ("gpustat",),
+    ),
+    "devices that a batch is divided among by hand": (
+        program(
+            """
+            from torch.nn.parallel import gather, parallel_apply, replicate, scatter
+            from torch.nn.parallel._functions import Broadcast
+            net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)).cuda()
+            devices = [0, 1]
+            def divided(batch):
+                parts = scatter({"rows": batch}, devices)
+                assert [len(one["rows"]) for one in parts] == [2, 2]
+                found = parallel_apply(replicate(net, devices), [one["rows"] for one in parts])
+                return gather(found, devices[0])
+            batch = torch.randn(4, 3)
+            assert divided(batch).shape == (4, 4) and net[1].num_batches_tracked == 1
+            copies = Broadcast.apply(devices, *net[0].parameters())
+            assert len(copies) == 4 and torch.equal(copies[0], copies[2])
+            (copies[0].sum() + copies[2].sum()).backward()
+            assert (net[0].weight.grad == 2).all()
+            with torch.cuda.device(1):
+                models = [net]
+            def loss():
+                return divided(batch.cuda()).pow(3).mean()
+            """,
+            LOOP,
+        ),
+        ("torch.nn.parallel",),
+    ),
     "tensors that are there only with an accelerator": (
         program(
             """
