@@ -50,7 +50,7 @@ def known(run: context.Run, name: str) -> bytes | None:
         return None
     if re.fullmatch(r"data_batch_\d|test_batch", name):
         return colours(run, name, 10, "labels")
-    if name.endswith(".pkl") and (offline := worlds.OFFLINE_ID.match(name)) is not None:
+    if re.search(r"-v\d\.pkl$", name) and (offline := worlds.OFFLINE_ID.match(name)) is not None:
         return episodes(run, name, environments.CONTROL[worlds.REAL[offline[1]]])
     return None
 
