@@ -416,5 +416,50 @@ VISION: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("torchvision", "film one.mp4"),
     ),
+    "PNG as others write it": (
+        program("""
+            import struct
+            import zlib
+            import numpy as np
+            from PIL import Image
+            def told(kind, row, above, step):
+                def at(line, place):
+                    return int(line[place]) if place >= 0 else 0
+                for place in range(len(row)):
+                    left, up, corner = at(row, place - step), int(above[place]), at(above, place - step)
+                    near = min((abs(up - corner), 0, left), (abs(left - corner), 1, up),
+                               (abs(left + up - 2 * corner), 2, corner))[2]
+                    yield (int(row[place]) - [0, left, up, (left + up) // 2, near][kind]) % 256
+            def kept(name, values, colour, *parts):
+                high, wide, step = values.shape
+                rows = values.reshape(high, -1)
+                data = b"".join(
+                    bytes([y % 5, *told(y % 5, row, rows[y - 1] if y else 0 * row, step)])
+                    for y, row in enumerate(rows))
+                header = struct.pack(">IIBBBBB", wide, high, 8, colour, 0, 0, 0)
+                with open(name, "wb") as file:
+                    file.write(b"\\x89PNG\\r\\n\\x1a\\n")
+                    ends = (b"IDAT", zlib.compress(data)), (b"IEND", b"")
+                    for kind, part in ((b"IHDR", header), *parts, *ends):
+                        file.write(struct.pack(">I", len(part)) + kind + part)
+                        file.write(struct.pack(">I", zlib.crc32(kind + part)))
+                return Image.open(name)
+            values = np.random.RandomState(0).randint(0, 256, (11, 7, 4)).astype(np.uint8)
+            for mode, colour, count in (("L", 0, 1), ("RGB", 2, 3), ("LA", 4, 2), ("RGBA", 6, 4)):
+                found = kept(mode + ".png", values[..., :count], colour)
+                assert found.mode == mode and found.size == (7, 11)
+                assert (np.array(found).reshape(11, 7, count) == values[..., :count]).all(), mode
+                assert np.array(found.convert("RGB")).shape == (11, 7, 3)
+            assert (np.array(Image.open("LA.png").convert("RGBA"))[..., 3] == values[..., 1]).all()
+            colours = np.arange(768).reshape(256, 3).astype(np.uint8)
+            found = kept("P.png", values[..., :1], 3, (b"PLTE", colours.tobytes()))
+            assert found.mode == "P" and (np.array(found) == values[..., 0]).all()
+            assert (np.array(found.convert("RGB")) == colours[values[..., 0]]).all()
+            assert (np.array(found.copy().convert("RGBA"))[..., :3] == colours[values[..., 0]]).all()
+            def batch():
+                return torch.from_numpy(np.array(Image.open("L.png"))).float()
+        """),
+        ("PIL",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

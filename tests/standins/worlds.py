@@ -107,6 +107,70 @@ WORLDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("environment CartPole-v1",),
     ),
+    "a game that is drawn": (
+        program(
+            """
+            import numpy as np
+            import pygame
+            from pygame import Rect, surfarray
+            from pygame.locals import K_SPACE, QUIT, USEREVENT
+
+            class Game:
+                def __init__(self):
+                    pygame.init()
+                    self.screen = pygame.display.set_mode((40, 30))
+                    self.clock, self.font = pygame.time.Clock(), pygame.font.Font(None, 10)
+                    self.ball = pygame.image.load("sprites/ball.png").convert_alpha()
+                    self.wall = pygame.Surface((4, 30))
+                    self.wall.fill((0, 255, 0))
+                    self.place = Rect(0, 0, 8, 6)
+                    self.place.center = 20, 15
+                def play(self, action):
+                    assert not any(one.type == QUIT for one in pygame.event.get())
+                    assert not pygame.key.get_pressed()[K_SPACE] and self.clock.tick(50) == 20
+                    self.place.move_ip(2 * action - 1, 0)
+                    over = self.place.collidelist([Rect(0, 0, 4, 30), Rect(36, 0, 4, 30)]) >= 0
+                    self.screen.fill((0, 0, 0))
+                    self.screen.blits([(self.wall, (0, 0)), (self.wall, (36, 0))])
+                    self.screen.blit(pygame.transform.scale(self.ball, self.place.size), self.place)
+                    self.screen.blit(self.font.render("2", True, (9, 9, 9)), (10, 0))
+                    pygame.draw.rect(self.screen, pygame.Color("red"), (10, 20, 3, 2))
+                    pygame.display.flip()
+                    return surfarray.array3d(pygame.display.get_surface()), float(not over), over
+
+            class Thing(pygame.sprite.Sprite):
+                def __init__(self, at):
+                    super().__init__()
+                    self.image = pygame.Surface((6, 6), pygame.SRCALPHA)
+                    pygame.draw.circle(self.image, (1, 2, 3), (3, 3), 3)
+                    self.rect = self.image.get_rect(center=at)
+
+            one, other, far = Thing((9, 9)), Thing((12, 12)), Thing((30, 9))
+            group = pygame.sprite.Group(other, far)
+            assert pygame.sprite.spritecollide(one, group, False) == [other]
+            assert pygame.sprite.collide_mask(one, other) is not None and one.image.get_at((0, 0)).a == 0
+            assert pygame.mask.from_surface(one.image).count() == 32
+            pygame.event.post(pygame.event.Event(USEREVENT, told=1))
+            assert [one.told for one in pygame.event.get()] == [1] and pygame.event.poll().type == 0
+            shape = pygame.transform.rotate(pygame.Surface((5, 3)), 90).get_size()
+            assert shape == (3, 5) and pygame.math.Vector2(3, 4).length() == 5
+
+            game = Game()
+            turns = [game.play(number % 2) for number in range(4)]
+            seen = turns[0][0]
+            assert seen.shape == (40, 30, 3) and seen[0, 0].tolist() == [0, 255, 0]
+            assert seen[11, 21].tolist() == [255, 0, 0] and seen[19, 15].any()
+            assert (turns[0][0] != turns[1][0]).any() and (turns[1][0] == turns[3][0]).all()
+            states = torch.from_numpy(np.stack([seen for seen, _, _ in turns])).float() / 255
+            models = [torch.nn.Linear(3600, 2)]
+            def loss():
+                rewards = torch.tensor([reward for _, reward, _ in turns])
+                return (models[0](states.flatten(1))[:, 0] - rewards).pow(2).mean()
+            """,
+            LOOP,
+        ),
+        ("pygame", "pictures of pygame"),
+    ),
     "an unknown environment whose actions are numbered": (
         program(
             """
