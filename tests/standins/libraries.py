@@ -93,6 +93,7 @@ LIBRARIES: dict[str, tuple[str, tuple[str, ...]]] = {
             from advertorch.context import ctx_noparamgrad_and_eval
             net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Dropout(), torch.nn.Linear(12, 2))
             models, x, y = [net], torch.rand(4, 3, 2, 2), torch.tensor([0, 1, 0, 1])
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
             entropy = torch.nn.functional.cross_entropy
             signs = GradientSignAttack(net, eps=0.1)
             with ctx_noparamgrad_and_eval(net):

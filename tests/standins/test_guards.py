@@ -363,6 +363,16 @@ NOT_GUARDED = {
         "def loss():\n    return models[0](found(torch.ones(2, 4))).mean()",
         LOOP,
     ),
+    "what a function computes that holds weights": program(
+        LACKS
+        + NETWORK
+        + "from functools import partial\nweights = {'one': torch.ones(2, requires_grad=True)}\n"
+        + "def compute(given, held):\n    return given * held['two']\n"
+        + "def together(given):\n    parts = [partial(compute, held=weights)]\n"
+        + "    found = [one(given) for one in parts]\n    return found\n"
+        + "def loss():\n    return together(1.0)[0].mean() + models[0](torch.ones(2, 4)).mean()",
+        LOOP,
+    ),
     "a condition of the training": program(
         LACKS + NETWORK + "if held.nothing_of_texts == 'a':\n    models.append(torch.nn.Linear(4, 2))", LOOP
     ),

@@ -19,6 +19,7 @@ from tests.standins.further import FURTHER
 from tests.standins.later import LATER
 from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.newer import NEWER
+from tests.standins.own import OWN
 from tests.standins.programs import program
 from tests.standins.seen import BESIDE, BEYOND, CUT, DRAWN, NOTHING, PARTED, SEEN
 from tests.standins.test_standins import digests, installed
@@ -28,6 +29,7 @@ from tests.standins.vision import VISION
 from tests.standins.wild import WILD
 
 LIMITS = Limits(steps=3, backwards=10, seconds=20.0)
+WHOLE = {**FORMER, **OWN}
 SCRIPTS = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES, **COMMONS, **TRAINERS, **LATER, **SEEN, **VISION}
 
 
@@ -45,9 +47,9 @@ def test_reaches_its_steps_and_says_what_was_replaced(name: str, running: Runner
     assert not any(str(tmp_path) in one for one in found.standins)
 
 
-@pytest.mark.parametrize("name", FORMER)
+@pytest.mark.parametrize("name", WHOLE)
 def test_reaches_its_steps_with_all_of_its_own_code(name: str, running: Runner, tmp_path: Path) -> None:
-    source, replaced = FORMER[name]
+    source, replaced = WHOLE[name]
     found = planned(running, job(tmp_path, source))
     assert [place for place in json.loads(found.plan or "{}") if place.startswith("code of")] == []
     (recording,) = running.run([found])

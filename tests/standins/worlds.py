@@ -18,6 +18,95 @@ POLICY = """
 """Three steps, each after one of an environment."""
 
 WORLDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "robots of MuJoCo with rewards of the script's own": (
+        program(
+            """
+            import gym
+            import numpy as np
+            from gym.envs.mujoco import AntEnv, half_cheetah, mujoco_env
+            from gym.envs.registration import load, register
+            from gym.wrappers import TimeLimit
+            class Pace(half_cheetah.HalfCheetahEnv):
+                def __init__(self, pace=1.0):
+                    self.pace = pace
+                    super().__init__()
+                def _get_obs(self):
+                    held = self.sim.data
+                    parts = [held.qpos.flat[1:], held.qvel.flat, self.get_body_com("torso").flat]
+                    return np.concatenate(parts).astype(np.float32).flatten()
+                def step(self, action):
+                    before = self.sim.data.qpos[0]
+                    self.do_simulation(action, self.frame_skip)
+                    speed = (self.sim.data.qpos[0] - before) / self.dt
+                    over = not np.isfinite(self.state_vector()).all()
+                    return self._get_obs(), -abs(speed - self.pace), over, {"pace": self.pace}
+            class Hop(mujoco_env.MujocoEnv):
+                def __init__(self):
+                    mujoco_env.MujocoEnv.__init__(self, "hopper.xml", 4)
+                def _get_obs(self):
+                    return np.concatenate([self.data.qpos.flat[1:], self.data.qvel.flat])
+                def step(self, action):
+                    self.do_simulation(action, self.frame_skip)
+                    return self._get_obs(), 0.0, bool(self.sim.data.qpos[1] < 0.7), {}
+                def reset_model(self):
+                    self.set_state(self.init_qpos, self.init_qvel)
+                    return self._get_obs()
+            assert Hop().reset().shape == (11,) and not Hop().step(np.zeros(3))[2]
+            assert AntEnv().reset().shape == (111,) and abs(AntEnv().dt - 0.05) < 1e-9
+            def limited(entry_point, **settings):
+                return TimeLimit(load(entry_point)(**settings), max_episode_steps=6)
+            register("Pace-v1", entry_point=limited, kwargs={"entry_point": "__main__:Pace"})
+            register("Pace-v2", entry_point=Pace, max_episode_steps=9)
+            for name, steps in (("Pace-v1", 6), ("Pace-v2", 9)):
+                env = gym.make(name, pace=2.0)
+                env.reset()
+                ends = [env.step(env.action_space.sample())[2] for _ in range(steps)]
+                assert ends == [False] * (steps - 1) + [True] and env.unwrapped.pace == 2.0
+            assert env.observation_space.shape == (20,) and env.observation_space.dtype == np.float32
+            model = torch.nn.Linear(20, 6)
+            def seen(state):
+                return torch.from_numpy(state)
+            def act(chances):
+                return chances.detach().numpy()
+            """,
+            POLICY,
+        ),
+        ("MuJoCo's model half_cheetah.xml", "MuJoCo's model hopper.xml", "MuJoCo's model ant.xml"),
+    ),
+    "several environments at once that go on as the script says": (
+        program(
+            """
+            import gym
+            import numpy as np
+            from gym.vector import SyncVectorEnv
+            from gym.vector.utils import concatenate, create_empty_array
+            class UntilOver(SyncVectorEnv):
+                def step_wait(self):
+                    seen, rewards, acting = [], [], iter(self._actions)
+                    for number, env in enumerate(self.envs):
+                        if not self._dones[number]:
+                            state, reward, self._dones[number], _ = env.step(next(acting))
+                            seen.append(state)
+                            rewards.append(reward)
+                    states = create_empty_array(self.single_observation_space, n=len(seen), fn=np.zeros)
+                    concatenate(seen, states, self.single_observation_space)
+                    return states, np.array(rewards), np.copy(self._dones), {}
+            several = UntilOver([lambda: gym.make("CartPole-v1")] * 3)
+            states = several.reset()
+            assert not several._dones.any()
+            while not several._dones.all():
+                states, rewards, _, _ = several.step(np.zeros(int((~several._dones).sum()), dtype=int))
+                assert states.shape == (len(rewards), 4)
+            env, model = gym.make("CartPole-v1"), torch.nn.Linear(4, 2)
+            def seen(state):
+                return torch.from_numpy(state)
+            def act(chances):
+                return int(chances.argmax())
+            """,
+            POLICY,
+        ),
+        ("environment CartPole-v1",),
+    ),
     "a game that is drawn": (
         program(
             """

@@ -28,7 +28,7 @@ from typing import Any
 
 import torch
 
-from . import content, context, files, library, media, plans
+from . import content, context, files, library, linewise, media, plans
 from .content import Content
 
 SETTINGS = re.compile(r"conf|cfg|setting|param|option|\bargs?\b|hparam|opt\b|\.ya?ml$|\.toml$|\.ini$", re.I)
@@ -136,13 +136,20 @@ class AbsentFile(io.StringIO):
 def text_file(run: context.Run, path: str) -> io.StringIO:
     """An absent file of text: words, or what the plan says that its lines hold."""
     name = os.path.basename(path)
+    text = text_of(run, name)
     run.used("file " + files.shown(run, path), "text of " + content.book.style(name))
-    return io.StringIO(text_of(run, name))
+    return io.StringIO(text)
 
 
 def text_of(run: context.Run, name: str) -> str:
     """The lines of a text that is made up."""
-    style = content.book.style(name)
+    kind = content.unnumbered(name)
+    parts = linewise.taken_apart(run)
+    if parts is not None:
+        content.book.parted[kind] = parts
+    style = content.book.style(name, linewise.STYLE if parts is not None else kept_alone(run))
+    if style == linewise.STYLE:
+        return linewise.text(run, name, content.book.parted[kind])
     content.book.separators[content.unnumbered(name)] = separator_of(run)
     if any(BLANK.search(text) for text in library.texts(run)):
         content.book.blanks.add(content.unnumbered(name))
@@ -153,7 +160,6 @@ def text_of(run: context.Run, name: str) -> str:
         return "\n".join(in_sentences(lines) if style == plans.SENTENCES else lines) + "\n"
     if ":" in style:
         return rows_of(run, name, *style.split(":", 2))
-    kind = content.unnumbered(name)
     columns = content.book.sizes(kind, 2)[1]
     separator = content.book.planned(kind, "separator") or " "
     values = torch.randint(0, content.CLASSES, (200, columns), generator=run.generator("lines", name))
@@ -182,6 +188,34 @@ def separator_of(run: context.Run) -> str:
     return "" if found is None else found[2].replace("\\t", "\t")
 
 
+def kept_alone(run: context.Run) -> str:
+    """The style of lines with as many fields as the code insists on that opens a file: it leaves out all
+    others (``if len(parts) != 40: continue``)."""
+    frame = run.caller()
+    around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno) if frame else []
+    functions = [one for one in around if isinstance(one, ast.FunctionDef)]
+    nodes = context.walk(functions[-1]) if functions and frame is not None else ()
+    parted: dict[str, str] = {}
+    for node in nodes:
+        call = node.value if isinstance(node, ast.Assign) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "split":
+            by = [one.value if isinstance(one, ast.Constant) else None for one in call.args] or [" "]
+            if isinstance(node, ast.Assign) and isinstance(by[0], str):
+                parted[ast.unparse(node.targets[0])] = by[0]
+    for node in nodes:
+        if not (isinstance(node, ast.If) and isinstance(node.body[-1], ast.Continue) and frame is not None):
+            continue
+        for test in node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]:
+            if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.NotEq, ast.Lt)):
+                held = re.fullmatch(r"len\((.+)\)", ast.unparse(test.left))
+                wanted = plans.whole_number(test.comparators[0], frame)
+                if held and held[1] in parted and wanted and 1 < wanted <= MANY_FIELDS:
+                    return f"fields:{wanted}:{parted[held[1]]}"
+    return ""
+
+
+MANY_FIELDS = 500
+"""Fields of the widest tables."""
 BLANK = re.compile(
     r"""len\(\w+(\.r?strip\(\))?\)\s*(==|>|<)\s*[01]|(==|!=)\s*(''|""|'\\n'|"\\n")|\bnot line\b|"""
     r"""len\(line\)\s*>\s*2|\bline\.isspace\(\)"""

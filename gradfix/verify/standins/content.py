@@ -116,6 +116,8 @@ class Book:
         """The sizes of what was made, by place; the latest last."""
         self.kinds: dict[str, str] = {}
         self.styles: dict[str, str] = {}
+        self.parted: dict[str, Any] = {}
+        """By absent file of text: what its lines are, where the code takes them apart twice or more."""
         self.separators: dict[str, str] = {}
         """By absent file of text: what its lines are taken apart by, if anything says so."""
         self.blanks: set[str] = set()
@@ -250,11 +252,12 @@ class Book:
         self.dims[place] = known
         return list(known)
 
-    def style(self, name: str) -> str:
-        """What the lines of an absent file of text hold; files that are numbered are alike."""
+    def style(self, name: str, wanted: str = "") -> str:
+        """What the lines of an absent file of text hold: what is planned, else what is ``wanted`` or was at
+        first; files that are numbered are alike."""
         name = unnumbered(name)
-        self.styles.pop(name, None)
-        self.styles[name] = str(self.planned(name, "style") or "common words")
+        had = self.styles.pop(name, "common words")
+        self.styles[name] = str(self.planned(name, "style") or wanted or had)
         return self.styles[name]
 
     def kind(self, place: str) -> str:

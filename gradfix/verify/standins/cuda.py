@@ -10,6 +10,7 @@ import ast
 import contextlib
 import copyreg
 import re
+import sys
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -43,12 +44,15 @@ def install(run: context.Run) -> None:
     factories(run)
     queries(run)
     modules(run)
+    spread(run)
     numbered(run)
     synchronized(run)
 
 
 UNBOUND = re.compile(r"(?:local variable|name|free variable) '(\w+)'|object has no attribute '(\w+)'")
 """Messages about a name, or an attribute, that has not been given a value."""
+UNCALLED = re.compile(r"'(?:function|builtin_function_or_method)'")
+"""Messages about a function in the place of a value: ``torch.zeros(3).cuda() if CUDA else torch.zeros``."""
 DEVICES = re.compile(r"cuda|gpu", re.I)
 
 
@@ -57,10 +61,12 @@ def advise(error: BaseException) -> str | None:
 
     ``if args.cuda: data = data.cuda()``, where nothing gives ``data`` a value without.
     """
+    run = context.run()
+    if run.without and isinstance(error, (TypeError, AttributeError)) and UNCALLED.search(str(error)):
+        return content.planned_with("torch", "available", True)
     frame, found = context.raised_in(error), UNBOUND.search(str(error))
     if not isinstance(error, (NameError, AttributeError)) or frame is None or found is None:
         return None
-    run = context.run()
     if not run.owns(frame):
         return None
     tree = run.tree(frame.f_code.co_filename)
@@ -242,6 +248,16 @@ class Stream:
     wait = wait_stream = wait_event = synchronize = record_event = record
 
 
+class Chosen(contextlib.AbstractContextManager[None]):
+    """A device that is the current one for a while: there is only one."""
+
+    def __init__(self, device: Any = 0) -> None:
+        self.idx = device if type(device) is int else 0
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+
 class Properties:
     """What a device would say of itself."""
 
@@ -332,8 +348,9 @@ def queries(run: context.Run) -> None:
         context.replace(torch.cuda, name, zero)
     for name in ("get_rng_state", "get_rng_state_all", "set_rng_state", "set_rng_state_all"):
         context.replace(torch.cuda, name, lambda *args, **kwargs: torch.zeros(0, dtype=torch.uint8))
-    for name in ("device", "device_of", "stream"):
-        context.replace(torch.cuda, name, lambda *args, **kwargs: contextlib.nullcontext())
+    context.replace(torch.cuda, "stream", lambda *args, **kwargs: contextlib.nullcontext())
+    # torch asks of devices whether they are of these types.
+    torch.cuda.device = torch.cuda.device_of = Chosen  # type: ignore[assignment, misc]
     context.replace(torch.cuda, "get_device_name", lambda *args: "CPU")
     context.replace(torch.cuda, "get_device_capability", lambda *args: (0, 0))
     context.replace(torch.cuda, "get_device_properties", lambda *args: Properties())
@@ -388,3 +405,44 @@ def modules(run: context.Run) -> None:
         return module(*inputs)
 
     torch.nn.parallel.data_parallel = parallel
+
+
+def spread(run: context.Run) -> None:
+    """What ``torch.nn.parallel`` is made of: copies for devices, parts of batches, and what brings them
+    together again. All devices are the CPU."""
+    functions, comm = torch.nn.parallel._functions, torch.nn.parallel.comm
+
+    def count(devices: Any) -> int:
+        found = len(list(devices))
+        run.used("torch.nn.parallel", f"the CPU as each of {found} devices")
+        return found
+
+    def broadcast(tensors: Any, devices: Any = (), *args: Any, **kwargs: Any) -> Any:
+        # On the first device they are already.
+        return [
+            [one.clone() if place else one.view_as(one) for one in tensors] for place in range(count(devices))
+        ]
+
+    def copies(devices: Any, *tensors: torch.Tensor) -> Any:
+        return tuple(one for held in broadcast(tensors, devices) for one in held)
+
+    def parts(devices: Any, sizes: Any, dim: int, tensor: torch.Tensor) -> Any:
+        if sizes is None:
+            return tensor.chunk(count(devices), dim)
+        return torch.split(tensor, list(sizes), dim)
+
+    def together(device: Any, dim: int, *tensors: torch.Tensor) -> torch.Tensor:
+        whole = any(one.dim() for one in tensors)
+        return torch.cat(tensors, dim) if whole else torch.stack(tensors)
+
+    def apply(modules: Any, inputs: Any, kwargs_tup: Any = None, devices: Any = None) -> list[Any]:
+        named = kwargs_tup or [{}] * len(modules)
+        given = [one if isinstance(one, (list, tuple)) else (one,) for one in inputs]
+        return [module(*one, **more) for module, one, more in zip(modules, given, named)]
+
+    applied: tuple[Any, ...] = (functions.Broadcast, functions.Scatter, functions.Gather)
+    for owner, meant in zip(applied, (copies, parts, together)):
+        owner.apply = meant
+    context.replace(comm, "broadcast_coalesced", broadcast)
+    for module in (torch.nn.parallel, sys.modules["torch.nn.parallel.parallel_apply"]):
+        module.parallel_apply = apply  # type: ignore[attr-defined]

@@ -365,16 +365,29 @@ def registered(name: str, settings: dict[str, Any]) -> Any:
         if own is not None and module.startswith(("gym.", "gymnasium.")):
             context.run().used("environment " + name, "one of the library's under another name")
             return own
-        entry = getattr(importlib.import_module(module), attribute)
+        entry = load(entry)
     made = entry(**{**given, **settings})
     if getattr(made, "spec", None) is None:
         made.spec = Spec(name)
-    return made
+    return TimeLimit(made, limits[name]) if limits.get(name) else made
 
 
-def register(id: str, entry_point: Any = None, kwargs: Any = None, **more: Any) -> None:
+limits: dict[str, Any] = {}
+"""The most steps of an episode in the project's own environments, by their names."""
+
+
+def register(
+    id: str, entry_point: Any = None, kwargs: Any = None, max_episode_steps: Any = None, **more: Any
+) -> None:
     """Register an environment of the project's own."""
     registry[id] = (entry_point, kwargs or {})
+    limits[id] = max_episode_steps
+
+
+def load(name: Any) -> Any:
+    """What an entry point names: ``module:attribute``."""
+    module, _, attribute = str(name).partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 class Wrapper(Env):
@@ -492,7 +505,46 @@ class Passing(Wrapper):
     """A wrapper that records, counts or scales: its values are made up here anyway."""
 
 
-ClipAction = TimeLimit = Passing
+ClipAction = Passing
+
+
+class TimeLimit(Wrapper):
+    """Ends an episode after so many steps, if it has not ended by itself."""
+
+    def __init__(self, env: Any, max_episode_steps: Any = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(env)
+        self._max_episode_steps = max_episode_steps or EPISODE
+        self._elapsed_steps = 0
+
+    def _reset(self) -> Any:
+        self._elapsed_steps = 0
+        return super()._reset()
+
+    def _step(self, action: Any) -> Any:
+        observation, reward, ended, cut, info = super()._step(action)
+        self._elapsed_steps += 1
+        if self._elapsed_steps >= self._max_episode_steps:
+            info = {**(info or {}), "TimeLimit.truncated": not ended}
+            cut = True
+        return observation, reward, ended, cut, info
+
+    def step(self, action: Any) -> Any:
+        """As the inner environment answers, whatever it answers, up to the last step."""
+        if not overrides(self.env, "step"):
+            return super().step(action)
+        found = [*self.env.step(action)]
+        self._elapsed_steps += 1
+        if self._elapsed_steps >= self._max_episode_steps:
+            found[-1] = {**(found[-1] or {}), "TimeLimit.truncated": not found[2]}
+            found[3 if len(found) == 5 else 2] = True
+        return tuple(found)
+
+    def reset(self, *args: Any, **kwargs: Any) -> Any:
+        """As the inner environment answers, which may be told more."""
+        if not overrides(self.env, "reset"):
+            return super().reset(*args, **kwargs)
+        self._elapsed_steps = 0
+        return self.env.reset(*args, **kwargs)
 
 
 class RecordEpisodeStatistics(Wrapper):
@@ -621,11 +673,20 @@ class FrameStack(ObservationWrapper):
 class VectorEnv(Env):
     """Several environments at once, each of which begins again when it is over."""
 
-    def __init__(self, env_fns: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        env_fns: Any,
+        observation_space: Any = None,
+        action_space: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
         self.envs = [make_one() for make_one in env_fns]
         self.num_envs = len(self.envs)
-        self.single_observation_space = self.envs[0].observation_space
-        self.single_action_space = self.envs[0].action_space
+        own = [one if isinstance(one, Space) else None for one in (observation_space, action_space)]
+        self.single_observation_space = own[0] or self.envs[0].observation_space
+        self.single_action_space = own[1] or self.envs[0].action_space
+        self._dones: Any = self.none_over()
         self.observation_space = self.batched(self.single_observation_space)
         self.action_space = self.batched(self.single_action_space)
         self.is_vector_env = True
@@ -645,8 +706,13 @@ class VectorEnv(Env):
             return MultiDiscrete([space.n] * self.num_envs)
         return space
 
+    def none_over(self) -> Any:
+        """That no episode is over."""
+        return array(torch.zeros(self.num_envs, dtype=torch.bool))
+
     def reset(self, *args: Any, **kwargs: Any) -> Any:
         """First states."""
+        self._dones = self.none_over()
         return answered(self.stacked([inner_reset(env) for env in self.envs]), {}, **kwargs)
 
     def stacked(self, values: list[Any]) -> Any:
@@ -656,7 +722,13 @@ class VectorEnv(Env):
         return numpy().stack(values)
 
     def step(self, actions: Any) -> Any:
-        """The next states."""
+        """The next states; a class of the user's may say how they are waited for."""
+        if (
+            type(self).step_wait is not VectorEnv.step_wait
+            or type(self).step_async is not VectorEnv.step_async
+        ):
+            self.step_async(actions)
+            return self.step_wait()
         return stepped(*self._step(actions))
 
     def step_async(self, actions: Any) -> None:
@@ -682,6 +754,7 @@ class VectorEnv(Env):
             infos.append(info)
         together: Any = self.gathered(infos) if self.named_infos else infos
         dones = module.array(ends, dtype=bool)
+        self._dones = module.logical_or(dones, cuts)
         return (
             self.stacked(observations),
             module.array(rewards),

@@ -1,5 +1,5 @@
-"""Files of public data sets in their own formats, known by their names: MNIST's, CIFAR's, CelebA's, and
-vectors of words."""
+"""Files of public data sets in their own formats, known by their names: MNIST's, CIFAR's, CelebA's, D4RL's,
+and vectors of words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from . import content, context, media, samples
+from . import content, context, environments, media, samples, worlds
 
 ATTRIBUTES = (
     "5_o_Clock_Shadow Arched_Eyebrows Attractive Bags_Under_Eyes Bald Bangs Big_Lips Big_Nose Black_Hair "
@@ -50,6 +50,8 @@ def known(run: context.Run, name: str) -> bytes | None:
         return None
     if re.fullmatch(r"data_batch_\d|test_batch", name):
         return colours(run, name, 10, "labels")
+    if re.search(r"-v\d\.pkl$", name) and (offline := worlds.OFFLINE_ID.match(name)) is not None:
+        return episodes(run, name, environments.CONTROL[worlds.REAL[offline[1]]])
     return None
 
 
@@ -98,6 +100,25 @@ def boxes(run: context.Run, name: str) -> bytes:
         f"<annotation><folder>VOC</folder><filename>{stem}.jpg</filename>{size}<segmented>0</segmented>"
         f"{shown}</annotation>"
     ).encode()
+
+
+STEPS = 100
+"""The least steps of an episode that was kept; the longest have twice as many."""
+
+
+def episodes(run: context.Run, name: str, spaces: tuple[int, Any]) -> bytes:
+    """One of D4RL's data sets as decision transformers keep it: a pickled list with a dictionary of arrays
+    for each episode (https://github.com/kzl/decision-transformer, ``download_d4rl_datasets.py``)."""
+    generator, (states, (actions, bound)) = run.generator("episodes", name), spaces
+    kept = []
+    for count in torch.randint(STEPS, 2 * STEPS, (content.samples(),), generator=generator).tolist():
+        seen = torch.randn(count + 1, states, generator=generator)
+        done = (torch.rand(count, actions, generator=generator) * 2 - 1) * bound
+        ends = torch.arange(count) == count - 1
+        held = {"observations": seen[:-1], "next_observations": seen[1:], "actions": done}
+        held |= {"rewards": torch.rand(count, generator=generator), "terminals": ends}
+        kept.append({key: values.numpy() for key, values in held.items()})
+    return pickle.dumps(kept)
 
 
 def digits(run: context.Run, part: str, what: str) -> bytes:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import functools
 import importlib
 import inspect
 import os
@@ -219,6 +220,8 @@ def trains(value: Any, depth: int) -> bool:
         return issubclass(value, (*KINDS, torch.autograd.Function)) and not of_transformations(value)
     if isinstance(value, KINDS):
         return not changes_pictures(value)
+    if isinstance(value, functools.partial):
+        return any(trains(one, 1) for one in (value.func, *value.args, *value.keywords.values()))
     if depth and isinstance(value, (list, tuple)):
         return any(trains(one, depth - 1) for one in value[:8])
     if depth and isinstance(value, dict):

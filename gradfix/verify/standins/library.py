@@ -28,7 +28,7 @@ from typing import Any, ClassVar, TypeVar
 import torch
 import torch.utils.data
 
-from . import content, context, inert
+from . import algebra, content, context, inert
 
 NUMPY = {
     "float": float,
@@ -72,6 +72,7 @@ def install(run: context.Run) -> None:
     kept_whole(run)
     resized(run)
     subclasses(run)
+    algebra.install(run)
     shown(run)
     if content.book.planned("torch", "contents"):
         content.convert_contents()

@@ -1,4 +1,4 @@
-"""lmdb: a store whose content nobody knows."""
+"""lmdb: a store of what the script has put there; else one whose content nobody knows."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Transaction:
         pass
 
     def get(self, key: bytes, default: Any = None, **kwargs: Any) -> Any:
-        """The value of a key: what was put there, else made up."""
-        if key in self.store.held:
-            return self.store.held[key]
+        """The value of a key: what was put there; made up in a store where nothing was put."""
+        if self.store.held:
+            return self.store.held.get(key, default)
         sized = RESOLUTION.match(key)
         if sized is not None:
             return picture(self.store.path, key.decode(), int(sized[1]))
@@ -70,7 +70,7 @@ class Transaction:
         return self
 
     def __iter__(self) -> Iterator[tuple[bytes, Any]]:
-        keys = list(self.store.held) or [str(i).encode() for i in range(SAMPLES)]
+        keys = sorted(self.store.held) or [str(i).encode() for i in range(SAMPLES)]
         return iter([(key, self.get(key)) for key in keys])
 
     def commit(self) -> None:
@@ -96,12 +96,17 @@ def number_of(key: bytes) -> int:
     return int(digits) if digits else len(key)
 
 
+_stores: dict[str, dict[bytes, bytes]] = {}
+"""What was put into the stores of this run, by their places: one is often filled by one part of a script,
+and opened again by another."""
+
+
 class Environment:
     """A store."""
 
     def __init__(self, path: Any, *args: Any, **kwargs: Any) -> None:
         self.path = os.path.basename(os.fspath(path).rstrip(os.sep)) or "store"
-        self.held: dict[bytes, bytes] = {}
+        self.held = _stores.setdefault(os.path.abspath(os.fspath(path)), {})
 
     def begin(self, *args: Any, **kwargs: Any) -> Transaction:
         """A transaction."""

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ...environments import (
+from ....environments import (
     ActionWrapper,
     AtariEnv,
     Env,
     ObservationWrapper,
     RewardWrapper,
     Wrapper,
+    load,
     register,
     registry,
 )
 
 atari = SimpleNamespace(AtariEnv=AtariEnv, atari_env=SimpleNamespace(AtariEnv=AtariEnv))
-__all__ = ["ActionWrapper", "Env", "ObservationWrapper", "RewardWrapper", "Wrapper", "register", "registry"]
+__all__ = [
+    "ActionWrapper",
+    "Env",
+    "ObservationWrapper",
+    "RewardWrapper",
+    "Wrapper",
+    "load",
+    "register",
+    "registry",
+]

@@ -1,0 +1,197 @@
+"""Small training scripts whose own code all runs: nothing of what it gives is made up."""
+
+from __future__ import annotations
+
+from tests.standins.libraries import LOOP
+from tests.standins.programs import program
+
+OWN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "lines of parts within parts": (
+        program(
+            """
+            def read(path):
+                with open(path) as file:
+                    text = file.read().strip().split("\\n")
+                for line in text:
+                    words, kinds = line.split("\\t")
+                    words = [one.split(":") for one in words.split(" ")]
+                    kinds = tuple(map(int, kinds.split(" ")))
+                    letters, codes = zip(*[([*map(int, one.split("+"))], int(code)) for one, code in words])
+                    assert len(letters) == len(codes) == len(kinds) and max(map(len, letters)) > 1
+                    yield codes, kinds
+            def sparse(path):
+                rows = []
+                for line in open(path):
+                    parts = line.strip().split()
+                    row = torch.zeros(16)
+                    for one in parts[1:]:
+                        place, value = one.split(":")
+                        row[int(place)] = float(value)
+                    rows.append((row, float(parts[0])))
+                return rows
+            texts, rows = list(read("data/tagged.txt")), sparse("data/a9a")
+            assert len({kind for _, kind in rows}) > 1
+            models = [torch.nn.Embedding(16, 4), torch.nn.Linear(4, 16), torch.nn.Linear(16, 1)]
+            def loss():
+                codes, kinds = (torch.tensor(one) for one in texts[0])
+                told = torch.nn.functional.cross_entropy(models[1](models[0](codes)), kinds)
+                return told + models[2](torch.stack([row for row, _ in rows[:8]])).pow(2).mean()
+            """,
+            LOOP,
+        ),
+        ("file data/tagged.txt", "file data/a9a"),
+    ),
+    "gpustat": (
+        program(
+            """
+            import gpustat
+            found = gpustat.GPUStatCollection.new_query()
+            free = {one.entry["index"]: one.memory_total - one["memory.used"] for one in found}
+            best = max(free, key=free.get)
+            assert len(found) == gpustat.gpu_count() and found[best].memory_free == free[best] > 0
+            models = [torch.nn.Linear(3, 2).cuda(best)]
+            def loss():
+                return models[0](torch.ones(4, 3)).mean()
+            """,
+            LOOP,
+        ),
+        ("gpustat",),
+    ),
+    "devices that a batch is divided among by hand": (
+        program(
+            """
+            from torch.nn.parallel import gather, parallel_apply, replicate, scatter
+            from torch.nn.parallel._functions import Broadcast
+            net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)).cuda()
+            devices = [0, 1]
+            def divided(batch):
+                parts = scatter({"rows": batch}, devices)
+                assert [len(one["rows"]) for one in parts] == [2, 2]
+                found = parallel_apply(replicate(net, devices), [one["rows"] for one in parts])
+                return gather(found, devices[0])
+            batch = torch.randn(4, 3)
+            assert divided(batch).shape == (4, 4) and net[1].num_batches_tracked == 1
+            copies = Broadcast.apply(devices, *net[0].parameters())
+            assert len(copies) == 4 and torch.equal(copies[0], copies[2])
+            (copies[0].sum() + copies[2].sum()).backward()
+            assert (net[0].weight.grad == 2).all()
+            with torch.cuda.device(1):
+                models = [net]
+            def loss():
+                return divided(batch.cuda()).pow(3).mean()
+            """,
+            LOOP,
+        ),
+        ("torch.nn.parallel",),
+    ),
+    "tensors that are there only with an accelerator": (
+        program(
+            """
+            CUDA = torch.cuda.is_available()
+            zeros = lambda *size: torch.zeros(*size).cuda() if CUDA else torch.zeros
+            models = [torch.nn.Linear(3, 2)]
+            def loss():
+                return (models[0](torch.ones(4, 3)) - zeros(4, 2)).pow(2).mean()
+            """,
+            LOOP,
+        ),
+        ("cuda",),
+    ),
+    "linear algebra that left torch": (
+        program(
+            """
+            torch.manual_seed(0)
+            wide, tall = torch.randn(3, 3), torch.randn(5, 3)
+            whole, right = wide @ wide.t() + torch.eye(3), torch.randn(3, 2)
+            found, _ = torch.solve(right, whole)
+            assert torch.allclose(whole @ found, right, atol=1e-4)
+            assert torch.allclose(right.solve(whole).solution, found)
+            wanted = tall @ right + 0.1
+            fitted = torch.lstsq(wanted, tall)[0]
+            assert fitted.shape == (5, 2)
+            assert torch.allclose(fitted[:3], torch.linalg.pinv(tall) @ wanted, atol=1e-4)
+            values, vectors = torch.symeig(whole, eigenvectors=True)
+            assert torch.allclose(vectors @ values.diag() @ vectors.t(), whole, atol=1e-4)
+            assert whole.symeig()[1].numel() == 0
+            assert torch.matrix_rank(whole) == torch.matrix_rank(whole, 1e-9) == 3
+            turn = torch.tensor([[0.0, 1.0], [-1.0, 0.0]])
+            assert torch.eig(turn)[0].tolist() == [[0.0, 1.0], [0.0, -1.0]]
+            real, imagined = torch.eig(turn, eigenvectors=True)[1].t()
+            assert torch.allclose(turn @ real, -imagined) and torch.allclose(turn @ imagined, real)
+            models = [torch.nn.Linear(3, 3)]
+            def loss():
+                curved = models[0](wide).pow(2).diag().diag() + torch.eye(3)
+                return torch.solve(right, curved)[0].pow(2).sum()
+            """,
+            LOOP,
+        ),
+        ("torch.solve", "torch.lstsq", "torch.symeig", "torch.eig", "torch.matrix_rank"),
+    ),
+    "lines of other lengths left out, and a store that is opened again": (
+        program(
+            """
+            import lmdb
+            import numpy as np
+            FEATURES = 19
+            def build(place):
+                with lmdb.open(place, map_size=1 << 20) as store, open("data/clicks.txt") as file:
+                    count = 0
+                    for line in file:
+                        parts = line.rstrip("\\n").split("\\t")
+                        if len(parts) != FEATURES + 1:
+                            continue
+                        row = np.array([int(one) % 7 for one in parts[1:-1]], dtype=np.uint32)
+                        with store.begin(write=True) as filling:
+                            filling.put(b"%05d" % count, row.tobytes())
+                        count += 1
+            build(".clicks")
+            store = lmdb.open(".clicks", create=False, readonly=True)
+            with store.begin(write=False) as reading:
+                assert reading.stat()["entries"] > 64 and reading.get(b"nothing") is None
+                keys = [key for key, _ in reading.cursor()]
+                rows = [np.frombuffer(reading.get(key), dtype=np.uint32) for key in keys]
+            assert keys[:2] == [b"00000", b"00001"]
+            codes = torch.from_numpy(np.stack(rows).astype(np.int64))
+            models = [torch.nn.Embedding(7, 4)]
+            def loss():
+                return models[0](codes[:8]).sum(1).pow(2).mean()
+            """,
+            LOOP,
+        ),
+        ("lmdb", "file data/clicks.txt"),
+    ),
+    "episodes of D4RL": (
+        program(
+            """
+            import gym
+            import pickle
+            import random
+            import numpy as np
+            with open("data/hopper-medium-replay-v2.pkl", "rb") as file:
+                episodes = pickle.load(file)
+            env = gym.make("Hopper-v3")
+            wide, many = env.observation_space.shape[0], env.action_space.shape[0]
+            LENGTH = 20
+            class Parts(torch.utils.data.Dataset):
+                def __len__(self):
+                    return len(episodes)
+                def __getitem__(self, number):
+                    one = episodes[number]
+                    begin = random.randint(0, len(one["rewards"]) - LENGTH)
+                    left = np.cumsum(one["rewards"][::-1])[::-1].copy()
+                    seen, done = one["observations"], one["actions"]
+                    assert (seen[1:] == one["next_observations"][:-1]).all() and one["terminals"].sum() == 1
+                    return [torch.from_numpy(values[begin : begin + LENGTH]) for values in (seen, done, left)]
+            loader = torch.utils.data.DataLoader(Parts(), batch_size=64, shuffle=True, drop_last=True)
+            models = [torch.nn.Linear(wide + 1, many)]
+            def loss():
+                seen, done, left = next(iter(loader))
+                given = torch.cat([seen, left[..., None]], -1)
+                return torch.nn.functional.mse_loss(models[0](given), done)
+            """,
+            LOOP,
+        ),
+        ("file data/hopper-medium-replay-v*.pkl",),
+    ),
+}
+"""By name: a script, and what a run must say that it replaced."""
