@@ -7,7 +7,9 @@ programs whose gradients are known to be right: those that gradfix's own fixes m
 * if every optimizer consumes, step for step and on every seed, the gradients that it consumes in one
   of them; or
 * if it does so while the weights of both are put back after each step: then the order in which the
-  networks are trained (generator first, say) makes no difference, and everything else does; or
+  networks are trained (generator first, say) makes no difference, and everything else does. They are put
+  back to those that a run began with, and in further runs to others, which copies of the first ones do not
+  have; or
 * if, for state that is carried over passes, its first step consumes the sum of what the passes of the
   original contribute, with their graphs kept and the weights held still: full backpropagation
   through time, where gradfix's own fix truncates.
@@ -20,14 +22,15 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from gradfix import claims
 from gradfix.codemod import Claim
-from gradfix.verify.recording import Recording, Values, plural
+from gradfix.verify.recording import Place, Recording, Step, Values, plural
 from gradfix.verify.runner import (
     MANNERS,
     CannotRun,
@@ -163,11 +166,11 @@ class _Trial:
         self._manner, self._plan = "as it is", ""
         return obstacle
 
-    def _job(self, version: tuple[Path, str], seed: int, *, keep: bool = False, still: bool = False) -> Job:
-        how: dict[str, Any] = {"limits": self._limits, "manner": self._manner, "plan": self._plan}
+    def _job(self, version: tuple[Path, str], seed: int, **how: Any) -> Job:
+        how |= {"limits": self._limits, "manner": self._manner, "plan": self._plan}
         # As in verification, hashes are taken on the first seed.
         how |= {"updates": True, "thorough": seed == self.seeds[0]}
-        return Job(*version, (), seed, keep, still, **how)
+        return Job(*version, (), seed, **how)
 
     def _run(self, version: tuple[Path, str], seed: int, **how: bool) -> Recording:
         return self._runner.run([self._job(version, seed, **how)])[0]
@@ -305,28 +308,60 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
         return _Found(apart or _Apart("it retains graphs, which no right repair has to"))
     if apart is None:
         return _Found(None, f"the optimizers consume, on {len(trial.seeds)} seeds, the gradients")
-    if _other_order(trial, repair):
+    other = _other_order(trial, repair)
+    if other is None:
         return _Found(None, "with the weights held still, the optimizers consume the gradients")
-    return _Found(apart)
+    # What differs where the weights do move is what people can see.
+    return _Found(apart if other.known else other)
 
 
-def _other_order(trial: _Trial, repair: Repair) -> bool:
-    """Whether the judged version does the same as the repair, but trains the networks in another order.
+def _other_order(trial: _Trial, repair: Repair) -> _Apart | None:
+    """What differs, if the judged version does not only train the networks in another order than the repair.
 
     With the weights put back after each step the order makes no difference. Nor would it make one then if
     something else than steps moved the weights, or if graphs held weights that have moved: so both are
-    looked for where the weights do move.
+    looked for where the weights do move. And what goes on with a copy of the weights that a run began with,
+    or with gradients of these, is seen where the weights are put back to others.
     """
     first = trial.seeds[0]
     if not trial.repaired(repair, first).optimizers:
-        return False
+        return _Apart("there is no optimizer")
     for seed in trial.seeds:
         model, run = trial.repaired(repair, seed), trial.judged(seed)
         if _moved_otherwise(model) != _moved_otherwise(run):
-            return False
-        if _apart(trial.repaired(repair, seed, still=True), trial.judged(seed, still=True), seed):
-            return False
-    return not _stale(trial)
+            return _Apart("something other than the steps moves the weights")
+        for how in ("still", "elsewhere"):
+            runs = trial.repaired(repair, seed, **{how: True}), trial.judged(seed, **{how: True})
+            one, other = runs if how == "still" else _settled(*runs)
+            apart = _apart(one, other, seed)
+            if apart is not None:
+                return apart
+            for optimizer in one.optimizers:
+                # One that steps once has nothing to go on with.
+                if len(runs[0].steps_of(optimizer.index)) > 1 > len(one.steps_of(optimizer.index)):
+                    return _Apart(f"{optimizer.name} takes too few steps to compare", known=False)
+    return _Apart("gradients are computed from weights that have changed") if _stale(trial) else None
+
+
+def _settled(one: Recording, other: Recording) -> tuple[Recording, Recording]:
+    """Two runs without the steps before all optimizers, in both, have stepped."""
+
+    def begun(run: Recording) -> dict[int, int]:
+        firsts = [run.steps.index(found[0]) for o in run.optimizers if (found := run.steps_of(o.index))]
+        return Counter(step.optimizer for step in run.steps[: max(firsts, default=-1) + 1])
+
+    dropped = {index: max(begun(run)[index] for run in (one, other)) for index in range(len(one.optimizers))}
+
+    def rest(run: Recording) -> Recording:
+        left, events = dict(dropped), []
+        for event in run.events:
+            if isinstance(event, Step) and left.get(event.optimizer, 0):
+                left[event.optimizer] -= 1
+            else:
+                events.append(event)
+        return replace(run, events=tuple(events))
+
+    return rest(one), rest(other)
 
 
 def _in_earnest(one: Recording, other: Recording, seed: int) -> _Apart | None:
@@ -367,14 +402,42 @@ def _apart(one: Recording, other: Recording, seed: int) -> _Apart | None:
             if place is not None:
                 what = one.parameter(optimizer.index, place)
                 return _Apart(f"step {turn} of {who} makes something else of {what} (seed {seed})")
+            if mine.settings != theirs.settings:
+                return _Apart(f"step {turn} of {who} has other settings: {theirs.settings}")
         counts = [len(run.steps_of(optimizer.index)) for run in (one, other)]
-        if one.ending == other.ending == "finished" and counts[0] != counts[1]:
+        if _other_count(one, other, *counts):
             return _Apart(f"{who} takes {plural(counts[1], 'step')}, not {counts[0]}")
         if followed.open is not None:
             return _Apart(f"the gradients of {who} cannot be compared: {followed.open}", known=False)
         if followed.compared < min(len(one.steps_of(optimizer.index)), 2):
             return _unfinished(other, who)
+    if len(_unused(other)) > len(_unused(one)):
+        return _Apart(f"no step uses what the backward call at {_unused(other)[-1]} computes")
     return _cut_short(one, other)
+
+
+def _other_count(one: Recording, other: Recording, mine: int, theirs: int) -> bool:
+    """Whether an optimizer takes more or fewer steps than it should.
+
+    Where runs end by their budget, that may cut one off in the middle of a pass.
+    """
+    if not {one.ending, other.ending} <= {"finished", "steps"}:
+        return False
+    if one.ending == other.ending == "finished":
+        return mine != theirs
+    cycle = max(len(list(turns)) for _, turns in itertools.groupby(step.optimizer for step in one.steps))
+    more = cycle if one.ending == "steps" else 0
+    fewer = cycle if other.ending == "steps" else 0
+    return theirs > mine + more or theirs < mine - fewer
+
+
+def _unused(run: Recording) -> list[Place]:
+    """Where backward calls are whose gradients are cleared before any step consumes them."""
+    used = {feed for step in run.steps for state in step.parameters for feed in state.feeds}
+    last = max(used, default=-1)
+    return [
+        call.place for call in run.backwards if call.reached and call.index < last and call.index not in used
+    ]
 
 
 def _unfinished(run: Recording, who: str) -> _Apart:

@@ -9,14 +9,16 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
 
 A job is a JSON object: ``path`` (the script's own path), ``source`` (the text to run in its
 place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
-directory), ``args``, ``seed``, ``keep``, ``still``, ``fake``, ``thorough``, ``updates``, ``level`` (see the
-module ``sandbox`` beside this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits``
-(``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
+directory), ``args``, ``seed``, ``keep``, ``still``, ``elsewhere``, ``fake``, ``thorough``, ``updates``,
+``level`` (see the module ``sandbox`` beside this one), ``shared`` (whether a private ``/dev/shm`` is to be
+had) and ``limits`` (``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes,
+``files``, ``tasks``).
 ``manner`` says whether what the script lacks gets a stand-in (see ``standins/__init__.py``).
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
-weights back after each optimizer step, so that a forward repeated later computes the same. ``fake``
+weights back after each optimizer step, so that a forward repeated later computes the same; with ``elsewhere``
+the first step of each optimizer leads to other weights, the same ones in every run. ``fake``
 computes nothing (see ``dataless.py``): there are shapes, hashes and errors, and no values. Only a
 ``thorough`` run has hashes, and the bytes that graphs hold. With ``updates`` the weights are recorded after
 each step and in the end, too.
@@ -206,6 +208,7 @@ class Recorder:
         self.leaves: dict[int, tuple[str, torch.Tensor]] = {}
         self.projects: dict[str, bool] = {}
         self.backwards = self.steps = self.errors = 0
+        self.settings: dict[int, str] = {}
         self.last_step = 0.0
         self.depth = threading.local()
         self.provenance = provenance().Provenance(job["fake"])
@@ -639,10 +642,14 @@ class Recorder:
                         [self.describe(tensor.grad), self.describe(tensor), list(slot.feeds), *hashes]
                     )
             self.effects.look({id(slot.tensor): slot.tensor for _, _, slot in owned}.values(), self.names)
-            around = {
+            around: dict[str, Any] = {
                 "random": self.effects.draws(),
                 "buffers": self.effects.buffers(self.describe, self.provenance.of),
             }
+            settings = settings_of(optimizer)
+            if settings != self.settings.get(owner):
+                # Whatever changes them between two steps: a schedule, or a hand.
+                self.settings[owner] = around["settings"] = settings
             self.emit("step", optimizer=owner, at=at, parameters=rows, **around)
         self.steps += 1
         self.last_step = self.clock.elapsed()
@@ -667,7 +674,10 @@ class Recorder:
             register_optimizer_step_pre_hook,
         )
 
-        recorder, keep, still = self, self.job["keep"], self.job["still"]
+        recorder, keep = self, self.job["keep"]
+        elsewhere = self.job["elsewhere"]
+        still = self.job["still"] or elsewhere
+        stepped: set[int] = set()
         real_backward, real_grad = torch.autograd.backward, torch.autograd.grad
         real_init = torch.optim.Optimizer.__init__
         moved: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
@@ -731,7 +741,14 @@ class Recorder:
         def after(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             if recorder.job["updates"] and recorder.watching():
                 recorder.stepped(optimizer)
-            for tensor, value in moved.pop(id(optimizer), ()):
+            held = moved.pop(id(optimizer), [])
+            if elsewhere and id(optimizer) not in stepped:
+                # What was kept of the weights that a run began with is not what it goes on with.
+                with recorder.bookkeeping(), torch.no_grad():
+                    number = recorder.optimizers.index(optimizer)
+                    held = [(one, displaced(value, number, at)) for at, (one, value) in enumerate(held)]
+                stepped.add(id(optimizer))
+            for tensor, value in held:
                 tensor.data.copy_(value)
 
         self.effects.install()
@@ -752,6 +769,21 @@ def settings_of(optimizer: Any) -> str:
         ", ".join(f"{key}={group[key]!r}" for key in sorted(group) if isinstance(group[key], plain))
         for group in optimizer.param_groups
     )
+
+
+DISPLACED = 0.02
+"""How far weights are moved away, at most, where a run is to go on with others than it began with."""
+
+
+def displaced(value: torch.Tensor, optimizer: int, position: int) -> torch.Tensor:
+    """Weights that were moved away, in every run alike."""
+    import torch
+
+    if not value.is_floating_point():
+        return value
+    generator = torch.Generator().manual_seed(optimizer << 20 | position)
+    away = torch.rand(value.shape, generator=generator) * 2 - 1
+    return value + DISPLACED * away.to(value.device, value.dtype)
 
 
 def state(tensor: torch.Tensor) -> tuple[torch.Tensor | None, int]:

@@ -224,6 +224,8 @@ class Step:
     """The buffers of the networks that any optimizer trains, e.g. running statistics, by name."""
     after: tuple[Values, ...] | None = None
     """The parameters when the step was over, if that was asked for (and it did come to be over)."""
+    settings: str = ""
+    """The options of the optimizer's parameter groups when it began, as text."""
 
     @property
     def consumes(self) -> bool:
@@ -447,6 +449,7 @@ class _Loader:
         self.bytes = hostile.read(folder / "values.bin", VALUES)
         self.made: dict[tuple[str, int | None], Values] = {}
         self.buffers: dict[str, Values] = {}
+        self.settings: dict[int, str] = {}
 
     def clean(self, text: str) -> str:
         """``text`` as if the working directory of the run had been the only folder."""
@@ -515,7 +518,10 @@ class _Loader:
             changed = {self.clean(name): self.given(entry) for name, entry in raw["buffers"].items()}
             # Steps between which no buffer changes share one mapping.
             self.buffers = {**self.buffers, **changed} if changed else self.buffers
-            return Step(raw["optimizer"], place, Draws(*raw["random"]), tuple(states), self.buffers)
+            index = raw["optimizer"]
+            self.settings[index] = self.clean(raw.get("settings", self.settings.get(index, "")))
+            random = Draws(*raw["random"])
+            return Step(index, place, random, tuple(states), self.buffers, settings=self.settings[index])
         return Failure(
             kind=raw["kind"],
             type=raw["type"],

@@ -90,6 +90,8 @@ class Job:
     """Keep every graph usable, with saved tensors as they were when they were saved."""
     still: bool = False
     """Put the weights back after every step."""
+    elsewhere: bool = False
+    """The same, but each optimizer's first step leads to other weights, to which later ones are put back."""
     fake: bool = False
     """Compute nothing: shapes, hashes and errors only, at any size (see ``dataless.py``)."""
     thorough: bool = True
@@ -113,6 +115,7 @@ class Job:
             "seed": self.seed,
             "keep": self.keep,
             "still": self.still,
+            "elsewhere": self.elsewhere,
             "fake": self.fake,
             "thorough": self.thorough,
             "updates": self.updates,
