@@ -40,6 +40,14 @@ def test_what_the_project_shows_is_typed(name: str, running: Runner, tmp_path: P
     assert "arguments: as the project types them: --kind wide --rate 0.5" in found.standins
 
 
+def test_what_a_user_has_to_fill_in_is_left_out(running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {"README.md": "python fit.py --kind=DATA_SET_NAME --mode train --rate 0.5\n"})
+    text = OPTIONS.replace('"--kind"', '"--kind", default="wide"')
+    found = run(running, tmp_path / "fit.py", program(text + BATCH))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "arguments: as the project types them: --mode train --rate 0.5" in found.standins
+
+
 def test_what_does_something_else_than_train_is_left_out(running: Runner, tmp_path: Path) -> None:
     project(tmp_path, {"README.md": "python fit.py --mode test --kind wide --rate 0.5\n"})
     text = """

@@ -13,12 +13,15 @@ import pytest
 from gradfix.codemod import Claim
 from gradfix.verify import runner
 from gradfix.verify.runner import Job, Limits, Runner, hopeless, planned, search
+from tests.standins.agents import AGENTS
 from tests.standins.commons import COMMONS
 from tests.standins.former import FORMER
 from tests.standins.further import FURTHER
+from tests.standins.games import GAMES
 from tests.standins.later import LATER
 from tests.standins.libraries import LIBRARIES, LOOP
 from tests.standins.newer import NEWER
+from tests.standins.older import OLDER
 from tests.standins.own import OWN
 from tests.standins.programs import program
 from tests.standins.seen import BESIDE, BEYOND, CUT, DRAWN, NOTHING, PARTED, SEEN
@@ -29,8 +32,8 @@ from tests.standins.vision import VISION
 from tests.standins.wild import WILD
 
 LIMITS = Limits(steps=3, backwards=10, seconds=20.0)
-WHOLE = {**FORMER, **OWN}
 SCRIPTS = {**LIBRARIES, **FURTHER, **NEWER, **WILD, **TRIES, **COMMONS, **TRAINERS, **LATER, **SEEN, **VISION}
+WHOLE = {**FORMER, **OWN, **GAMES, **OLDER, **AGENTS}
 
 
 def job(folder: Path, source: str, **options: object) -> Job:

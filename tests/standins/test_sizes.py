@@ -413,7 +413,11 @@ def test_pictures_may_be_too_small_where_there_is_little_time(running: Runner, t
 
 @pytest.mark.parametrize(
     ("size", "told"),
-    [("n_frames_input=10", "4 in place of 10"), ("generated_num=5000", "1000 in place of 5000")],
+    [
+        ("n_frames_input=10", "4 in place of 10"),
+        ("generated_num=5000", "1000 in place of 5000"),
+        ("samples_num=5000", "1000 in place of 5000"),
+    ],
 )
 def test_films_are_shorter_and_fewer_samples_are_drawn_where_there_is_little_time(
     running: Runner, tmp_path: Path, size: str, told: str
@@ -466,6 +470,30 @@ def test_a_slow_backward_call_is_no_loop_without_gradients(running: Runner, tmp_
     limits = replace(LIMITS, seconds=1.0)
     (found,) = running.run([Job(tmp_path / "script.py", source, limits=limits, manner="small")])
     assert '"tight": true' in (found.plan or "") and "idle" not in (found.plan or ""), found.plan
+
+
+def test_a_memory_has_room_for_what_learning_waits_for(running: Runner, tmp_path: Path) -> None:
+    source = program(
+        """
+        import collections
+        buffer_size, enough_to_learn_from = 2000, 1000
+        seen = collections.deque(maxlen=buffer_size)
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        while True:
+            seen.append(torch.ones(2))
+            if len(seen) > enough_to_learn_from:
+                optimizer.zero_grad()
+                model(seen[0]).sum().backward()
+                optimizer.step()
+        """,
+        "",
+    )
+    first = Job(tmp_path / "script.py", source, limits=replace(LIMITS, seconds=2.0), manner="small")
+    (late,) = running.run([first])
+    assert steps(late) == 0 and "constant buffer_size: 256 in place of 2000" in late.standins
+    (found,) = running.run([replace(first, plan=late.plan)])
+    assert steps(found) >= 3, (found.uncaught, found.output)
 
 
 def test_a_long_loop_that_differentiates_and_makes_no_step_ends(running: Runner, tmp_path: Path) -> None:

@@ -20,7 +20,10 @@ FILES = 60
 """Files that are looked at."""
 LARGE = 1 << 17
 """Bytes of one, at most."""
-OPEN = re.compile(r"[$<>{}\[\]`*]|\.\.\.|/path/|^path/|your_|YOUR_")
+OPEN = re.compile(
+    r"[$<>{}\[\]`*]|\.\.\.|/path/|^path/|your_|YOUR_|"
+    r"(?<!\w)(?:[A-Z0-9]+_)*(?:PATH|DIR|FOLDER|FILE|NAME|ID)(?:_[A-Z]+)*(?!\w)"
+)
 """In what somebody has yet to fill in."""
 ELSE = re.compile(r"\b(test|eval|evaluate|sample|generate|infer|inference|predict|demo|resume|load)", re.I)
 """In lines by which a script does something else than to train from the beginning."""

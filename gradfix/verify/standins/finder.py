@@ -24,7 +24,7 @@ LENIENT = frozenset(
     plotly visdom rich progressbar alive_progress colorama termcolor tabulate prettytable mlflow
     comet_ml neptune clearml aim sacred pylab IPython ipdb loguru coloredlogs psutil GPUtil pynvml
     nvidia_smi torchsummary torchinfo torchviz hiddenlayer graphviz pydot bokeh altair cycler
-    imageio_ffmpeg moviepy pygame pyglet beepy git telegram slack requests_toolbelt line_profiler
+    imageio_ffmpeg moviepy pyglet beepy git telegram slack requests_toolbelt line_profiler
     memory_profiler pytorch_memlab gputil blessings crayons humanize setproctitle dotenv logger_tt
     colorlog swanlab dllogger nsml livelossplot torch_tb_profiler pyvirtualdisplay ipywidgets imgcat tkinter
     turtle celluloid terminaltables texttable yaspin halo prefetch_generator_log thop ptflops fvcore

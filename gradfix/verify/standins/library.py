@@ -16,6 +16,7 @@ import inspect
 import io
 import itertools
 import math
+import operator
 import os
 import re
 import sys
@@ -66,6 +67,7 @@ def install(run: context.Run) -> None:
     betas(run)
     whole_numbers(run)
     numbers(run)
+    products(run)
     differences(run)
     parts(run)
     contiguous(run)
@@ -681,6 +683,27 @@ def numbers(run: context.Run) -> None:
     context.replace(torch.Tensor, "numpy", as_array)
 
 
+NO_CONCATENATION = "Concatenation operation is not implemented for NumPy arrays"
+"""What numpy says to ``array += tensor``."""
+
+
+def products(run: context.Run) -> None:
+    """``x += a.dot(b) * array``: a number of torch's was once one of Python's, and such a product an array;
+    only if the run failed for it."""
+    if not content.book.planned("torch", "products"):
+        return
+    real = torch.Tensor.__mul__
+
+    def times(self: torch.Tensor, other: Any) -> Any:
+        if self.dim() == 0 and not self.requires_grad and type(other) is sys.modules["numpy"].ndarray:
+            run.used("a number of torch's times an array", "an array")
+            return self.item() * other
+        return real(self, other)
+
+    context.replace(torch.Tensor, "__mul__", times)
+    context.replace(torch.Tensor, "__rmul__", times)
+
+
 NO_DIFFERENCE = "Subtraction, the `-` operator, with"
 
 
@@ -1051,7 +1074,8 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("python", "lists", True)
     quotient = isinstance(error, (TypeError, IndexError)) and OLD_QUOTIENT.search(str(error))
     if quotient or asked_to_be_whole(error):
-        return content.planned_with("python", "quotients", True)
+        again = content.book.planned("python", "quotients") and any(map(ONLY_2.search, texts(context.run())))
+        return content.planned_with("python", "quotients", "all" if again else True)
     if str(error).startswith("Cannot access accelerator device"):
         return content.planned_with("torch", "devices by number", True)
     if isinstance(error, ZeroDivisionError) or NO_DEVICES.search(str(error)):
@@ -1074,6 +1098,8 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("torch", "subclasses", True)
     if isinstance(error, RuntimeError) and str(error).startswith(BYTES):
         return content.planned_with("torch", "masks", True)
+    if isinstance(error, TypeError) and str(error).startswith(NO_CONCATENATION):
+        return content.planned_with("torch", "products", True)
     if isinstance(error, RuntimeError) and str(error).startswith(NO_DIFFERENCE):
         return content.planned_with("torch", "differences", True)
     if isinstance(error, RuntimeError) and str(error).startswith(DISORDER):
@@ -1084,6 +1110,10 @@ def advise(error: BaseException) -> str | None:
     if isinstance(error, (RuntimeError, ValueError)) and SIZES_DIFFER.search(str(error)):
         if any(RESIZED.search(text) for text in texts(context.run())):
             return content.planned_with("torch", "resize", True)
+    if isinstance(error, RuntimeError) and OTHER_FLOATS.search(str(error)) and "numpy" in sys.modules:
+        if sys.modules["numpy"].lib.NumpyVersion(sys.modules["numpy"].__version__) >= "2.0.0":
+            if (plan := content.planned_with("numpy", "scalars", True)) is not None:
+                return plan
     if FLOATS.search(str(error)) and any("torch.full(" in text for text in texts(context.run())):
         return content.planned_with("torch", "full", True)
     return None
@@ -1119,8 +1149,17 @@ OLD_QUOTIENT = re.compile(
 """Messages where a floating-point number should have been whole: a quotient may be."""
 
 
+ONLY_2 = re.compile(
+    r"\bxrange\(|\braw_input\(|\.iteritems\(|\.itervalues\(|\.has_key\(|\bunicode\(|"
+    r"^\s*print\s+[\"']|^\s*(?:import|from) (?:cPickle|Queue|StringIO|ConfigParser)\b|\bexcept \w+, \w+:",
+    re.M,
+)
+"""What only Python 2 reads, or has."""
+
+
 class OldResults(ast.NodeTransformer):
-    """Lets ``map`` and the like give lists, and ``/`` of whole numbers that are divisible a whole one."""
+    """Lets ``map`` and the like give lists, and ``/`` of whole numbers that are divisible a whole one; of any
+    others too, where nothing but Python 2 can have been meant."""
 
     def __init__(self, lists: bool, quotients: bool) -> None:
         self.lists = lists
@@ -1166,9 +1205,12 @@ def old_results(run: context.Run) -> OldResults | None:
             return list(value)
         return value
 
+    floored = content.book.planned("python", "quotients") == "all"
+    which = "a whole one, as of Python 2" if floored else "a whole one, where they are divisible"
+
     def divided(one: Any, other: Any) -> Any:
-        if type(one) is int and type(other) is int and other and one % other == 0:
-            run.used("a quotient of whole numbers", "a whole one, where they are divisible")
+        if type(one) is int and type(other) is int and other and (floored or one % other == 0):
+            run.used("a quotient of whole numbers", which)
             return one // other
         return one / other
 
@@ -1188,6 +1230,54 @@ def called(name: str, given: list[ast.expr], place: ast.AST) -> ast.Call:
     call = ast.copy_location(ast.Call(ast.Name(name, ast.Load()), given, []), place)
     ast.copy_location(call.func, place)
     return call
+
+
+OTHER_FLOATS = re.compile(
+    r"Input type \((?:float|double)\) and bias type \((?:float|double)\)|"
+    r"same dtype, but got (?:Float and Double|Double and Float)|"
+    r"scalar type (?:Double but found Float|Float but found Double)"
+)
+"""Messages where numbers of eight bytes meet those of four: one of numpy's may have made an array so long."""
+COMPUTED = "_gradfix_computed"
+OPERATORS = {
+    "Add": operator.add,
+    "Sub": operator.sub,
+    "Mult": operator.mul,
+    "Div": operator.truediv,
+    "Pow": operator.pow,
+}
+
+
+class Scalars(ast.NodeTransformer):
+    """Lets a number of numpy's leave the numbers of an array as long as they are, as until numpy 2."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """``number * array``."""
+        self.generic_visit(node)
+        name = type(node.op).__name__
+        if name not in OPERATORS:
+            return node
+        return called(COMPUTED, [ast.copy_location(ast.Constant(name), node), node.left, node.right], node)
+
+
+def scalars(run: context.Run) -> Scalars | None:
+    """What makes numbers of numpy's as weak as Python's; only if the run failed for them."""
+    if not content.book.planned("numpy", "scalars"):
+        return None
+    numpy = sys.modules["numpy"]
+
+    def weak(one: Any, other: Any) -> Any:
+        short = type(other) is numpy.ndarray and other.ndim and other.dtype in (numpy.float32, numpy.float16)
+        if short and type(one) is numpy.float64:
+            run.used("a number of numpy's beside an array", "one that is no longer than the array's")
+            return float(one)
+        return one
+
+    def computed(name: str, one: Any, other: Any) -> Any:
+        return OPERATORS[name](weak(one, other), weak(other, one))
+
+    setattr(builtins, COMPUTED, computed)
+    return Scalars()
 
 
 def one_element(run: context.Run) -> None:

@@ -16,6 +16,7 @@ import multiprocessing.queues
 import os
 import queue
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -63,7 +64,8 @@ NO_COMMIT = "0" * 40
 
 
 def history(run: context.Run) -> None:
-    """git's answers to scripts that note which commit they are of: the sandbox keeps the history shut."""
+    """git's answers to scripts that note which commit they are of: the sandbox keeps the history shut; and
+    programs that are not there and that nobody waits for."""
 
     class Popen(subprocess.Popen):  # type: ignore[type-arg]
         def __init__(self, args: Any, *more: Any, **kwargs: Any) -> None:
@@ -72,6 +74,9 @@ def history(run: context.Run) -> None:
                 run.used("git " + " ".join(words[1:2]), "what it says of a commit that is all zeros")
                 args = ["echo", said(words)]
                 kwargs["shell"] = False
+            elif in_background(words, kwargs, more) and run.owns(sys._getframe(1)):
+                run.used("program " + words[0], "nothing: it is not here, and nobody reads what it says")
+                args = ["true"]
             super().__init__(args, *more, **kwargs)
 
     def said(words: list[str]) -> str:
@@ -83,6 +88,13 @@ def history(run: context.Run) -> None:
         if {"rev-parse", "log", "describe", "show"} & {*words}:
             return NO_COMMIT[:7] if short else NO_COMMIT
         return ""
+
+    def in_background(words: list[str], named: dict[str, Any], more: tuple[Any, ...]) -> bool:
+        """Whether a program is not there that is started beside the script (``tensorboard``), which neither
+        tells it anything nor asks it."""
+        told = [named.get(one) for one in ("stdin", "stdout", "stderr")]
+        plain = not (more or named.get("shell") or subprocess.PIPE in told)
+        return plain and bool(words) and shutil.which(words[0]) is None
 
     subprocess.Popen = Popen  # type: ignore[misc]
 

@@ -215,7 +215,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "datasetsize epochsize ntrainsamples numdata ndata trainsamples numexamples samplesperepoch datasize "
         "samplesperscene samplespershape numpoints npoints numpoint npoint pointsperscene pointspershape "
         "numsnippets nsnippets numtrajs ntrajs numtrajectories ntrajectories numpairs npairs numtriplets "
-        "generatednum numgenerated ngenerated samplesnum",
+        "generatednum numgenerated ngenerated samplesnum samplenum numsample nsample posnegsamples",
     ),
     ("tasks in all", "numtasks ntasks numtraintasks numtesttasks"),
     (
@@ -499,6 +499,12 @@ def advise_when_late(run: context.Run) -> str | None:
         return plan
     if not run.small or run.medium:
         return None
+    kept = content.book.planned("sizes", "kept") or []
+    if not run.recorder.backwards and "memory" in REDUCED - {*kept}:
+        # A replay memory may have to hold more before learning begins than it has room for now.
+        plan = content.planned_with("sizes", "kept", sorted([*kept, "memory"]))
+        if plan is not None:
+            return plan
     plan = None if run.recorder.backwards else guards.advise_when_late()
     plan = plan or content.planned_with("sizes", "tight", True)
     if plan is None and run.recorder.steps and any(long_loop(run, one.frame) for one in guards.stack()):
@@ -1018,6 +1024,8 @@ def code_of(run: context.Run, text: str, path: str) -> types.CodeType:
         tree = library.OldMethods().visit(tree)
     if (older := library.old_results(run)) is not None:
         tree = older.visit(tree)
+    if (weak := library.scalars(run)) is not None:
+        tree = weak.visit(tree)
     tree = finder.as_python_2(path, tree)
     code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
     return code

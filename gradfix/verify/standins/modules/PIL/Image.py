@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import builtins
 import os
-import struct
-import zlib
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ import torch
 from ...context import run
 from ...media import keep, of_labels, picture_file, raw, side
 from ...media import pixels as made_up
+from ...png import decoded
 
 NEAREST, LANCZOS, BILINEAR, BICUBIC, BOX, HAMMING = 0, 1, 2, 3, 4, 5
 ANTIALIAS = LANCZOS
@@ -57,9 +56,8 @@ class Image:
     def __init__(self, pixels: torch.Tensor, mode: str) -> None:
         self.pixels = pixels
         self.mode = mode
-        self.colours: torch.Tensor | None = None
-        """Of a picture of mode P that has them: the colour of each value, n x 3."""
         self.info: dict[str, Any] = {}
+        self.palette: Any = None
         self.format: str | None = None
 
     @property
@@ -79,7 +77,7 @@ class Image:
 
     def _like(self, pixels: torch.Tensor) -> Image:
         made = Image(pixels.contiguous(), self.mode)
-        made.colours = self.colours
+        made.palette = self.palette
         return made
 
     def getbands(self) -> tuple[str, ...]:
@@ -88,29 +86,25 @@ class Image:
 
     def convert(self, mode: str | None = None, *args: Any, **kwargs: Any) -> Image:
         """The same picture in another mode."""
+        if self.palette is not None and mode not in (None, "P"):
+            colours = torch.from_numpy(self.palette)[self.pixels[..., 0].long()]
+            return Image(colours, "RGBA").convert(mode)
         mode = mode or self.mode
         count = CHANNELS.get(mode, 3)
         have = self.pixels.shape[2]
-        if count == have and not (self.mode == "P" != mode and self.colours is not None):
-            made = Image(self.pixels.clone(), mode)
-            made.colours = self.colours if mode == "P" else None
-            return made
-        if self.colours is not None:
-            which = self.pixels[..., 0].long().clamp(max=len(self.colours) - 1)
-            return Image(self.colours[which], "RGB").convert(mode)
-        if self.mode == "LA" or mode == "LA":
-            clear = self.pixels[..., -1:] if have in (2, 4) else torch.full_like(self.pixels[..., :1], 255)
-            if mode == "LA":
-                return Image(torch.cat([self.convert("L").pixels, clear], -1), mode)
-            plain = Image(self.pixels[..., :1].contiguous(), "L").convert(mode)
-            plain.pixels[..., 3:] = clear
-            return plain
-        grey = self.pixels[..., :3].to(torch.float32).mean(-1, keepdim=True).to(torch.uint8)
+        if count == have:
+            return Image(self.pixels.clone(), mode)
+        shown = self.pixels[..., : 1 if have == 2 else 3]
+        if count == 2:
+            clear = self.pixels[..., 3:] if have == 4 else torch.full_like(shown[..., :1], 255)
+            return Image(torch.cat([self.convert("L").pixels, clear], -1), mode)
+        grey = shown.to(torch.float32).mean(-1, keepdim=True).to(torch.uint8)
         if count == 1:
             return Image(grey, mode)
-        colour = grey.expand(-1, -1, 3) if have == 1 else self.pixels[..., :3]
+        colour = grey.expand(-1, -1, 3) if have < 3 else shown
         if count == 4:
-            colour = torch.cat([colour, torch.full_like(colour[..., :1], 255)], -1)
+            clear = self.pixels[..., 1:] if have == 2 else torch.full_like(colour[..., :1], 255)
+            colour = torch.cat([colour, clear], -1)
         return Image(colour.contiguous(), mode)
 
     def resize(self, size: Any, resample: Any = None, box: Any = None, *args: Any, **kwargs: Any) -> Image:
@@ -118,7 +112,7 @@ class Image:
         source = self.crop(box).pixels if box is not None else self.pixels
         moved = source.permute(2, 0, 1)[None].to(torch.float32)
         height, width = int(size[1]), int(size[0])
-        if resample == NEAREST:
+        if resample == NEAREST or self.palette is not None:
             scaled = torch.nn.functional.interpolate(moved, (height, width), mode="nearest")
         else:
             scaled = torch.nn.functional.interpolate(
@@ -285,7 +279,7 @@ def blend(one: Image, other: Image, alpha: float) -> Image:
 
 
 def open(source: Any, *args: Any, **kwargs: Any) -> Image:
-    """A picture of a file: PNG without interlacing is read, of another format only that it is there.
+    """A picture of a file: a PNG of bytes without interlacing is read, of another one only that it is there.
 
     The pixels of a JPEG cannot be had without its decoder: it is a picture made from its name.
     """
@@ -310,60 +304,10 @@ def open(source: Any, *args: Any, **kwargs: Any) -> Image:
 
 
 def _png(data: bytes) -> Image | None:
-    at, packed, header, colours = 8, b"", b"", b""
-    while at < len(data):
-        (length,) = struct.unpack(">I", data[at : at + 4])
-        kind, content = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
-        header = content if kind == b"IHDR" else header
-        colours = content if kind == b"PLTE" else colours
-        packed += content if kind == b"IDAT" else b""
-        at += 12 + length
-    width, height, depth, colour, _, _, interlaced = struct.unpack(">IIBBBBB", header)
-    mode = {0: "L", 2: "RGB", 3: "P", 4: "LA", 6: "RGBA"}.get(colour)
-    if depth != 8 or interlaced or mode is None:
+    found = decoded(data)
+    if found is None:
         return None
-    count = CHANNELS[mode]
-    lines = zlib.decompress(packed)
-    if any(lines[:: width * count + 1]):
-        if height * width * count > MOST:
-            return None
-        plain = _unfiltered(lines, width * count, count)
-    else:
-        plain = torch.frombuffer(bytearray(lines), dtype=torch.uint8).reshape(height, -1)[:, 1:]
-    made = Image(plain.reshape(height, width, count).clone(), mode)
-    if colours:
-        made.colours = torch.frombuffer(bytearray(colours), dtype=torch.uint8).reshape(-1, 3)
+    mode = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}[found.values.shape[2]]
+    made = Image(torch.from_numpy(found.values), mode if found.palette is None else "P")
+    made.palette = found.palette
     return made
-
-
-MOST = 1 << 20
-"""Bytes of a picture that are read at most where each is told by its difference to those before."""
-
-
-def _unfiltered(lines: bytes, wide: int, step: int) -> torch.Tensor:
-    """Rows of bytes, each of which begins with what its bytes differ from (PNG, third edition, 9.2)."""
-    found, above = bytearray(), bytearray(wide)
-    for start in range(0, len(lines), wide + 1):
-        kind, row = lines[start], bytearray(lines[start + 1 : start + 1 + wide])
-        if kind == 2:
-            row = bytearray((one + up) & 255 for one, up in zip(row, above))
-        elif kind:
-            for at in range(wide):
-                left, up = row[at - step] if at >= step else 0, above[at]
-                if kind == 1:
-                    told = left
-                elif kind == 3:
-                    told = (left + up) // 2
-                else:
-                    corner = above[at - step] if at >= step else 0
-                    by_left, by_up, by_corner = (
-                        abs(up - corner),
-                        abs(left - corner),
-                        abs(left + up - 2 * corner),
-                    )
-                    told = corner if by_corner < by_up else up
-                    told = left if by_left <= by_up and by_left <= by_corner else told
-                row[at] = (row[at] + told) & 255
-        found += row
-        above = row
-    return torch.frombuffer(found, dtype=torch.uint8)

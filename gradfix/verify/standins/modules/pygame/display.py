@@ -1,61 +1,99 @@
-"""The window: nobody sees it."""
+"""The screen: a surface that nobody looks at."""
 
 from __future__ import annotations
 
-import types
+from types import SimpleNamespace
 from typing import Any
 
-from ...inert import others
 from .surface import Surface
 
-_shown: list[Surface] = []
+SIZE = (1920, 1080)
+"""Width and height of the screen that there would be."""
+shown: Surface | None = None
+titles = ["pygame window", ""]
 
 
-def set_mode(size: Any = (0, 0), *args: Any, **kwargs: Any) -> Surface:
-    """The surface of a window, as large as the screen if nothing is said."""
-    _shown[:] = [Surface(size if any(size) else (1920, 1080))]
-    return _shown[0]
+def init() -> None:
+    """It is there."""
 
 
-def get_surface() -> Surface | None:
-    """The surface of the window, if there is one."""
-    return _shown[0] if _shown else None
-
-
-def Info() -> Any:
-    """The size of a usual screen."""
-    wide, high = _shown[0].get_size() if _shown else (1920, 1080)
-    return types.SimpleNamespace(current_w=wide, current_h=high, bitsize=32, bytesize=4, hw=0, wm=1)
+def quit() -> None:
+    """Nothing is shown from here on."""
+    global shown
+    shown = None
 
 
 def get_init() -> bool:
-    """It is ready."""
+    """It is."""
     return True
+
+
+def set_mode(size: Any = (0, 0), *args: Any, **kwargs: Any) -> Surface:
+    """The screen."""
+    global shown
+    wide, high = size
+    shown = Surface((int(wide) or SIZE[0], int(high) or SIZE[1]))
+    return shown
+
+
+def get_surface() -> Surface | None:
+    """The screen."""
+    return shown
+
+
+def flip(*args: Any, **kwargs: Any) -> None:
+    """Nothing is shown."""
+
+
+update = set_icon = set_gamma = set_palette = iconify = toggle_fullscreen = set_allow_screensaver = flip
+
+
+def set_caption(title: str = "", icontitle: str = "") -> None:
+    """The title of the window."""
+    titles[:] = [title, icontitle or title]
+
+
+def get_caption() -> tuple[str, ...]:
+    """The title of the window."""
+    return tuple(titles)
+
+
+def get_window_size() -> tuple[int, int]:
+    """Width and height of the window."""
+    return SIZE if shown is None else shown.get_size()
+
+
+def get_desktop_sizes() -> list[tuple[int, int]]:
+    """Width and height of each screen."""
+    return [SIZE]
+
+
+def list_modes(*args: Any, **kwargs: Any) -> list[tuple[int, int]]:
+    """The sizes that there are."""
+    return [SIZE, (1280, 720), (800, 600), (640, 480)]
+
+
+def mode_ok(*args: Any, **kwargs: Any) -> int:
+    """Bits of a pixel."""
+    return 32
 
 
 def get_active() -> bool:
-    """It is shown, for all that a script knows."""
+    """Nothing is in front of it."""
     return True
 
 
-def list_modes(*args: Any) -> list[tuple[int, int]]:
-    """The size of a usual screen."""
-    return [(1920, 1080)]
-
-
 def get_driver() -> str:
-    """The name of the one that shows nothing."""
+    """The one for where there is no screen."""
     return "dummy"
 
 
-def get_caption() -> tuple[str, str]:
-    """Nothing stands there."""
-    return "", ""
+def get_num_displays() -> int:
+    """One."""
+    return 1
 
 
-def update(*args: Any, **kwargs: Any) -> None:
-    """Nobody sees it."""
-
-
-flip = set_caption = set_icon = init = quit = toggle_fullscreen = set_palette = update
-__getattr__ = others(__name__)
+def Info() -> SimpleNamespace:
+    """What the screen can do."""
+    wide, high = get_window_size()
+    return SimpleNamespace(hw=0, wm=0, bitsize=32, bytesize=4, video_mem=0, current_w=wide, current_h=high)

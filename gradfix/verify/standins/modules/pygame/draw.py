@@ -1,142 +1,181 @@
-"""Shapes on surfaces: all pixels whose middle lies within, and lines one pixel wide or as wide as is said."""
+"""Shapes on surfaces. Each function gives the rectangle that it changes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .rect import Rect
-from .rect import rect as as_rect
-from .surface import Surface, numpy
+from .surface import Surface
 
 
-def _painted(surface: Surface, color: Any, area: Rect, within: Callable[[Any, Any], Any]) -> Rect:
-    where = surface._clip.clip(area)
-    if numpy is not None and where:
-        x, y = numpy.meshgrid(
-            numpy.arange(where.x, where.x + where.w), numpy.arange(where.y, where.y + where.h), indexing="ij"
-        )
-        part = surface._pixels[where.x : where.x + where.w, where.y : where.y + where.h]
-        part[within(x, y)] = surface._written(color)
-    return where
+def paint(surface: Surface, color: Any, x: Any, y: Any) -> Rect:
+    """Give pixels a colour, as far as they may be changed."""
+    x, y = np.asarray(x, int), np.asarray(y, int)
+    left, top, wide, high = surface.get_clip()
+    seen = (x >= left) & (x < left + wide) & (y >= top) & (y < top + high)
+    x, y = x[seen], y[seen]
+    if not x.size:
+        return Rect(0, 0, 0, 0)
+    surface.held[x, y] = surface.colour(color)
+    return Rect(x.min(), y.min(), x.max() - x.min() + 1, y.max() - y.min() + 1)
+
+
+def within(surface: Surface, color: Any, box: Rect, inside: Any) -> Rect:
+    """Give a colour to the pixels of a box that are ``inside``: a function of their middles."""
+    box = box.clip(surface.get_clip())
+    if not box:
+        return Rect(box.x, box.y, 0, 0)
+    x, y = np.arange(box.left, box.right)[:, None], np.arange(box.top, box.bottom)[None]
+    held = np.broadcast_to(inside(x, y), (box.w, box.h))
+    across, down = np.nonzero(held)
+    return paint(surface, color, across + box.left, down + box.top)
 
 
 def rect(surface: Surface, color: Any, rect: Any, width: int = 0, *args: Any, **kwargs: Any) -> Rect:
-    """A rectangle, filled or with a border within it; corners are not rounded."""
-    area = as_rect(rect).copy()
-    area.normalize()
-    if width <= 0:
-        return surface.fill(color, area) if width == 0 else Rect(area.topleft, (0, 0))
+    """A rectangle, filled or with an edge of ``width``; corners are not rounded."""
+    box = Rect(rect)
+    box.normalize()
+    seen = box.clip(surface.get_clip())
+    if width < 0 or not seen:
+        return Rect(box.x, box.y, 0, 0)
+    if width == 0:
+        return surface.fill(surface.map_rgb(color), seen)
+    inner = box.inflate(-2 * width, -2 * width)
 
-    def border(x: Any, y: Any) -> Any:
-        inner = (x >= area.left + width) & (x < area.right - width)
-        return ~(inner & (y >= area.top + width) & (y < area.bottom - width))
+    def edge(x: Any, y: Any) -> Any:
+        if inner.w <= 0 or inner.h <= 0:
+            return True
+        return ~((x >= inner.left) & (x < inner.right) & (y >= inner.top) & (y < inner.bottom))
 
-    return _painted(surface, color, area, border)
+    within(surface, color, box, edge)
+    return seen
 
 
-def ellipse(surface: Surface, color: Any, rect: Any, width: int = 0) -> Rect:
-    """An ellipse in a rectangle."""
-    area = as_rect(rect).copy()
-    a, b = area.w / 2, area.h / 2
+def ring(surface: Surface, color: Any, box: Rect, width: int, only: Any = None, centre: Any = None) -> Rect:
+    """An ellipse in a box, filled or with an edge; ``only`` a part of it."""
+    if width < 0 or box.w <= 0 or box.h <= 0:
+        return Rect(box.x, box.y, 0, 0)
+    middle = (box.x + (box.w - 1) / 2, box.y + (box.h - 1) / 2) if centre is None else centre
 
-    def within(x: Any, y: Any) -> Any:
-        def inside(less: float) -> Any:
-            across, down = (x + 0.5 - area.x - a) / (a - less), (y + 0.5 - area.y - b) / (b - less)
-            return across**2 + down**2 <= 1
+    def inside(x: Any, y: Any) -> Any:
+        across, down = x - middle[0], y - middle[1]
 
-        return inside(0) & ~inside(width) if 0 < width < min(a, b) else inside(0)
+        def ellipse(wide: float, high: float) -> Any:
+            if wide <= 0 or high <= 0:
+                return np.zeros(np.broadcast(x, y).shape, bool)
+            return (across / wide) ** 2 + (down / high) ** 2 <= 1
 
-    return _painted(surface, color, area, within)
+        held = ellipse(box.w / 2, box.h / 2)
+        if width:
+            held = held & ~ellipse(box.w / 2 - width, box.h / 2 - width)
+        return held if only is None else held & only(across, down)
+
+    return within(surface, color, box, inside)
 
 
 def circle(
-    surface: Surface, color: Any, center: Any, radius: float, width: int = 0, *args: Any, **kwargs: Any
+    surface: Surface, color: Any, center: Any, radius: float, width: int = 0, *parts: Any, **named: Any
 ) -> Rect:
-    """A circle; parts of it are not left out."""
-    x, y = (int(one) for one in center)
-    radius = int(radius)
-    return ellipse(surface, color, Rect(x - radius, y - radius, 2 * radius, 2 * radius), width)
+    """A circle, filled or with an edge; or those of its quarters that are asked for."""
+    x, y, radius = int(center[0]), int(center[1]), int(radius)
+    names = ("draw_top_right", "draw_top_left", "draw_bottom_left", "draw_bottom_right")
+    asked = [bool(named.get(name)) for name in names]
+    asked[: len(parts)] = [bool(one) for one in parts]
+
+    def quarter(across: Any, down: Any) -> Any:
+        right, top = across >= 0, down < 0
+        held = (right & top & asked[0]) | (~right & top & asked[1])
+        return held | (~right & ~top & asked[2]) | (right & ~top & asked[3])
+
+    if radius < 1:
+        return Rect(x, y, 0, 0)
+    box = Rect(x - radius, y - radius, 2 * radius, 2 * radius)
+    # A circle lies around the corner between four pixels.
+    return ring(surface, color, box, width, quarter if any(asked) else None, (x - 0.5, y - 0.5))
 
 
-def _line(surface: Surface, color: Any, start: Any, end: Any, width: int) -> Rect:
-    (x0, y0), (x1, y1) = ([int(one) for one in tuple(at)[:2]] for at in (start, end))
-    steep = abs(y1 - y0) > abs(x1 - x0)
-    count = max(abs(x1 - x0), abs(y1 - y0))
-    before = (width - 1) // 2
-    points = []
-    for step in range(count + 1):
-        x = x0 + round((x1 - x0) * step / max(count, 1))
-        y = y0 + round((y1 - y0) * step / max(count, 1))
-        points += [(x, y - before + one) if not steep else (x - before + one, y) for one in range(width)]
-    kept = [at for at in points if surface._clip.collidepoint(at)]
-    for at in kept:
-        surface.set_at(at, color)
-    if not kept:
-        return Rect(x0, y0, 0, 0)
-    left, top = min(x for x, _ in kept), min(y for _, y in kept)
-    return Rect(left, top, max(x for x, _ in kept) - left + 1, max(y for _, y in kept) - top + 1)
-
-
-def line(surface: Surface, color: Any, start_pos: Any, end_pos: Any, width: int = 1) -> Rect:
-    """A line."""
-    return _line(surface, color, start_pos, end_pos, width)
-
-
-def aaline(surface: Surface, color: Any, start_pos: Any, end_pos: Any, *args: Any) -> Rect:
-    """A line, no smoother than others."""
-    return _line(surface, color, start_pos, end_pos, 1)
-
-
-def lines(surface: Surface, color: Any, closed: Any, points: Any, width: int = 1) -> Rect:
-    """Lines from each point to the next."""
-    points = list(points)
-    pairs = list(zip(points, points[1:] + (points[:1] if closed else [])))
-    found = [_line(surface, color, one, other, width) for one, other in pairs]
-    return found[0].unionall(found[1:])
-
-
-def aalines(surface: Surface, color: Any, closed: Any, points: Any, *args: Any) -> Rect:
-    """Lines from each point to the next, no smoother than others."""
-    return lines(surface, color, closed, points)
-
-
-def polygon(surface: Surface, color: Any, points: Any, width: int = 0) -> Rect:
-    """What lies between points, or the lines along its border."""
-    points = [tuple(map(int, tuple(at)[:2])) for at in points]
-    if width:
-        return lines(surface, color, True, points, width)
-    left, top = min(x for x, _ in points), min(y for _, y in points)
-    right, bottom = max(x for x, _ in points), max(y for _, y in points)
-
-    def within(x: Any, y: Any) -> Any:
-        held = numpy.zeros(x.shape, bool)
-        for (x0, y0), (x1, y1) in zip(points, [*points[1:], points[0]]):
-            if y0 != y1:
-                crosses = (y0 > y) != (y1 > y)
-                held ^= crosses & (x < (x1 - x0) * (y - y0) / (y1 - y0) + x0)
-        return held
-
-    found = _painted(surface, color, Rect(left, top, right - left + 1, bottom - top + 1), within)
-    lines(surface, color, True, points)
-    return found
+def ellipse(surface: Surface, color: Any, rect: Any, width: int = 0) -> Rect:
+    """An ellipse within a rectangle."""
+    return ring(surface, color, Rect(rect), width)
 
 
 def arc(
     surface: Surface, color: Any, rect: Any, start_angle: float, stop_angle: float, width: int = 1
 ) -> Rect:
-    """A part of the border of an ellipse, by angles against the clock."""
-    area = as_rect(rect)
-    stop = stop_angle if stop_angle > start_angle else stop_angle + 2 * math.pi
-    count = max(int((stop - start_angle) * max(area.w, area.h)), 1)
-    points = []
-    for step in range(count + 1):
-        angle = start_angle + (stop - start_angle) * step / count
-        points.append(
-            (
-                area.x + area.w / 2 + area.w / 2 * math.cos(angle),
-                area.y + area.h / 2 - area.h / 2 * math.sin(angle),
-            )
-        )
-    return lines(surface, color, False, points, width)
+    """A part of the edge of an ellipse, against the clock."""
+    turn = 2 * math.pi
+    long = (stop_angle - start_angle) % turn or turn
+
+    def only(across: Any, down: Any) -> Any:
+        return (np.arctan2(-down, across) - start_angle) % turn <= long
+
+    return ring(surface, color, Rect(rect), width, only) if width > 0 else Rect(0, 0, 0, 0)
+
+
+def line(surface: Surface, color: Any, start_pos: Any, end_pos: Any, width: int = 1) -> Rect:
+    """A line; a wide one is so across its shorter direction."""
+    (x, y), (u, v) = ((int(one[0]), int(one[1])) for one in (start_pos, end_pos))
+    if width < 1:
+        return Rect(x, y, 0, 0)
+    if x == u or y == v:
+        # The usual ones, of grids and frames: a filled rectangle is much faster.
+        before = (width - 1) // 2
+        left, top, wide, high = min(x, u), min(y, v), abs(u - x) + 1, abs(v - y) + 1
+        flat = Rect(left, top - before, wide, width)
+        box = flat if y == v and x != u else Rect(left - before, top, width, high)
+        return surface.fill(surface.map_rgb(color), box)
+    count = max(abs(u - x), abs(v - y)) + 1
+    across, down = np.linspace(x, u, count).round(), np.linspace(y, v, count).round()
+    beside = np.arange(width) - (width - 1) // 2
+    if abs(u - x) >= abs(v - y):
+        across, down = np.repeat(across, width), (down[:, None] + beside).reshape(-1)
+    else:
+        across, down = (across[:, None] + beside).reshape(-1), np.repeat(down, width)
+    return paint(surface, color, across, down)
+
+
+def lines(surface: Surface, color: Any, closed: Any, points: Any, width: int = 1) -> Rect:
+    """Lines from each point to the next."""
+    points = list(points)
+    if len(points) < 2:
+        raise ValueError("points argument must contain 2 or more points")
+    ends = [*points[1:], *(points[:1] if closed else [])]
+    found = [line(surface, color, one, other, width) for one, other in zip(points, ends)]
+    return found[0].unionall(found[1:])
+
+
+def aaline(surface: Surface, color: Any, start_pos: Any, end_pos: Any, *args: Any) -> Rect:
+    """A line, whose edges are not smooth."""
+    return line(surface, color, start_pos, end_pos)
+
+
+def aalines(surface: Surface, color: Any, closed: Any, points: Any, *args: Any) -> Rect:
+    """Lines whose edges are not smooth."""
+    return lines(surface, color, closed, points)
+
+
+def polygon(surface: Surface, color: Any, points: Any, width: int = 0) -> Rect:
+    """The shape between points, filled or with an edge."""
+    points = [(float(one[0]), float(one[1])) for one in points]
+    if len(points) < 3:
+        raise ValueError("points argument must contain more than 2 points")
+    if width:
+        return lines(surface, color, True, points, width)
+    low, high = np.min(points, 0).astype(int), np.max(points, 0).astype(int)
+    ends = [*points[1:], points[0]]
+
+    def inside(x: Any, y: Any) -> Any:
+        held = np.zeros(np.broadcast(x, y).shape, bool)
+        for (ax, ay), (bx, by) in zip(points, ends):
+            if ay != by:
+                crosses = (ay > y) != (by > y)
+                held ^= crosses & (x < (bx - ax) * (y - ay) / (by - ay) + ax)
+        return held
+
+    filled = within(surface, color, Rect(*low, *(high - low + 1)), inside)
+    # Its edge belongs to it.
+    edge = lines(surface, color, True, points)
+    return filled.union(edge) if filled else edge

@@ -1,73 +1,115 @@
-"""Text: a box of its colour for each character that is seen."""
+"""Fonts. Letters are not drawn: a text has about the size that it would have."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...inert import others
-from .surface import SRCALPHA, Surface
+from .constants import FLAGS
+from .rect import Rect
+from .surface import Surface
+
+HIGH, WIDE = 1.15, 0.52
+"""A line's height and a letter's width, by the size of a font."""
+DEFAULT = 0.6
+"""How large a size is in the font without a name."""
 
 
 class Font:
-    """Characters half as wide as they are high."""
+    """A font."""
 
-    def __init__(self, name: Any = None, size: int = 12, *args: Any, **kwargs: Any) -> None:
-        self._high = max(int(size), 1)
+    def __init__(self, name: Any = None, size: float = 12, *args: Any, **kwargs: Any) -> None:
+        self.points = float(size) * (DEFAULT if name is None else 1.0)
+        self.bold = self.italic = self.underline = self.strikethrough = False
 
     def size(self, text: Any) -> tuple[int, int]:
         """Width and height of a text."""
-        return len(text) * (self._high // 2 or 1), self._high
+        return round(len(text) * self.points * WIDE), self.get_height()
 
-    def render(self, text: Any, antialias: Any, color: Any, background: Any = None, *args: Any) -> Surface:
-        """A picture of a text."""
-        made = Surface(self.size(text), 0 if background is not None else SRCALPHA)
+    def render(self, text: Any, antialias: Any = True, color: Any = None, background: Any = None) -> Surface:
+        """A text, whose letters are not drawn."""
+        made = Surface(self.size(str(text or "")), 0 if background is not None else FLAGS["SRCALPHA"])
         if background is not None:
             made.fill(background)
-        wide = self._high // 2 or 1
-        for number, one in enumerate(text):
-            if str(one).strip():
-                box = (
-                    number * wide + wide // 8,
-                    self._high // 4,
-                    max(wide * 3 // 4, 1),
-                    max(self._high // 2, 1),
-                )
-                made.fill(color, box)
         return made
 
     def get_height(self) -> int:
-        """That of a line."""
-        return self._high
+        """Height of a line."""
+        return round(self.points * HIGH)
 
-    get_linesize = get_ascent = get_height
+    get_linesize = get_height
 
-    def set_bold(self, *args: Any) -> None:
-        """There is one kind of text."""
+    def get_ascent(self) -> int:
+        """Height above the line that letters stand on."""
+        return round(self.points * 0.9)
 
-    set_italic = set_underline = set_bold
+    def get_descent(self) -> int:
+        """Height below it."""
+        return self.get_ascent() - self.get_height()
+
+    def metrics(self, text: Any) -> list[tuple[int, ...]]:
+        """The edges of each letter."""
+        wide = round(self.points * WIDE)
+        return [(0, wide, 0, self.get_ascent(), wide)] * len(text)
+
+    def set_bold(self, value: Any) -> None:
+        """Letters are not drawn."""
+
+    set_italic = set_underline = set_strikethrough = set_script = set_direction = set_bold
+
+    def get_bold(self) -> bool:
+        """Letters are not drawn."""
+        return False
+
+    get_italic = get_underline = get_strikethrough = get_bold
 
 
-SysFont = Font
+FontType = Font
+
+
+def SysFont(name: Any, size: float, bold: Any = False, italic: Any = False, *args: Any) -> Font:
+    """A font of the machine's."""
+    return Font(name or "", size)
+
+
+def init() -> None:
+    """It is there."""
+
+
+quit = init
 
 
 def get_init() -> bool:
-    """It is ready."""
+    """It is."""
     return True
 
 
 def get_default_font() -> str:
-    """The name of the usual one."""
+    """The font without a name."""
     return "freesansbold.ttf"
 
 
 def get_fonts() -> list[str]:
-    """None is known."""
-    return []
+    """The fonts of the machine."""
+    return ["arial", "couriernew", "timesnewroman"]
 
 
-def init() -> None:
-    """It is ready."""
+def match_font(*args: Any, **kwargs: Any) -> str:
+    """The file of a font."""
+    return get_default_font()
 
 
-quit = init
-__getattr__ = others(__name__)
+class Freetype(Font):
+    """A font of ``pygame.freetype``, which gives where a text lies as well."""
+
+    def render(self, text: Any, *args: Any, **kwargs: Any) -> Any:
+        """A text, whose letters are not drawn, and its rectangle."""
+        made = super().render(text)
+        return made, made.get_rect()
+
+    def render_to(self, surf: Surface, dest: Any, text: Any, *args: Any, **kwargs: Any) -> Rect:
+        """Nothing is drawn."""
+        return Rect(*dest[:2], *self.size(str(text or "")))
+
+    def get_rect(self, text: Any, *args: Any, **kwargs: Any) -> Rect:
+        """The rectangle of a text."""
+        return Rect(0, 0, *self.size(text))

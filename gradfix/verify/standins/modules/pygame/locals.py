@@ -1,42 +1,9 @@
-"""Constants, under the numbers that pygame 2 gives them."""
+"""What ``from pygame.locals import *`` gives."""
 
-from __future__ import annotations
+from .color import Color
+from .constants import ALL
+from .rect import Rect
 
-from .color import Color as Color
-from .rect import Rect as Rect
-
-NOEVENT, QUIT, KEYDOWN, KEYUP, TEXTEDITING, TEXTINPUT = 0, 256, 768, 769, 770, 771
-MOUSEMOTION, MOUSEBUTTONDOWN, MOUSEBUTTONUP, MOUSEWHEEL = 1024, 1025, 1026, 1027
-JOYAXISMOTION, JOYBALLMOTION, JOYHATMOTION, JOYBUTTONDOWN, JOYBUTTONUP = 1536, 1537, 1538, 1539, 1540
-ACTIVEEVENT, VIDEORESIZE, VIDEOEXPOSE, USEREVENT, NUMEVENTS = 32768, 32769, 32770, 32866, 65535
-SWSURFACE, HWSURFACE, OPENGL, ASYNCBLIT, RESIZABLE, NOFRAME, HIDDEN, HWACCEL, SCALED = (
-    0,
-    1,
-    2,
-    4,
-    16,
-    32,
-    128,
-    256,
-    512,
-)
-SRCCOLORKEY, RLEACCEL, SRCALPHA, DOUBLEBUF, FULLSCREEN = 4096, 16384, 65536, 1073741824, -2147483648
-BLEND_ADD, BLEND_SUB, BLEND_MULT, BLEND_MIN, BLEND_MAX = 1, 2, 3, 4, 5
-BLEND_RGB_ADD, BLEND_RGB_SUB, BLEND_RGB_MULT, BLEND_RGB_MIN, BLEND_RGB_MAX = 1, 2, 3, 4, 5
-BLEND_RGBA_ADD, BLEND_RGBA_SUB, BLEND_RGBA_MULT, BLEND_RGBA_MIN, BLEND_RGBA_MAX = 6, 7, 8, 9, 16
-BLEND_PREMULTIPLIED = 17
-KMOD_NONE, KMOD_SHIFT, KMOD_CTRL, KMOD_ALT = 0, 3, 192, 768
-BUTTON_LEFT, BUTTON_MIDDLE, BUTTON_RIGHT = 1, 2, 3
-K_BACKSPACE, K_TAB, K_RETURN, K_ESCAPE, K_SPACE, K_DELETE = 8, 9, 13, 27, 32, 127
-K_PLUS, K_COMMA, K_MINUS, K_PERIOD, K_SLASH, K_SEMICOLON, K_EQUALS = 43, 44, 45, 46, 47, 59, 61
-SCAN = 1 << 30
-"""What numbers of keys without a character begin with."""
-K_INSERT, K_HOME, K_PAGEUP, K_END, K_PAGEDOWN = (SCAN + code for code in (73, 74, 75, 77, 78))
-K_RIGHT, K_LEFT, K_DOWN, K_UP = (SCAN + code for code in (79, 80, 81, 82))
-K_LCTRL, K_LSHIFT, K_LALT, K_RCTRL, K_RSHIFT, K_RALT = (
-    SCAN + code for code in (224, 225, 226, 228, 229, 230)
-)
-K_KP_ENTER, K_KP0 = SCAN + 88, SCAN + 98
-globals().update({f"K_{letter}": ord(letter) for letter in "abcdefghijklmnopqrstuvwxyz0123456789"})
-globals().update({f"K_F{number}": SCAN + 57 + number for number in range(1, 13)})
-globals().update({f"K_KP{number}": SCAN + 88 + number for number in range(1, 10)})
+globals().update(ALL)
+__all__ = list(ALL)
+__all__ += ["Color", "Rect"]

@@ -1,247 +1,336 @@
-"""Rectangles of whole numbers, as pygame has them."""
+"""Rectangles: a corner and two sides, whole numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
+from ctypes import c_float
+from typing import Any, ClassVar
+
+PLACES = {"left": 0, "centerx": 1, "right": 2, "top": 0, "centery": 1, "bottom": 2}
+"""Halves of a side from the corner."""
+POINTS = {
+    "topleft": ("left", "top"), "midtop": ("centerx", "top"), "topright": ("right", "top"),
+    "midleft": ("left", "centery"), "center": ("centerx", "centery"), "midright": ("right", "centery"),
+    "bottomleft": ("left", "bottom"), "midbottom": ("centerx", "bottom"), "bottomright": ("right", "bottom"),
+    "size": ("width", "height"),
+}  # fmt: skip
 
 
-def half(value: int) -> int:
-    """Half of it, towards zero, as C divides."""
-    return int(value / 2)
+def sides(given: Any) -> list[Any]:
+    """Left, top, width and height of what looks like a rectangle."""
+    while True:
+        if isinstance(given, Rect):
+            return list(given)
+        inner = getattr(given, "rect", None)
+        if inner is not None:
+            given = inner() if callable(inner) else inner
+            continue
+        try:
+            found = list(given)
+        except TypeError:
+            raise TypeError("Argument must be rect style object") from None
+        if len(found) == 1:
+            given = found[0]
+        elif len(found) == 2:
+            return [*found[0], *found[1]]
+        elif len(found) == 4:
+            return found
+        else:
+            raise TypeError("Argument must be rect style object")
 
 
-def point(*given: Any) -> tuple[Any, Any]:
-    """Two numbers that are given one by one, or as a pair."""
-    if len(given) == 1:
-        given = tuple(given[0])
-    return given[0], given[1]
-
-
-def shared(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
-    """Begin and length of what two lengths along a line share, which may be a point within one of them."""
-    begin, end = max(one[0], other[0]), min(sum(one), sum(other))
-    within = begin < sum(other if begin == one[0] else one) and end > (other if end == sum(one) else one)[0]
-    return (begin, end - begin) if within else None
+def pair(given: Any) -> Any:
+    """Two numbers that were given as two, or as one point."""
+    return given[0] if len(given) == 1 else given
 
 
 class Rect:
-    """A rectangle: the point at its left and top, width and height."""
+    """A rectangle. Its sides may be negative: it then lies on the other side of its corner."""
+
+    number: ClassVar[Callable[[Any], Any]] = int
+    __slots__ = ("__dict__", "_at")
+    __hash__ = None  # type: ignore[assignment]
+
+    x: Any
+    y: Any
+    w: Any
+    h: Any
+    left: Any
+    top: Any
+    right: Any
+    bottom: Any
+    centerx: Any
+    centery: Any
+    center: Any
+    topleft: Any
+    size: Any
 
     def __init__(self, *given: Any) -> None:
-        self.update(*given)
+        self._at = [type(self).number(one) for one in sides(given)]
 
-    def update(self, *given: Any) -> None:
-        """Four numbers, two pairs, another rectangle, or something that has one."""
-        if len(given) == 1:
-            held = getattr(given[0], "rect", given[0])
-            given = tuple(held() if callable(held) else held)
-        if len(given) == 2:
-            given = (*given[0], *given[1])
-        if len(given) != 4:
-            raise TypeError("Argument must be rect style object")
-        self.x, self.y, self.w, self.h = (int(value) for value in given)
+    def _rounded(self, value: Any) -> Any:
+        """What is set by a name: all else cuts off what follows the point."""
+        number = type(self).number
+        return number(value) if number is float else number(value + (0.5 if value >= 0 else -0.5))
+
+    def _half(self, length: Any) -> Any:
+        return length / 2 if type(self).number is float else length // 2
+
+    def _cut(self, length: Any) -> Any:
+        """Half of it towards nothing, as C divides."""
+        return type(self).number(length / 2)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._at)
 
     def __len__(self) -> int:
         return 4
 
-    def __iter__(self) -> Iterator[int]:
-        return iter((self.x, self.y, self.w, self.h))
+    def __getitem__(self, index: Any) -> Any:
+        return self._at[index]
 
-    def __getitem__(self, key: Any) -> Any:
-        return (self.x, self.y, self.w, self.h)[key]
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        values = list(self)
-        values[key] = value
-        self.update(*values)
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, slice):
+            self._at[index] = [type(self).number(one) for one in value]
+        else:
+            self._at[index] = type(self).number(value)
 
     def __eq__(self, other: object) -> bool:
         try:
-            return tuple(self) == tuple(rect(other))
-        except TypeError:
+            return self._at == [type(self).number(one) for one in sides(other)]
+        except (TypeError, ValueError):
             return False
 
-    __hash__ = None  # type: ignore[assignment]
+    def __lt__(self, other: Any) -> bool:
+        return bool(tuple(self) < tuple(sides(other)))
 
     def __bool__(self) -> bool:
-        return self.w != 0 and self.h != 0
+        return bool(self.w != 0 and self.h != 0)
 
     def __contains__(self, value: Any) -> bool:
-        return value in tuple(self) if isinstance(value, int) else self.contains(value)
+        return value in self._at
 
     def __repr__(self) -> str:
-        return f"<rect({self.x}, {self.y}, {self.w}, {self.h})>"
+        return f"<{type(self).__name__.lower()}({', '.join(map(str, self._at))})>"
 
-    def __getattr__(self, name: str) -> Any:
-        places = PLACES.get(name)
-        if places is None:
-            raise AttributeError(f"'pygame.rect.Rect' object has no attribute '{name}'")
-        values = [self._at(place) for place in places]
-        return values[0] if len(values) == 1 else tuple(values)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        places = PLACES.get(name)
-        if places is None:
-            object.__setattr__(self, name, int(value) if name in ("x", "y", "w", "h") else value)
-            return
-        for place, one in zip(places, [value] if len(places) == 1 else value):
-            axis, size, part = place
-            object.__setattr__(self, axis, int(one)) if part == "size" else self._move(axis, size, part, one)
-
-    def _at(self, place: tuple[str, str, str]) -> int:
-        axis, size, part = place
-        first, length = getattr(self, axis), getattr(self, size)
-        if part == "size":
-            return int(first)
-        return int(first + {"first": 0, "middle": half(length), "last": length}[part])
-
-    def _move(self, axis: str, size: str, part: str, value: Any) -> None:
-        length = getattr(self, size)
-        shift = {"first": 0, "middle": half(length), "last": length}[part]
-        object.__setattr__(self, axis, int(value) - shift)
+    def __reduce__(self) -> Any:
+        return type(self), tuple(self._at)
 
     def copy(self) -> Rect:
-        """Another one of the same."""
-        return type(self)(*self)
+        """The same again."""
+        return type(self)(*self._at)
+
+    __copy__ = copy
+
+    def update(self, *given: Any) -> None:
+        """Take another place and other sides."""
+        self._at[:] = type(self)(*given)._at
 
     def move(self, *by: Any) -> Rect:
-        """Moved."""
-        x, y = point(*by)
-        return type(self)(self.x + int(x), self.y + int(y), self.w, self.h)
+        """The same at another place."""
+        x, y = pair(by)
+        return type(self)(self.x + type(self).number(x), self.y + type(self).number(y), self.w, self.h)
 
     def inflate(self, *by: Any) -> Rect:
-        """Larger around the same centre."""
-        x, y = (int(one) for one in point(*by))
-        return type(self)(self.x - half(x), self.y - half(y), self.w + x, self.h + y)
+        """With other sides around the same centre."""
+        x, y = (type(self).number(one) for one in pair(by))
+        return type(self)(self.x - self._cut(x), self.y - self._cut(y), self.w + x, self.h + y)
 
-    def scale_by(self, x: Any, y: float | None = None) -> Rect:
-        """Some times as large around the same centre."""
-        x, y = point(x) if isinstance(x, Sequence) else (x, x if y is None else y)
-        wide, high = int(self.w * abs(x)), int(self.h * abs(y))
-        return type(self)(self.x + half(self.w - wide), self.y + half(self.h - high), wide, high)
-
-    def clamp(self, *other: Any) -> Rect:
-        """Moved into another one, or to its centre if it is too large."""
-        a, b = self, rect(*other)
-        x = b.x + half(b.w) - half(a.w) if a.w >= b.w else min(max(a.x, b.x), b.x + b.w - a.w)
-        y = b.y + half(b.h) - half(a.h) if a.h >= b.h else min(max(a.y, b.y), b.y + b.h - a.h)
-        return type(self)(x, y, a.w, a.h)
-
-    def clip(self, *other: Any) -> Rect:
-        """What both share; nothing, at its own place, if they share nothing."""
-        a, b = self, rect(*other)
-        found = [shared(one, other) for one, other in (((a.x, a.w), (b.x, b.w)), ((a.y, a.h), (b.y, b.h)))]
-        if None in found:
-            return type(self)(a.x, a.y, 0, 0)
-        (left, wide), (top, high) = found  # type: ignore[misc]
+    def scale_by(self, *by: Any) -> Rect:
+        """With multiples of its sides around the same centre."""
+        by = pair(by) if isinstance(pair(by), (tuple, list)) else by
+        across, down = (by[0], by[-1]) if isinstance(by, (tuple, list)) else (by, by)
+        wide, high = self.w * across, self.h * down
+        left, top = self.x + self._cut(self.w) - wide / 2, self.y + self._cut(self.h) - high / 2
         return type(self)(left, top, wide, high)
 
+    def clamp(self, *into: Any) -> Rect:
+        """Moved into another one; to its middle if it is too large."""
+        found = self.copy()
+        within = type(self)(*into)
+        for axis in (0, 1):
+            low, room = within[axis], within[axis + 2]
+            length = self[axis + 2]
+            if length >= room:
+                found[axis] = low + self._cut(room) - self._cut(length)
+            else:
+                found[axis] = min(max(self[axis], low), low + room - length)
+        return found
+
+    def _edges(self) -> tuple[Any, Any, Any, Any]:
+        return (
+            min(self.x, self.x + self.w),
+            min(self.y, self.y + self.h),
+            max(self.x, self.x + self.w),
+            max(self.y, self.y + self.h),
+        )
+
+    def clip(self, *by: Any) -> Rect:
+        """What both have; without sides at the same corner if they have nothing."""
+        a, b = self._edges(), type(self)(*by)._edges()
+        found = []
+        for low, high, start, end in ((a[0], a[2], b[0], b[2]), (a[1], a[3], b[1], b[3])):
+            # One without length belongs to what it lies in, but not at its first edge.
+            if not (start <= low < end or low <= start < high):
+                return type(self)(self.x, self.y, 0, 0)
+            if not (start < high <= end or low < end <= high):
+                return type(self)(self.x, self.y, 0, 0)
+            found.append((max(low, start), min(high, end)))
+        (left, right), (top, bottom) = found
+        return type(self)(left, top, right - left, bottom - top)
+
+    def clipline(self, *line: Any) -> Any:
+        """The ends of the part of a line that lies within; none if there is none."""
+        flat = [one for part in line for one in (part if isinstance(part, (tuple, list)) else (part,))]
+        if len(flat) == 2:
+            flat = [*flat[0], *flat[1]]
+        x, y, u, v = (int(one) for one in flat)
+        left, top, right, bottom = self._edges()
+        begin, end = 0.0, 1.0
+        for step, room in (
+            (x - u, x - left),
+            (u - x, right - 1 - x),
+            (y - v, y - top),
+            (v - y, bottom - 1 - y),
+        ):
+            if step == 0 and room < 0:
+                return ()
+            if step < 0:
+                begin = max(begin, room / step)
+            elif step > 0:
+                end = min(end, room / step)
+        if begin > end or not self:
+            return ()
+        return tuple((int(x + at * (u - x)), int(y + at * (v - y))) for at in (begin, end))
+
     def union(self, *other: Any) -> Rect:
-        """The smallest that covers both."""
-        return self.unionall([rect(*other)])
+        """The smallest that holds both."""
+        return self.unionall([type(self)(*other)])
 
     def unionall(self, others: Any) -> Rect:
-        """The smallest that covers all."""
-        every = [self, *map(rect, others)]
+        """The smallest that holds all."""
+        every = [self, *(type(self)(one) for one in others)]
         left, top = min(one.x for one in every), min(one.y for one in every)
         right, bottom = max(one.x + one.w for one in every), max(one.y + one.h for one in every)
         return type(self)(left, top, right - left, bottom - top)
 
-    def fit(self, *other: Any) -> Rect:
-        """As large as another one takes, in its middle, with the same sides to each other."""
-        b = rect(*other)
-        most = max(self.w / b.w, self.h / b.h)
-        wide, high = int(self.w / most), int(self.h / most)
-        return type(self)(b.x + half(b.w - wide), b.y + half(b.h - high), wide, high)
+    def fit(self, *into: Any) -> Rect:
+        """As large as there is room for in another one, the sides in proportion."""
+        within = type(self)(*into)
+        # In numbers of four bytes: what is cut off depends on how they are rounded.
+        ratio = c_float(max(self.w / within.w, self.h / within.h)).value
+        wide, high = (type(self).number(c_float(one / ratio).value) for one in (self.w, self.h))
+        return type(self)(
+            within.x + self._cut(within.w - wide), within.y + self._cut(within.h - high), wide, high
+        )
 
     def normalize(self) -> None:
-        """Turn sizes below zero around."""
-        if self.w < 0:
-            self.x, self.w = self.x + self.w, -self.w
-        if self.h < 0:
-            self.y, self.h = self.y + self.h, -self.h
-
-    def move_ip(self, *by: Any) -> None:
-        """Move it."""
-        self.update(self.move(*by))
-
-    def inflate_ip(self, *by: Any) -> None:
-        """Make it larger."""
-        self.update(self.inflate(*by))
-
-    def clamp_ip(self, *other: Any) -> None:
-        """Move it into another one."""
-        self.update(self.clamp(*other))
-
-    def union_ip(self, *other: Any) -> None:
-        """Make it cover another one."""
-        self.update(self.union(*other))
+        """Give it positive sides, where it lies."""
+        left, top, right, bottom = self._edges()
+        self._at[:] = [left, top, right - left, bottom - top]
 
     def contains(self, *other: Any) -> bool:
-        """Whether another one lies within it."""
-        a, b = self, rect(*other)
-        within = a.x <= b.x and a.y <= b.y and a.x + a.w >= b.x + b.w and a.y + a.h >= b.y + b.h
-        return within and a.x + a.w > b.x and a.y + a.h > b.y
+        """Whether all of another one lies within."""
+        b = type(self)(*other)
+        right, bottom = self.x + self.w, self.y + self.h
+        return bool(
+            self.x <= b.x < right and self.y <= b.y < bottom and right >= b.x + b.w and bottom >= b.y + b.h
+        )
 
-    def collidepoint(self, *at: Any) -> bool:
-        """Whether a point lies within it, right and bottom sides apart."""
-        x, y = point(*at)
+    def collidepoint(self, *point: Any) -> bool:
+        """Whether a point lies within; the right and the bottom edge do not."""
+        x, y = (type(self).number(one) for one in pair(point))
         return bool(self.x <= x < self.x + self.w and self.y <= y < self.y + self.h)
 
     def colliderect(self, *other: Any) -> bool:
-        """Whether they share anything."""
-        a, b = self, rect(*other)
-        if not (a.w and a.h and b.w and b.h):
+        """Whether both have something."""
+        b = type(self)(*other)
+        if not self or not b:
             return False
-        return (
-            min(a.x, a.x + a.w) < max(b.x, b.x + b.w)
-            and min(a.y, a.y + a.h) < max(b.y, b.y + b.h)
-            and max(a.x, a.x + a.w) > min(b.x, b.x + b.w)
-            and max(a.y, a.y + a.h) > min(b.y, b.y + b.h)
-        )
+        mine, its = self._edges(), b._edges()
+        return bool(mine[0] < its[2] and mine[1] < its[3] and mine[2] > its[0] and mine[3] > its[1])
 
     def collidelist(self, others: Any) -> int:
-        """The number of the first that shares anything with it, or -1."""
-        return next((number for number, one in enumerate(others) if self.colliderect(one)), -1)
+        """The place of the first one that it has something in common with, else -1."""
+        return next((place for place, one in enumerate(others) if self.colliderect(one)), -1)
 
     def collidelistall(self, others: Any) -> list[int]:
-        """The numbers of all that share anything with it."""
-        return [number for number, one in enumerate(others) if self.colliderect(one)]
+        """The places of all that it has something in common with."""
+        return [place for place, one in enumerate(others) if self.colliderect(one)]
 
-    def collidedict(self, others: Any, values: bool = False) -> Any:
-        """The first key and value of which one shares anything with it, or nothing."""
-        return next(iter(self.collidedictall(others, values)), None)
+    def collideobjectsall(self, objects: Any, key: Any = None) -> list[Any]:
+        """The objects whose rectangles it has something in common with."""
+        return [one for one in objects if self.colliderect(key(one) if key else one)]
+
+    def collideobjects(self, objects: Any, key: Any = None) -> Any:
+        """The first one of these."""
+        return next(iter(self.collideobjectsall(objects, key)), None)
 
     def collidedictall(self, others: Any, values: bool = False) -> list[Any]:
-        """Keys and values of which one, the key unless told, shares anything with it."""
-        return [pair for pair in others.items() if self.colliderect(pair[values])]
+        """The items of a dictionary whose keys, or values, it has something in common with."""
+        return [item for item in others.items() if self.colliderect(item[1 if values else 0])]
+
+    def collidedict(self, others: Any, values: bool = False) -> Any:
+        """The first one of these."""
+        return next(iter(self.collidedictall(others, values)), None)
 
 
-X, Y = ("x", "w"), ("y", "h")
-PLACES: dict[str, tuple[tuple[str, str, str], ...]] = {
-    "left": ((*X, "first"),),
-    "top": ((*Y, "first"),),
-    "right": ((*X, "last"),),
-    "bottom": ((*Y, "last"),),
-    "centerx": ((*X, "middle"),),
-    "centery": ((*Y, "middle"),),
-    "width": (("w", "w", "size"),),
-    "height": (("h", "h", "size"),),
-    "size": (("w", "w", "size"), ("h", "h", "size")),
-    "topleft": ((*X, "first"), (*Y, "first")),
-    "topright": ((*X, "last"), (*Y, "first")),
-    "bottomleft": ((*X, "first"), (*Y, "last")),
-    "bottomright": ((*X, "last"), (*Y, "last")),
-    "center": ((*X, "middle"), (*Y, "middle")),
-    "midtop": ((*X, "middle"), (*Y, "first")),
-    "midbottom": ((*X, "middle"), (*Y, "last")),
-    "midleft": ((*X, "first"), (*Y, "middle")),
-    "midright": ((*X, "last"), (*Y, "middle")),
-}
-"""What a rectangle has by other names: the axis, the size along it, and which part of that."""
+def place(index: int) -> property:
+    """One of the four numbers."""
+
+    def put(self: Rect, value: Any) -> None:
+        self._at[index] = self._rounded(value)
+
+    return property(lambda self: self._at[index], put)
 
 
-def rect(*given: Any) -> Rect:
-    """A rectangle, or what may stand for one."""
-    return given[0] if len(given) == 1 and isinstance(given[0], Rect) else Rect(*given)
+def edge(axis: int, halves: int) -> property:
+    """A line through it that moves it."""
+
+    def part(self: Rect) -> Any:
+        return (0, self._half(self._at[axis + 2]), self._at[axis + 2])[halves]
+
+    def put(self: Rect, value: Any) -> None:
+        self._at[axis] = self._rounded(value) - part(self)
+
+    return property(lambda self: self._at[axis] + part(self), put)
+
+
+def point(across: str, down: str) -> property:
+    """A point of it that moves it."""
+
+    def put(self: Rect, value: Any) -> None:
+        first, second = value
+        setattr(self, across, first)
+        setattr(self, down, second)
+
+    return property(lambda self: (getattr(self, across), getattr(self, down)), put)
+
+
+def in_place(name: str) -> Callable[..., None]:
+    """The method that changes the rectangle itself."""
+
+    def change(self: Rect, *given: Any) -> None:
+        self._at[:] = getattr(self, name)(*given)._at
+
+    return change
+
+
+for _index, _names in enumerate((("x",), ("y",), ("w", "width"), ("h", "height"))):
+    for _name in _names:
+        setattr(Rect, _name, place(_index))
+for _name, _halves in PLACES.items():
+    setattr(Rect, _name, edge(int(_name in ("top", "centery", "bottom")), _halves))
+for _name, _parts in POINTS.items():
+    setattr(Rect, _name, point(*_parts))
+for _name in ("move", "inflate", "scale_by", "clamp", "union", "unionall"):
+    setattr(Rect, _name + "_ip", in_place(_name))
+
+
+class FRect(Rect):
+    """A rectangle of any numbers."""
+
+    number = float
+
+
+RectType = Rect

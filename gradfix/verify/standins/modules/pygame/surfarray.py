@@ -1,96 +1,118 @@
-"""Surfaces as arrays, width first."""
+"""The pixels of surfaces as arrays, width x height: ``pixels...`` change with the surface."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy
+import numpy as np
 
 from .surface import Surface
 
 
-def array3d(surface: Surface) -> Any:
-    """The colours, width x height x 3."""
-    return surface._pixels[..., :3].copy()
-
-
 def pixels3d(surface: Surface) -> Any:
-    """The colours themselves."""
-    return surface._pixels[..., :3]
+    """Red, green and blue of the surface itself."""
+    return surface.held[..., 2::-1]
 
 
-def array_alpha(surface: Surface) -> Any:
-    """How opaque each pixel is, width x height."""
-    return surface._pixels[..., 3].copy()
+def array3d(surface: Surface) -> Any:
+    """Red, green and blue."""
+    return np.ascontiguousarray(surface.held[..., 2::-1])
 
 
-def pixels_alpha(surface: Surface) -> Any:
-    """How opaque each pixel is, themselves."""
-    if surface._opaque:
-        raise ValueError("unsupported colormasks for alpha reference array")
-    return surface._pixels[..., 3]
-
-
-def _channel(number: int) -> Any:
-    def of(surface: Surface) -> Any:
-        return surface._pixels[..., number].copy()
-
-    return of
-
-
-array_red, array_green, array_blue = map(_channel, range(3))
-
-
-def pixels_red(surface: Surface) -> Any:
-    """How red each pixel is, themselves."""
-    return surface._pixels[..., 0]
-
-
-def pixels_green(surface: Surface) -> Any:
-    """How green each pixel is, themselves."""
-    return surface._pixels[..., 1]
-
-
-def pixels_blue(surface: Surface) -> Any:
-    """How blue each pixel is, themselves."""
-    return surface._pixels[..., 2]
+def pixels2d(surface: Surface) -> Any:
+    """The numbers of the surface itself."""
+    return surface.held.view(np.uint32)[..., 0]
 
 
 def array2d(surface: Surface) -> Any:
-    """The colours as numbers, width x height."""
-    red, green, blue, opaque = (surface._pixels[..., number].astype(numpy.int64) for number in range(4))
-    mapped = red << 16 | green << 8 | blue | (0 if surface._opaque else opaque << 24)
-    return mapped.astype(numpy.uint32).view(numpy.int32)
+    """The numbers."""
+    return pixels2d(surface).astype(np.int32 if surface.get_bitsize() < 32 else np.uint32)
 
 
-pixels2d = array2d
+def pixels_alpha(surface: Surface) -> Any:
+    """The alpha of the surface itself."""
+    if not surface.has_alpha:
+        raise ValueError("unsupported colormasks for alpha reference array")
+    return surface.held[..., 3]
+
+
+def array_alpha(surface: Surface) -> Any:
+    """The alpha: 255 where there is none."""
+    return surface.held[..., 3].copy() if surface.has_alpha else np.full(surface.get_size(), 255, np.uint8)
+
+
+def pixels_red(surface: Surface) -> Any:
+    """The red of the surface itself."""
+    return surface.held[..., 2]
+
+
+def pixels_green(surface: Surface) -> Any:
+    """The green of the surface itself."""
+    return surface.held[..., 1]
+
+
+def pixels_blue(surface: Surface) -> Any:
+    """The blue of the surface itself."""
+    return surface.held[..., 0]
+
+
+def array_red(surface: Surface) -> Any:
+    """The red."""
+    return surface.held[..., 2].copy()
+
+
+def array_green(surface: Surface) -> Any:
+    """The green."""
+    return surface.held[..., 1].copy()
+
+
+def array_blue(surface: Surface) -> Any:
+    """The blue."""
+    return surface.held[..., 0].copy()
 
 
 def array_colorkey(surface: Surface) -> Any:
-    """Where something is drawn."""
-    if surface._key is None:
-        return numpy.full(surface.size, 255, numpy.uint8)
-    return ((surface._pixels[..., :3] != surface._key).any(-1) * 255).astype(numpy.uint8)
-
-
-def blit_array(surface: Surface, array: Any) -> None:
-    """Give a surface the colours of an array."""
-    array = numpy.asarray(array)
-    if array.shape[:2] != surface.size:
-        raise ValueError("array must match surface dimensions")
-    if array.ndim == 2:
-        array = numpy.stack([(array >> shift) & 255 for shift in (16, 8, 0)], -1)
-    surface._pixels[..., :3] = array
+    """0 where the key is, else 255."""
+    plain = surface.copy()
+    plain.has_alpha = False
+    return plain.alphas(own=True).astype(np.uint8)
 
 
 def make_surface(array: Any) -> Surface:
-    """A surface with the colours of an array."""
-    made = Surface(numpy.asarray(array).shape[:2])
+    """A surface of an array: colours, or numbers."""
+    made = Surface(np.asarray(array).shape[:2])
     blit_array(made, array)
     return made
 
 
+def blit_array(surface: Surface, array: Any) -> None:
+    """Put an array over all of a surface."""
+    array = np.asarray(array)
+    if array.shape[:2] != surface.get_size():
+        raise ValueError("array must match surface dimensions")
+    if array.ndim == 3:
+        surface.held[..., 2::-1] = array[..., :3].astype(np.uint8)
+        if surface.has_alpha:
+            surface.held[..., 3] = array[..., 3] if array.shape[2] == 4 else 255
+    else:
+        pixels2d(surface)[:] = array.astype(np.uint32)
+
+
 def map_array(surface: Surface, array: Any) -> Any:
-    """Colours as numbers."""
-    array = numpy.asarray(array).astype(numpy.int32)
-    return array[..., 0] << 16 | array[..., 1] << 8 | array[..., 2]
+    """The numbers of an array of colours."""
+    red, green, blue = (np.asarray(array)[..., place].astype(np.uint32) for place in range(3))
+    return red << 16 | green << 8 | blue
+
+
+def get_arraytype() -> str:
+    """numpy's."""
+    return "numpy"
+
+
+def get_arraytypes() -> tuple[str]:
+    """numpy's."""
+    return ("numpy",)
+
+
+def use_arraytype(arraytype: str) -> None:
+    """There are no others."""
