@@ -298,11 +298,59 @@ def updates_apart(one: Step, other: Step) -> int | None:
     return None
 
 
-def leaves_apart(one: Recording, other: Recording) -> str | None:
-    """For programs without an optimizer: which leaf gets another gradient by the end, in words."""
-    if not one.leaves or one.ending != "finished" or other.ending != "finished":
-        return "there is no optimizer, and no gradient at the end of both"
-    return _leaves_apart(one.leaves, other.leaves)
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """How two programs without an optimizer compare."""
+
+    apart: str | None
+    """What differs, in words."""
+    known: bool = True
+    """Whether that is known to be different, or only not known to be equal."""
+
+
+def by_hand(one: Recording, other: Recording) -> ByHand:
+    """Compare programs without an optimizer: what weights are moved by, and what they come to be.
+
+    How often gradients are computed before weights move is free.
+    """
+    mine, theirs = _moves(one), _moves(other)
+    finished = one.ending == other.ending == "finished"
+    for turn, ((weights, gradients), (moved, given)) in enumerate(zip(mine, theirs), start=1):
+        overall = _overall(*weights.values(), *moved.values())
+        for name in sorted(weights.keys() & moved.keys()):
+            if not _equal(weights[name], moved[name], overall, RELATIVE):
+                apart = weights[name].distance(moved[name])
+                return ByHand(f"at turn {turn}, {name} differs by {apart:.1e} of its size")
+        problem = _leaves_apart(gradients, given)
+        if problem is not None:
+            return ByHand(f"at turn {turn}, {problem}")
+    if finished and len(mine) != len(theirs):
+        return ByHand(f"weights move at {plural(len(theirs), 'turn')}, not {len(mine)}")
+    if finished and one.leaves and (problem := _leaves_apart(one.leaves, other.leaves)) is not None:
+        return ByHand(problem)
+    if min(len(mine), len(theirs)) < min(len(mine), 2):
+        return ByHand(
+            "weights do not move as in the original", known=other.ending in ("finished", "backwards")
+        )
+    if not mine or (len(mine) < 2 and not finished):
+        return ByHand("there is no optimizer, and no gradient to compare", known=False)
+    return ByHand(None)
+
+
+def _moves(run: Recording) -> list[tuple[Mapping[str, Values], dict[str, Values | None]]]:
+    """What the leaves hold, and the gradients that are computed, each time before any of them moves."""
+    found: list[tuple[Mapping[str, Values], dict[str, Values | None]]] = []
+    for call in run.backwards:
+        known = found[-1][0] if found else {}
+        if not found or any(
+            name in known and known[name].digest != now.digest for name, now in call.weights.items()
+        ):
+            found.append((call.weights, {}))
+        elif call.weights.keys() - known.keys():
+            found[-1] = {**known, **call.weights}, found[-1][1]
+        found[-1][1].update(call.leaves)
+    # A budget may end a run in the middle of a turn.
+    return found[:-1] if run.ending != "finished" and len(found) > 1 else found
 
 
 def same_gradients(one: Mapping[int, Values], other: Mapping[int, Values | None]) -> bool:
@@ -1123,9 +1171,9 @@ __all__ = [
     "Still",
     "Surroundings",
     "Verdict",
+    "by_hand",
     "check",
     "follow",
-    "leaves_apart",
     "leftover",
     "longest",
     "merge",

@@ -270,7 +270,8 @@ def _stops(run: Recording) -> tuple[Judged, str] | None:
     if run.ending in ("trouble", "died", "killed", "seconds") and len(run.steps) < 2:
         return "not run", f"it {claims.summary(run)}"
     if not run.steps and not run.backwards:
-        return "refuted", "it makes no backward call"
+        # Without an optimizer, gradients may come of `torch.autograd.grad`, which nothing here follows.
+        return ("refuted" if run.optimizers else "not run"), "it makes no backward call"
     return None
 
 
@@ -307,7 +308,8 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
         # Its gradients may be right. But what it keeps is memory, and the mistake is only hidden.
         return _Found(apart or _Apart("it retains graphs, which no right repair has to"))
     if apart is None:
-        return _Found(None, f"the optimizers consume, on {len(trial.seeds)} seeds, the gradients")
+        who = "the optimizers consume" if trial.judged(first).optimizers else "weights are moved by"
+        return _Found(None, f"{who}, on {len(trial.seeds)} seeds, the gradients")
     other = _other_order(trial, repair)
     if other is None:
         return _Found(None, "with the weights held still, the optimizers consume the gradients")
@@ -387,16 +389,16 @@ def _retains(run: Recording) -> bool:
 def _apart(one: Recording, other: Recording, seed: int, updates: bool = True) -> _Apart | None:
     """What differs between the trainings of two versions, if anything does."""
     if not one.optimizers:
-        leaves = claims.leaves_apart(one, other)
-        return _Apart(leaves) if leaves is not None else None
-    found = claims.follow(one, other)
-    if isinstance(found, str):
-        return _Apart(f"{found} (seed {seed})")
+        found = claims.by_hand(one, other)
+        return _Apart(found.apart, found.known) if found.apart is not None else None
+    followed_all = claims.follow(one, other)
+    if isinstance(followed_all, str):
+        return _Apart(f"{followed_all} (seed {seed})")
     settings = _settings_apart(one, other)
     if settings is not None:
         return _Apart(settings)
     for optimizer in one.optimizers:
-        who, followed = optimizer.name, found[optimizer.index]
+        who, followed = optimizer.name, followed_all[optimizer.index]
         pairs = list(zip(one.steps_of(optimizer.index), other.steps_of(optimizer.index)))
         for turn, (mine, theirs) in enumerate(pairs[: followed.compared], start=1):
             place = claims.updates_apart(mine, theirs)

@@ -581,6 +581,7 @@ class Recorder:
             saved = self.effects.saved(roots) if self.job["thorough"] else None
             states = {key: state(slot.tensor) for key, slot in watched.items()}
             leaf_states = {key: state(leaf) for key, (_, leaf) in self.leaves.items()} if bare else {}
+            weights = {name: self.describe(leaf) for name, leaf in self.leaves.values()} if bare else {}
             copies: dict[int, torch.Tensor | None] = {}
             if self.job["still"]:
                 for key, slot in watched.items():
@@ -619,6 +620,7 @@ class Recorder:
                     for key, (name, leaf) in self.leaves.items()
                     if bare and not same(state(leaf), leaf_states.get(key, (None, -1)))
                 },
+                weights=weights,
             )
         self.backwards += 1
         return result

@@ -169,6 +169,8 @@ class Backward:
     """What it added to each of them (only recorded while the weights are held still)."""
     leaves: Mapping[str, Values | None]
     """While there is no optimizer: the gradients, after the call, of the leaves that it reached."""
+    weights: Mapping[str, Values] = field(default_factory=dict)
+    """While there is no optimizer: what the leaves held that calls have reached until then."""
     saved: int | None = None
     """Bytes that the graph held for it before it ran, beside parameters; ``None`` where nothing is known."""
 
@@ -508,6 +510,7 @@ class _Loader:
                 reached=frozenset((index, position) for index, position in raw["reached"]),
                 shares={(index, position): self.given(share) for index, position, share in raw["shares"]},
                 leaves={name: self.values(entry) for name, entry in raw["leaves"].items()},
+                weights={name: self.given(entry) for name, entry in raw.get("weights", {}).items()},
                 saved=raw["saved"],
             )
         if raw["event"] == "step":
