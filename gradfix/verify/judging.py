@@ -12,7 +12,8 @@ programs whose gradients are known to be right: those that gradfix's own fixes m
   have; or
 * if, for state that is carried over passes, its first step consumes the sum of what the passes of the
   original contribute, with their graphs kept and the weights held still: full backpropagation
-  through time, where gradfix's own fix truncates.
+  through time, where gradfix's own fix truncates. Later steps must go on with the passes after these, and
+  differentiate what these come to.
 
 In the last two cases the repair's optimizers must also have the settings of the original's, and their
 steps must move the weights.
@@ -46,6 +47,8 @@ from gradfix.verify.runner import (
 )
 
 Judged = Literal["accepted", "refuted", "not run"]
+FURTHER = 4
+"""How many times as far runs go to be compared through time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +169,12 @@ class _Trial:
         self._manner, self._plan = "as it is", ""
         return obstacle
 
-    def _job(self, version: tuple[Path, str], seed: int, **how: Any) -> Job:
-        how |= {"limits": self._limits, "manner": self._manner, "plan": self._plan}
+    def _job(self, version: tuple[Path, str], seed: int, through: bool = False, **how: Any) -> Job:
+        limits = self._limits
+        if through:
+            # A step may be worth many passes.
+            limits = replace(limits, steps=FURTHER * limits.steps, backwards=FURTHER * limits.backwards)
+        how |= {"limits": limits, "manner": self._manner, "plan": self._plan}
         # As in verification, hashes are taken on the first seed.
         how |= {"updates": True, "thorough": seed == self.seeds[0]}
         return Job(*version, (), seed, **how)
@@ -498,25 +505,71 @@ def _idle(run: Recording) -> bool:
 
 
 def _through_time(trial: _Trial) -> str | None:
-    """Whether each first step consumes the sum over several passes of the original; says so, if it does."""
+    """Whether each step consumes the sum over several passes of the original; says so, if it does."""
     lengths: set[int] = set()
     for seed in trial.seeds:
         original, run = trial.original(seed), trial.judged(seed)
-        whole, held = trial.original(seed, keep=True, still=True), trial.judged(seed, still=True)
+        whole = trial.original(seed, keep=True, still=True, through=True)
+        held = trial.judged(seed, still=True, through=True)
         if _settings_apart(whole, run) or not _steps_well(original, run):
             return None
         for optimizer in held.optimizers:
-            step = next(iter(held.steps_of(optimizer.index)), None)
-            if step is None:
+            steps = held.steps_of(optimizer.index)
+            if not steps:
                 continue
-            consumed = {place: state.gradient for place, state in enumerate(step.parameters)}
+            consumed = {place: state.gradient for place, state in enumerate(steps[0].parameters)}
             length = _summed(whole, optimizer.index, consumed)
-            if length is None:
+            if length is None or not _goes_on(whole, held, steps, length):
                 return None
             lengths.add(length)
     if len(lengths) != 1 or _stale(trial):
         return None
     return f"its step consumes the sum over {lengths.pop()} passes of what the original's own graph holds"
+
+
+def _goes_on(whole: Recording, held: Recording, steps: Sequence[Step], length: int) -> bool:
+    """Whether all steps do what the first one does, each with the passes after those of the one before.
+
+    Where a graph is cut between them the original's own holds more, so gradients are not comparable. But what
+    is differentiated does not depend on where graphs are cut, nor which weights have a part in it; and a step
+    consumes what its backward calls add, and nothing else.
+    """
+    first = {place for place, state in enumerate(steps[0].parameters) if state.moves}
+    losses = [call.value for call in whole.backwards]
+    done = 0
+    for step in steps:
+        calls = [
+            held.backwards[feed] for feed in sorted({f for s in step.parameters for f in s.feeds if f >= 0})
+        ]
+        taken = losses[done : done + length]
+        if len(taken) < length and whole.ending != "finished":
+            break  # the run of the original does not go so far
+        done += length
+        if {place for place, state in enumerate(step.parameters) if state.moves} != first:
+            return False
+        if not calls or not taken or not _same_sum(taken, [call.value for call in calls]):
+            return False
+        added: dict[int, Values] = {}
+        for call in calls:
+            for (index, place), share in call.shares.items():
+                if index == step.optimizer:
+                    added[place] = added[place].plus(share) if place in added else share
+        if not claims.same_gradients(
+            added, {place: state.gradient for place, state in enumerate(step.parameters)}
+        ):
+            return False
+    return whole.ending != "finished" or done >= len(losses)
+
+
+def _same_sum(some: Sequence[Values | None], others: Sequence[Values | None]) -> bool:
+    """Whether losses come to the same in all."""
+    sums = []
+    for values in (some, others):
+        numbers = [value.exact[0] for value in values if value is not None and value.exact]
+        if len(numbers) != len(values):
+            return False
+        sums.append(sum(numbers))
+    return abs(sums[0] - sums[1]) <= claims.RELATIVE * max(map(abs, sums))
 
 
 def _steps_well(original: Recording, run: Recording) -> bool:
