@@ -85,6 +85,7 @@ GAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     one = Rect(3, 4, 10, 6)
     assert one.clip((8, 0, 9, 6)) == Rect(8, 4, 5, 2) and one.clip((20, 20, 3, 3)) == (3, 4, 0, 0)
     assert one.collidelist([Rect(13, 4, 2, 2), Rect(12, 9, 2, 2)]) == 1 and not one.colliderect((3, 4, 0, 5))
+    assert Rect(5, 5, -2, 3).clip((0, 0, 9, 9)) == (5, 5, -2, 3)
     assert one.union((0, 0, 1, 1)) == (0, 0, 13, 10) and one.inflate(-3, 3) == (4, 3, 7, 9)
     assert one.collidepoint(3, 4) and not one.collidepoint(13, 4) and one.contains((4, 5, 9, 5))
     one.center = 30, 20.9

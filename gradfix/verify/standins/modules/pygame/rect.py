@@ -167,9 +167,10 @@ class Rect:
 
     def clip(self, *by: Any) -> Rect:
         """What both have; without sides at the same corner if they have nothing."""
-        a, b = self._edges(), type(self)(*by)._edges()
+        b = type(self)(*by)
         found = []
-        for low, high, start, end in ((a[0], a[2], b[0], b[2]), (a[1], a[3], b[1], b[3])):
+        for low, length, start, long in ((self.x, self.w, b.x, b.w), (self.y, self.h, b.y, b.h)):
+            high, end = low + length, start + long
             # One without length belongs to what it lies in, but not at its first edge.
             if not (start <= low < end or low <= start < high):
                 return type(self)(self.x, self.y, 0, 0)
