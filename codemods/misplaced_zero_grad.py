@@ -16,7 +16,10 @@ Four places are wrong:
 * once for two losses that the same optimizer steps on one after the other: the second step consumes the
   first loss again (effect: changes).
 
-The call moves to directly before the backward whose gradients the step is meant to consume.
+The call moves to directly before the backward whose gradients the step is meant to consume. Where the step
+waits for several passes (`if (i + 1) % 4 == 0: optimizer.step()`), it moves to directly behind the step:
+before every backward it would drop all passes but the last. Where it is not clear whether a condition
+between the two waits or leaves passes out, nothing is offered.
 
 Preconditions: the consumption is certain in every pass and whichever way undecided conditions go. Gradient
 accumulation, where step and zero_grad share a condition, never consumes a gradient twice. For the second
@@ -53,6 +56,7 @@ from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module, Optimizer
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, Span
 from gradfix.edits import clearing_place, insert, move, note, offered, receiver, stepped
+from gradfix.guards import cleared_otherwise
 
 
 @dataclass(eq=False)
@@ -87,7 +91,8 @@ def find(program: Program) -> Iterator[Finding]:
         for observe in (between, dirtied, too_rarely):
             repeated = observe is too_rarely
             for one in entry.certain(observe, _anchor, raises=False, repeated=repeated, besides=_adding_up):
-                found.setdefault(one.place, one)
+                if not (repeated and cleared_otherwise(entry, one.step)):
+                    found.setdefault(one.place, one)
     # What a step consumes again may also be what another optimizer's loss has left: it is said once.
     again = {one.step.site for one in found.values() if one.earlier is not None}
     for one in found.values():
@@ -375,8 +380,14 @@ def _here(node: ast.AST) -> TypeGuard[ast.expr | ast.stmt]:
 def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
     if one.idle is not None:
         return  # One of the steps may be meant for the other optimizer.
-    target = clearing_place(program, one.backward, one.step)
+    place = clearing_place(program, one.backward, one.step)
+    if place is None:
+        return
+    target, where = place
     claim = Claim(unchanged=())
+    if where == "after":
+        yield from _behind(program, one, target, claim, name)
+        return
     if _here(one.zero.site):
         yield from _moved(program, one, target, claim)
     edits: tuple[Edit, ...] = (insert(target, "before", f"{name}.zero_grad()"),)
@@ -384,16 +395,36 @@ def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
         yield Fix("clear again before the backward", one.effect, edits, claim)
 
 
+def _behind(program: Program, one: Misplaced, target: ast.stmt, claim: Claim, name: str) -> Iterator[Fix]:
+    """The clearing moves behind a step that waits for several passes, or another is put there."""
+    if one.dirt is not None or one.earlier is not None:
+        return  # What is consumed with the rest has come between.
+    if not one.lost:
+        # The one outside the loop stays: it drops what the passes before it have left.
+        yield Fix(
+            "clear behind the step", one.effect, (insert(target, "after", f"{name}.zero_grad()"),), claim
+        )
+    elif _here(one.zero.site) and _movable(program, one, target):
+        zero = program.statement(one.zero.site)
+        if target not in program.ancestors(zero):
+            yield Fix("clear behind the step", one.effect, (move(zero, target, "after"),), claim)
+
+
+def _movable(program: Program, one: Misplaced, target: ast.stmt) -> bool:
+    """Whether the clearing is a statement by itself that nothing else needs, and means the same elsewhere."""
+    zero = program.statement(one.zero.site)
+    mine = set(one.step.optimizer.owned())
+    single = isinstance(zero, ast.Expr) and zero.value is one.zero.site
+    same = program.function(zero) is program.function(target) or program.segment(zero).startswith("self.")
+    return single and same and mine.issuperset(one.zero.leaves) and _encloses(one.zero, one.step)
+
+
 def _moved(program: Program, one: Misplaced, target: ast.stmt, claim: Claim) -> Iterator[Fix]:
     """The clearing itself moves, if nothing else needs it where it is."""
     zero = program.statement(one.zero.site)
-    mine = set(one.step.optimizer.owned())
-    foreign = [leaf for leaf in one.zero.leaves if leaf not in mine]
-    single = isinstance(zero, ast.Expr) and zero.value is one.zero.site
-    same = program.function(zero) is program.function(target) or program.segment(zero).startswith("self.")
     # Where it is stepped on more than once in a pass, the other step may need its gradients cleared there.
     alone = sum(s.path == one.step.path for s in one.step.optimizer.steps) == 1
-    if single and not foreign and same and _encloses(one.zero, one.step) and (alone or one.lost):
+    if _movable(program, one, target) and (alone or one.lost):
         backward_first = zero.lineno > target.lineno and one.lost
         if backward_first and _adjacent(program, target, zero):
             # The backward moves down over the clearing: its comments stay with it.

@@ -12,17 +12,20 @@ training began: nothing raises, and the loss diverges or creeps.
 Preconditions:
 
 * from the second pass on, every step consumes gradients that the same optimizer has consumed before,
-  whichever way undecided conditions go: accumulation over micro-batches, where a condition guards the step,
-  never does;
+  whichever way undecided conditions go: accumulation over micro-batches, where a condition guards the step
+  and the clearing, never does;
 * nothing in the run clears them by any writing: `zero_grad` of the optimizer or of a network, `p.grad =
-  None`, `p.grad.zero_()`, a helper; or what clears some of them (those of a part that two optimizers share)
-  never clears the others, which certainly add up;
+  None`, `p.grad.zero_()`, a helper, be it in passes that leave the step out; or what clears some of them
+  (those of a part that two optimizers share) never clears the others, which certainly add up;
 * no function that the model cannot see is handed the optimizer, the network or its parameters in between.
   Callbacks that are shown the object that trains (`for hook in self.hooks: hook(self)`) are taken to look on.
 
 Gradients may be lent: `shared.grad = own.grad` makes them one tensor, as A3C's workers do with the network
 that they share. Since torch 2.0 `zero_grad` sets gradients to None, which takes the tensor from the shared
 network alone; the worker's own adds up. `zero_grad(set_to_none=False)` makes it zero for both.
+
+A step that waits for several passes (`if (i + 1) % 4 == 0: optimizer.step()`) has its gradients cleared
+directly behind it. Where it is not clear whether a condition waits or leaves passes out, nothing is offered.
 
 Effect: changes.
 """
@@ -38,6 +41,7 @@ from gradfix.autograd.questions import adding_up, consuming_again, zeros
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.edits import clearing_place, insert, note, stepped
+from gradfix.guards import cleared_otherwise
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -45,6 +49,8 @@ def find(program: Program) -> Iterator[Finding]:
     for entry in program.entries:
         found = entry.certain(never_cleared, lambda f: f[0].site, raises=False, repeated=True)
         for step, backward, whole in found:
+            if cleared_otherwise(entry, step):
+                continue
             name = stepped(program, step.optimizer)
             assert isinstance(step.site, ast.Call)
             what = "the gradients" if whole else "some of the gradients"
@@ -73,8 +79,13 @@ def find(program: Program) -> Iterator[Finding]:
 def _clear(program: Program, backward: Backward, step: Step, name: str | None) -> tuple[Fix, ...]:
     if name is None:
         return ()
-    edit = insert(clearing_place(program, backward, step), "before", f"{name}.zero_grad()")
-    return (Fix("clear the gradients of each pass", Effect.CHANGES, (edit,), Claim(unchanged=())),)
+    place = clearing_place(program, backward, step)
+    if place is None:
+        return ()
+    anchor, where = place
+    each = "each pass" if where == "before" else "each step"
+    edit = insert(anchor, where, f"{name}.zero_grad()")
+    return (Fix(f"clear the gradients of {each}", Effect.CHANGES, (edit,), Claim(unchanged=())),)
 
 
 def _let_go(entry: Entry, step: Step) -> list[ast.Call]:

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from gradfix import guards
 from gradfix.autograd.graph import Backward, Event, OptimizerState, Step
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.training_step import Elsewhere, Program
@@ -124,12 +125,20 @@ def stepped(program: Program, optimizer: OptimizerState) -> str | None:
     return None
 
 
-def clearing_place(program: Program, backward: Backward, step: Step) -> ast.stmt:
-    """The statement before which a step's gradients are to be cleared: its backward, or what is around it.
+def clearing_place(
+    program: Program, backward: Backward, step: Step
+) -> tuple[ast.stmt, Literal["before", "after"]] | None:
+    """Where a step's gradients are to be cleared: before its backward or what is around it, or behind itself.
 
-    What several passes of a loop add up before the step is meant to add up. Where a branch holds the
-    backward and not the step, the other branch may have one too.
+    What several passes of a loop add up before the step is meant to add up, so that a step that waits for
+    several of them clears behind itself. Where a branch holds the backward and not the step, the other branch
+    may have one too. None: it is not known whether the step waits.
     """
+    waiting = guards.place(program, backward, step)
+    if waiting is False:
+        return None
+    if waiting is not True:
+        return waiting, "after"
     place = program.statement(backward.site)
     around = set(program.ancestors(step.site))
     for outer in program.ancestors(place):
@@ -137,7 +146,7 @@ def clearing_place(program: Program, backward: Backward, step: Step) -> ast.stmt
             break
         if isinstance(outer, (ast.For, ast.While, ast.AsyncFor, ast.If)):
             place = outer
-    return place
+    return place, "before"
 
 
 def constructed(run: Run, optimizer: OptimizerState) -> tuple[int, ...]:
