@@ -1,0 +1,217 @@
+"""Repairs that are right in their first steps, or at the weights that a run begins with, and wrong later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from judging.test_judging import GAN, HEAD, JUDGE, MAKER, RNN, judged
+
+OLD_GAN = GAN + JUDGE.format(fake="fake") + MAKER
+RIGHT_GAN = GAN + JUDGE.format(fake="fake.detach()") + MAKER
+LOOP = "for step in range(4):"
+
+CONSTANT = (
+    HEAD
+    + """
+net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+batch, wanted = torch.randn(6, 3), torch.randn(6, 1)
+"""
+)
+TWICE = """
+for step in range(6):
+    said = net(batch)
+    size, error = said.pow(2).mean(), (said - wanted).abs().mean()
+    opt.zero_grad()
+    size.backward()
+    error.backward()
+    opt.step()
+"""
+SUMMED = TWICE.replace("size.backward()\n    error.backward()", "(size + error).backward()")
+
+STATE = """
+h = torch.zeros(4, 5)
+for t in range(8):
+    h = cell(torch.randn(4, 3), h)
+    loss = head(h).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+SEGMENTS = """
+h, total = torch.zeros(4, 5), 0
+for t in range(8):
+    h = cell(torch.randn(4, 3), h)
+    total = total + head(h).pow(2).mean()
+    if t % 2 == 1:
+        opt.zero_grad()
+        total.backward()
+        opt.step()
+        h, total = h.detach(), 0
+"""
+
+HAND = (
+    HEAD
+    + """
+w, b = torch.randn(3, 1, requires_grad=True), torch.ones(1, requires_grad=True)
+batch, wanted = torch.randn(6, 3), torch.randn(6, 1)
+for step in range({steps}):
+    error = (batch @ w + b).exp()
+    loss, size = (error - wanted).pow(2).mean(), error.mean()
+    loss.backward()
+    size.backward()
+    with torch.no_grad():
+        for p in (w, b):
+            p -= 0.1 * p.grad
+            p.grad.zero_()
+"""
+)
+HAND_RIGHT = HAND.replace("    loss.backward()\n    size.backward()", "    (loss + size).backward()")
+
+
+def changed(text: str, *edits: tuple[str, str]) -> str:
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+CASES = {
+    "a copy of the first judge": (
+        OLD_GAN,
+        changed(
+            RIGHT_GAN,
+            (LOOP, f"import copy\nfirst = copy.deepcopy(judge)\n{LOOP}"),
+            ("judge(fake), ones", "first(fake), ones"),
+        ),
+        "refuted",
+    ),
+    "fakes of the first maker": (
+        OLD_GAN,
+        changed(
+            GAN + MAKER.replace("judge(fake)", "judge(fake)") + JUDGE.format(fake="past"),
+            (LOOP, f"import copy\nfirst = copy.deepcopy(maker)\n{LOOP}"),
+            (
+                "    fake = maker(torch.randn(8, 4))",
+                "    noise = torch.randn(8, 4)\n    fake, past = maker(noise), first(noise).detach()",
+            ),
+        ),
+        "refuted",
+    ),
+    "a maker that stops": (
+        OLD_GAN,
+        changed(
+            GAN + MAKER + JUDGE.format(fake="fake.detach()"),
+            ("range(4)", "range(40)"),
+            ("opt_maker.step()", "if step < 2: opt_maker.step()"),
+        ),
+        "refuted",
+    ),
+    "a rate that falls": (
+        OLD_GAN,
+        changed(
+            RIGHT_GAN,
+            ("    opt_maker.step()", "    opt_maker.param_groups[0]['lr'] *= 0.999999\n    opt_maker.step()"),
+        ),
+        "refuted",
+    ),
+    "an end after two passes": (
+        OLD_GAN.replace("range(4)", "range(40)"),
+        RIGHT_GAN.replace("range(4)", "range(2)"),
+        "refuted",
+    ),
+    "the generator first, to the end of the budget": (
+        OLD_GAN.replace("range(4)", "range(40)"),
+        (GAN + MAKER + JUDGE.format(fake="fake.detach()")).replace("range(4)", "range(40)"),
+        "accepted",
+    ),
+    "losses in one": (CONSTANT + TWICE, CONSTANT + SUMMED, "accepted"),
+    "the first gradient for ever": (
+        CONSTANT + TWICE,
+        CONSTANT
+        + changed(
+            SUMMED,
+            (
+                "for step",
+                "said = net(batch)\nsize, error = said.pow(2).mean(), (said - wanted).abs().mean()\n"
+                "(size + error).backward()\nfor step",
+            ),
+            (
+                "    said = net(batch)\n    size, error = said.pow(2).mean(), (said - wanted).abs().mean()\n",
+                "",
+            ),
+            ("    opt.zero_grad()\n", ""),
+            ("    (size + error).backward()\n", ""),
+        ),
+        "refuted",
+    ),
+    "every other step": (
+        CONSTANT + TWICE,
+        CONSTANT
+        + changed(SUMMED, ("range(6)", "range(12)"), ("    opt.step()", "    if step % 2: opt.step()")),
+        "refuted",
+    ),
+    "two steps for one": (
+        CONSTANT + TWICE,
+        CONSTANT
+        + changed(SUMMED, ("range(6)", "range(3)"), ("    opt.step()", "    opt.step()\n    opt.step()")),
+        "refuted",
+    ),
+    "segments of two passes": (RNN + STATE, RNN + SEGMENTS, "accepted"),
+    "segments of which later ones learn the contrary": (
+        RNN + STATE,
+        RNN + changed(SEGMENTS, ("total.backward()", "(total if t < 2 else -total).backward()")),
+        "refuted",
+    ),
+    "segments of which later ones forget": (
+        RNN + STATE,
+        RNN + changed(SEGMENTS, ("h, total = h.detach(), 0", "h, total = torch.zeros(4, 5), 0")),
+        "refuted",
+    ),
+    "segments of which only the first steps": (
+        RNN + STATE,
+        RNN
+        + changed(
+            SEGMENTS, ("h, total = h.detach(), 0", "h, total = h.detach(), 0\n        if t > 2: break")
+        ),
+        "refuted",
+    ),
+    "segments of which later ones leave out the cell": (
+        RNN + STATE,
+        RNN + changed(SEGMENTS, ("head(h)", "head(h if t < 2 else h.detach())")),
+        "refuted",
+    ),
+    "all of a long time": (
+        RNN + STATE.replace("range(8)", "range(20)"),
+        RNN + changed(SEGMENTS, ("range(8)", "range(20)"), ("t % 2 == 1", "t == 19")),
+        "accepted",
+    ),
+    "by hand": (HAND.format(steps=4), HAND_RIGHT.format(steps=4), "accepted"),
+    "by hand, for long": (HAND.format(steps=100), HAND_RIGHT.format(steps=100), "accepted"),
+    "by hand, without a loss": (
+        HAND.format(steps=4),
+        changed(HAND_RIGHT, ("(loss + size)", "loss")).format(steps=4),
+        "refuted",
+    ),
+    "by hand, more slowly": (
+        HAND.format(steps=4),
+        changed(HAND_RIGHT, ("0.1 * p.grad", "0.09 * p.grad")).format(steps=4),
+        "refuted",
+    ),
+    "by hand, never": (
+        HAND.format(steps=4),
+        changed(HAND_RIGHT, ("p -= 0.1 * p.grad", "pass")).format(steps=4),
+        "refuted",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_right_at_first_is_followed_on(name: str, tmp_path: Path) -> None:
+    before, after, expected = CASES[name]
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "train.py").write_text(before)
+    assert [found for found, _ in judged(old / "train.py", after, tmp_path)] == [expected]
