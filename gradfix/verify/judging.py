@@ -277,8 +277,9 @@ def _stops(run: Recording) -> tuple[Judged, str] | None:
     if run.ending in ("trouble", "died", "killed", "seconds") and len(run.steps) < 2:
         return "not run", f"it {claims.summary(run)}"
     if not run.steps and not run.backwards:
-        # Without an optimizer, gradients may come of `torch.autograd.grad`, which nothing here follows.
-        return ("refuted" if run.optimizers else "not run"), "it makes no backward call"
+        if run.optimizers:
+            return "refuted", "it makes no backward call"
+        return "not run", "it makes no backward call, and what `torch.autograd.grad` gives is not followed"
     return None
 
 
@@ -315,13 +316,23 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
         # Its gradients may be right. But what it keeps is memory, and the mistake is only hidden.
         return _Found(apart or _Apart("it retains graphs, which no right repair has to"))
     if apart is None:
-        who = "the optimizers consume" if trial.judged(first).optimizers else "weights are moved by"
-        return _Found(None, f"{who}, on {len(trial.seeds)} seeds, the gradients")
+        return _Found(None, _manner(trial, repair))
     other = _other_order(trial, repair)
     if other is None:
         return _Found(None, "with the weights held still, the optimizers consume the gradients")
     # What differs where the weights do move is what people can see.
     return _Found(apart if other.known else other)
+
+
+def _manner(trial: _Trial, repair: Repair) -> str:
+    """How the judged version trains as the repair does, in words."""
+    on = f"on {len(trial.seeds)} seeds"
+    if trial.judged(trial.seeds[0]).optimizers:
+        return f"the optimizers consume, {on}, the gradients"
+    found = [claims.by_hand(trial.repaired(repair, seed), trial.judged(seed)) for seed in trial.seeds]
+    if not all(one.whole for one in found):
+        on += f" and for the first {plural(min(one.calls for one in found), 'backward call')}"
+    return f"weights are moved by, {on}, the gradients"
 
 
 def _other_order(trial: _Trial, repair: Repair) -> _Apart | None:

@@ -345,6 +345,71 @@ def test_a_repair_in_another_manner(before: str, after: str, expected: str, tmp_
     assert [found for found, _ in judged(old / "train.py", after, tmp_path)] == [expected]
 
 
+HAND = (
+    HEAD
+    + """
+x = torch.randn(30, 3)
+y = x.pow(2).sum(1, keepdim=True)
+first = (torch.randn(3, 8) * 0.5).requires_grad_()
+second = (torch.randn(8, 1) * 0.5).requires_grad_()
+for step in range({steps}):
+    hidden = torch.tanh(x @ first)
+    loss = (hidden @ second - y).pow(2).mean()
+    size = 0.1 * hidden.pow(2).mean()
+"""
+)
+TWICE = """
+    loss.backward()
+    size.backward()
+"""
+ONCE = """
+    (loss + size).backward()
+"""
+MOVED = """
+    with torch.no_grad():
+        for p in (first, second):
+            p -= 0.05 * p.grad
+            p.grad.zero_()
+"""
+NONE = MOVED.replace("p.grad.zero_()", "p.grad = None")
+FIRST_GRADS = """
+    grads = torch.autograd.grad(loss + size, (first, second))
+    with torch.no_grad():
+        for p, grad in zip((first, second), grads):
+            p -= 0.05 * grad
+"""
+
+
+@pytest.mark.parametrize("steps", [1, 4, 40])
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        pytest.param(ONCE + MOVED, "accepted", id="sum"),
+        pytest.param(ONCE + NONE, "accepted", id="sum-cleared-to-none"),
+        pytest.param(ONCE.replace("+", "-") + MOVED, "refuted", id="sign"),
+        pytest.param(ONCE.replace(" + size", "") + MOVED, "refuted", id="one-loss-left-out"),
+        pytest.param(ONCE + MOVED.replace("0.05", "0.005"), "refuted", id="smaller-steps"),
+        pytest.param(ONCE + MOVED.replace("p -=", "p +="), "refuted", id="steps-back"),
+        pytest.param(ONCE + MOVED.replace("p -= 0.05 * p.grad", "pass"), "refuted", id="never-moved"),
+        pytest.param(ONCE + MOVED.replace("(first, second)", "(first,)"), "refuted", id="one-never-moved"),
+        pytest.param(ONCE + MOVED + "    if step == 2: break\n", None, id="leaves-early"),
+        pytest.param(FIRST_GRADS, "not run", id="without-backward"),
+    ],
+)
+def test_weights_that_are_moved_by_hand(after: str, expected: str | None, steps: int, tmp_path: Path) -> None:
+    if expected is None:
+        expected = "accepted" if steps < 3 else "refuted"
+    program = HAND.format(steps=steps)
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "train.py").write_text(program + TWICE + MOVED)
+    ((found, reason),) = judged(old / "train.py", program + after, tmp_path)
+    assert found == expected, reason
+    assert "optimizer" not in reason
+    if found == "accepted":
+        assert ("for the first" in reason) == (steps == 40)
+
+
 def test_the_command_line(tmp_path: Path) -> None:
     old, new = tmp_path / "old.py", tmp_path / "new.py"
     old.write_text(GAN + JUDGE.format(fake="fake") + MAKER)
