@@ -410,6 +410,95 @@ def test_weights_that_are_moved_by_hand(after: str, expected: str | None, steps:
         assert ("for the first" in reason) == (steps == 40)
 
 
+PASSES = """
+h = torch.zeros(4, 5)
+for t in range({passes}):
+    h = cell(torch.randn(4, 3), h)
+    loss = head(h).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+SEGMENTS = """
+h = torch.zeros(4, 5)
+total = torch.zeros(())
+for t in range({passes}):
+    h = cell(torch.randn(4, 3), h)
+    total = total + head(h).pow(2).mean()
+    if t % {length} == {length} - 1 or t == {passes} - 1:
+        opt.zero_grad()
+        total.backward()
+        opt.step()
+        total, h = torch.zeros(()), h.detach()
+"""
+
+
+def changed(old: str, new: str) -> str:
+    assert old in SEGMENTS
+    return SEGMENTS.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("after", "passes", "length", "expected"),
+    [
+        pytest.param(SEGMENTS, 8, 2, "accepted", id="segments"),
+        pytest.param(SEGMENTS, 7, 3, "accepted", id="the-last-is-shorter"),
+        pytest.param(SEGMENTS, 100, 4, "accepted", id="more-than-are-looked-at"),
+        pytest.param(SEGMENTS, 100, 100, "not run", id="all-time-is-more-than-is-looked-at"),
+        pytest.param(SEGMENTS, 100, 30, "not run", id="a-second-segment-is-more-than-is-looked-at"),
+        pytest.param(
+            changed("total.backward()", "(total if t < 2 else -total).backward()"),
+            8,
+            2,
+            "refuted",
+            id="sign-later",
+        ),
+        pytest.param(
+            changed("total.backward()", "(total if t < 2 else 0.1 * total).backward()"),
+            8,
+            2,
+            "refuted",
+            id="size",
+        ),
+        pytest.param(SEGMENTS + "    if t == 19: break\n", 100, 4, "refuted", id="leaves-early"),
+        pytest.param(SEGMENTS + "    if t == 3: break\n", 100, 4, "refuted", id="leaves-after-one-step"),
+        pytest.param(changed("h.detach()", "torch.zeros(4, 5)"), 8, 2, "refuted", id="state-lost"),
+        pytest.param(
+            changed("    h = cell", "    h = h.detach() if t > 2 else h\n    h = cell"),
+            8,
+            2,
+            "refuted",
+            id="cut-in-every-pass-later",
+        ),
+        pytest.param(
+            changed("head(h)", "head(h if t < 2 else h.detach())"), 8, 2, "refuted", id="only-the-head-later"
+        ),
+        pytest.param(
+            changed("total = total +", "total = (total if t < 2 else total.detach()) +"),
+            8,
+            2,
+            "refuted",
+            id="last-loss-later",
+        ),
+        pytest.param(
+            changed("        opt.step()", "        opt.step()\n        cell.requires_grad_(False)"),
+            8,
+            2,
+            "refuted",
+            id="frozen-later",
+        ),
+    ],
+)
+def test_segments_of_time(after: str, passes: int, length: int, expected: str, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "train.py").write_text(RNN + PASSES.format(passes=passes))
+    ((found, reason),) = judged(old / "train.py", RNN + after.format(passes=passes, length=length), tmp_path)
+    assert found == expected, reason
+    if found == "not run":
+        assert "more passes than the run of the original" in reason
+
+
 def test_the_command_line(tmp_path: Path) -> None:
     old, new = tmp_path / "old.py", tmp_path / "new.py"
     old.write_text(GAN + JUDGE.format(fake="fake") + MAKER)
