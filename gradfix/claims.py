@@ -306,6 +306,10 @@ class ByHand:
     """What differs, in words."""
     known: bool = True
     """Whether that is known to be different, or only not known to be equal."""
+    calls: int = 0
+    """At how many backward calls of the other program they were compared."""
+    whole: bool = False
+    """Whether these are all that both make."""
 
 
 def by_hand(one: Recording, other: Recording) -> ByHand:
@@ -315,42 +319,92 @@ def by_hand(one: Recording, other: Recording) -> ByHand:
     """
     mine, theirs = _moves(one), _moves(other)
     finished = one.ending == other.ending == "finished"
-    for turn, ((weights, gradients), (moved, given)) in enumerate(zip(mine, theirs), start=1):
-        overall = _overall(*weights.values(), *moved.values())
-        for name in sorted(weights.keys() & moved.keys()):
-            if not _equal(weights[name], moved[name], overall, RELATIVE):
-                apart = weights[name].distance(moved[name])
-                return ByHand(f"at turn {turn}, {name} differs by {apart:.1e} of its size")
-        problem = _leaves_apart(gradients, given)
+    calls = 0
+    for turn, (a, b) in enumerate(zip(mine, theirs), start=1):
+        problem = _weights_apart(a.weights, b.weights) or _given_apart(a.gradients, b.gradients)
         if problem is not None:
             return ByHand(f"at turn {turn}, {problem}")
-    if finished and len(mine) != len(theirs):
+        calls += b.calls
+    if any(
+        run.ending == "finished" and len(turns) < len(more)
+        for run, turns, more in ((one, mine, theirs), (other, theirs, mine))
+    ):
         return ByHand(f"weights move at {plural(len(theirs), 'turn')}, not {len(mine)}")
-    if finished and one.leaves and (problem := _leaves_apart(one.leaves, other.leaves)) is not None:
-        return ByHand(problem)
+    if finished and (problem := _weights_apart(one.held, other.held)) is not None:
+        return ByHand(f"at the end, {problem}")
     if min(len(mine), len(theirs)) < min(len(mine), 2):
         return ByHand(
             "weights do not move as in the original", known=other.ending in ("finished", "backwards")
         )
     if not mine or (len(mine) < 2 and not finished):
         return ByHand("there is no optimizer, and no gradient to compare", known=False)
-    return ByHand(None)
+    # By numbers, what moves by no more than rounding does not differ from what does not move.
+    common = min(len(mine), len(theirs))
+    alone = sorted(_moving(one, mine[:common], finished) ^ _moving(other, theirs[:common], finished))
+    if alone:
+        return ByHand(f"{alone[0]} moves in one version alone, though by no more than rounding", known=False)
+    return ByHand(None, calls=calls, whole=finished)
 
 
-def _moves(run: Recording) -> list[tuple[Mapping[str, Values], dict[str, Values | None]]]:
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What a program without an optimizer does until weights move."""
+
+    weights: dict[str, Values]
+    """What the leaves hold until then."""
+    gradients: dict[str, Values | None]
+    """Their gradients in the end."""
+    calls: int
+    """How many backward calls it takes."""
+
+
+def _moves(run: Recording) -> list[_Turn]:
     """What the leaves hold, and the gradients that are computed, each time before any of them moves."""
-    found: list[tuple[Mapping[str, Values], dict[str, Values | None]]] = []
+    found: list[_Turn] = []
     for call in run.backwards:
-        known = found[-1][0] if found else {}
-        if not found or any(
-            name in known and known[name].digest != now.digest for name, now in call.weights.items()
-        ):
-            found.append((call.weights, {}))
-        elif call.weights.keys() - known.keys():
-            found[-1] = {**known, **call.weights}, found[-1][1]
-        found[-1][1].update(call.leaves)
+        last = found[-1] if found else _Turn({}, {}, 0)
+        moved = any(
+            name in last.weights and last.weights[name].digest != now.digest
+            for name, now in call.weights.items()
+        )
+        if moved or not found:
+            found.append(_Turn(dict(call.weights), dict(call.leaves), 1))
+        else:
+            weights, gradients = {**last.weights, **call.weights}, {**last.gradients, **call.leaves}
+            found[-1] = _Turn(weights, gradients, last.calls + 1)
     # A budget may end a run in the middle of a turn.
     return found[:-1] if run.ending != "finished" and len(found) > 1 else found
+
+
+def _moving(run: Recording, turns: Sequence[_Turn], ended: bool) -> set[str]:
+    """The leaves that hold something else at some turn than at the one before."""
+    held = [turn.weights for turn in turns] + ([dict(run.held)] if ended else [])
+    return {
+        name
+        for before, after in itertools.pairwise(held)
+        for name in before.keys() & after.keys()
+        if before[name].digest != after[name].digest
+    }
+
+
+def _weights_apart(one: Mapping[str, Values], other: Mapping[str, Values]) -> str | None:
+    """The first leaf of both that holds something else, in words."""
+    overall = _overall(*one.values(), *other.values())
+    for name in sorted(one.keys() & other.keys()):
+        if not _equal(one[name], other[name], overall, RELATIVE):
+            return f"{name} differs by {one[name].distance(other[name]):.1e} of its size"
+    return None
+
+
+def _given_apart(one: Mapping[str, Values | None], other: Mapping[str, Values | None]) -> str | None:
+    """The first leaf whose gradients differ by more than rounding in the largest of them, in words."""
+    overall = _overall(*one.values(), *other.values())
+
+    def of_note(given: Mapping[str, Values | None]) -> dict[str, Values | None]:
+        pairs = ((name, (given.get(name), one.get(name), other.get(name))) for name in given)
+        return {name: these[0] for name, these in pairs if _overall(*these) > RELATIVE * overall}
+
+    return _leaves_apart(of_note(one), of_note(other))
 
 
 def same_gradients(one: Mapping[int, Values], other: Mapping[int, Values | None]) -> bool:

@@ -12,8 +12,9 @@ programs whose gradients are known to be right: those that gradfix's own fixes m
   have; or
 * if, for state that is carried over passes, its first step consumes the sum of what the passes of the
   original contribute, with their graphs kept and the weights held still: full backpropagation
-  through time, where gradfix's own fix truncates. Later steps must go on with the passes after these, and
-  differentiate what these come to.
+  through time, where gradfix's own fix truncates. Later steps must go on with the passes after these,
+  differentiate what these come to, and consume the sum of what they contribute to gradfix's own fix, if that
+  is made to truncate as seldom.
 
 In the last two cases the repair's optimizers must also have the settings of the original's, and their
 steps must move the weights.
@@ -31,7 +32,8 @@ from typing import Any, Literal
 
 from gradfix import claims
 from gradfix.codemod import Claim
-from gradfix.verify.recording import Place, Recording, Step, Values, plural
+from gradfix.verify.cutting import cut_every
+from gradfix.verify.recording import Backward, Place, Recording, Step, Values, plural
 from gradfix.verify.runner import (
     MANNERS,
     CannotRun,
@@ -148,7 +150,7 @@ class _Trial:
         limits: Limits,
     ) -> None:
         self._runner = runner
-        self._before = before
+        self.before = before
         self._after = after
         self.seeds = seeds
         self._limits = limits
@@ -160,7 +162,7 @@ class _Trial:
         obstacle: str | None = None
         for manner in MANNERS:
             self._manner, self._plan = manner, ""
-            self._plan = planned(self._runner, self._job(self._before, self.seeds[0])).plan
+            self._plan = planned(self._runner, self._job(self.before, self.seeds[0])).plan
             first = self.original(self.seeds[0])
             found = next((why for m in mistakes if (why := why_not(first, m.claim))), None)
             if found is None:
@@ -183,17 +185,17 @@ class _Trial:
         return self._runner.run([self._job(version, seed, **how)])[0]
 
     def original(self, seed: int, **how: bool) -> Recording:
-        return self._run(self._before, seed, **how)
+        return self._run(self.before, seed, **how)
 
     def repaired(self, repair: Repair, seed: int, **how: bool) -> Recording:
-        return self._run((self._before[0], repair.text), seed, **how)
+        return self._run((self.before[0], repair.text), seed, **how)
 
     def judged(self, seed: int, **how: bool) -> Recording:
         return self._run(self._after, seed, **how)
 
     def prepare(self, repairs: Sequence[Repair], seeds: Sequence[int]) -> None:
         """Make the runs of the judged version and of these repairs side by side."""
-        versions = [self._after, *((self._before[0], repair.text) for repair in repairs)]
+        versions = [self._after, *((self.before[0], repair.text) for repair in repairs)]
         self._runner.run(self._job(version, seed) for seed in seeds for version in versions)
 
     def judgement(self, verdicts: tuple[Verdict, ...], chosen: Interpreter, seconds: float) -> Judgement:
@@ -235,14 +237,25 @@ def _verdicts(trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repa
             continue
         for number in repair.fixed:
             accepted.setdefault(number, f"{found.manner} of the original with this fix: {repair.how}")
+    other: dict[int, _Apart] = {}
     for number, mistake in enumerate(mistakes):
-        if number not in accepted and mistake.carried and (summed := _through_time(trial)):
-            accepted[number] = summed
+        if number not in accepted and mistake.carried:
+            summed = _through_time(trial, [repair for repair in models if number in repair.fixed])
+            if isinstance(summed, _Apart):
+                other[number] = summed
+            elif summed is not None:
+                accepted[number] = summed
     stopped = _stopped(trial, trial.seeds) if accepted else None
     if stopped is not None:
         return [stopped for _ in mistakes]
     return [
-        _verdict(number, mistake, accepted, refusals, any(number in m.fixed for m in models))
+        _verdict(
+            number,
+            mistake,
+            accepted,
+            [other[number]] if number in other else refusals,
+            any(number in m.fixed for m in models),
+        )
         for number, mistake in enumerate(mistakes)
     ]
 
@@ -277,8 +290,9 @@ def _stops(run: Recording) -> tuple[Judged, str] | None:
     if run.ending in ("trouble", "died", "killed", "seconds") and len(run.steps) < 2:
         return "not run", f"it {claims.summary(run)}"
     if not run.steps and not run.backwards:
-        # Without an optimizer, gradients may come of `torch.autograd.grad`, which nothing here follows.
-        return ("refuted" if run.optimizers else "not run"), "it makes no backward call"
+        if run.optimizers:
+            return "refuted", "it makes no backward call"
+        return "not run", "it makes no backward call, and what `torch.autograd.grad` gives is not followed"
     return None
 
 
@@ -315,13 +329,23 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
         # Its gradients may be right. But what it keeps is memory, and the mistake is only hidden.
         return _Found(apart or _Apart("it retains graphs, which no right repair has to"))
     if apart is None:
-        who = "the optimizers consume" if trial.judged(first).optimizers else "weights are moved by"
-        return _Found(None, f"{who}, on {len(trial.seeds)} seeds, the gradients")
+        return _Found(None, _manner(trial, repair))
     other = _other_order(trial, repair)
     if other is None:
         return _Found(None, "with the weights held still, the optimizers consume the gradients")
     # What differs where the weights do move is what people can see.
     return _Found(apart if other.known else other)
+
+
+def _manner(trial: _Trial, repair: Repair) -> str:
+    """How the judged version trains as the repair does, in words."""
+    on = f"on {len(trial.seeds)} seeds"
+    if trial.judged(trial.seeds[0]).optimizers:
+        return f"the optimizers consume, {on}, the gradients"
+    found = [claims.by_hand(trial.repaired(repair, seed), trial.judged(seed)) for seed in trial.seeds]
+    if not all(one.whole for one in found):
+        on += f" and for the first {plural(min(one.calls for one in found), 'backward call')}"
+    return f"weights are moved by, {on}, the gradients"
 
 
 def _other_order(trial: _Trial, repair: Repair) -> _Apart | None:
@@ -504,8 +528,11 @@ def _idle(run: Recording) -> bool:
     return False
 
 
-def _through_time(trial: _Trial) -> str | None:
-    """Whether each step consumes the sum over several passes of the original; says so, if it does."""
+def _through_time(trial: _Trial, repairs: Sequence[Repair]) -> str | _Apart | None:
+    """Whether each step consumes the sum over several passes of the original; says so, if it does.
+
+    If only the first one is known to, says what differs at the others; ``None`` if not even that.
+    """
     lengths: set[int] = set()
     for seed in trial.seeds:
         original, run = trial.original(seed), trial.judged(seed)
@@ -517,14 +544,96 @@ def _through_time(trial: _Trial) -> str | None:
             steps = held.steps_of(optimizer.index)
             if not steps:
                 continue
-            consumed = {place: state.gradient for place, state in enumerate(steps[0].parameters)}
-            length = _summed(whole, optimizer.index, consumed)
-            if length is None or not _goes_on(whole, held, steps, length):
-                return None
+            length = _summed(whole, optimizer.index, _consumed(steps[0]))
+            if length is None:
+                return _beyond(whole, held, steps)
+            if not _goes_on(whole, held, steps, length):
+                why = f"its first step consumes the sum over {length} passes, but not each step goes on with"
+                return _Apart(f"{why} the passes after those of the one before (seed {seed})")
+            apart = _cut_as_seldom(trial, repairs, seed, steps, length)
+            if apart is not None:
+                return apart
             lengths.add(length)
     if len(lengths) != 1 or _stale(trial):
         return None
     return f"its step consumes the sum over {lengths.pop()} passes of what the original's own graph holds"
+
+
+def _consumed(step: Step) -> dict[int, Values | None]:
+    return {place: state.gradient for place, state in enumerate(step.parameters)}
+
+
+FARTHER = "it goes back through more passes than the run of the original has"
+
+
+def _beyond(whole: Recording, held: Recording, steps: Sequence[Step]) -> _Apart | None:
+    """Whether the first step may sum more passes than the run of the original was left to make."""
+    if whole.ending == "finished" or len(held.backwards) >= len(whole.backwards):
+        return None
+    feeds = {feed for state in steps[0].parameters for feed in state.feeds if feed >= 0}
+    taken = [held.backwards[feed].value for feed in feeds]
+    losses = [call.value for call in whole.backwards]
+    if not taken or any(_same_sum(losses[:count], taken) for count in range(1, len(losses) + 1)):
+        return None
+    # A loss that is too small for all of these passes, where there are more steps, is another one.
+    if len(steps) > 1 and _total(taken) < _total(losses):
+        return None
+    return _Apart(FARTHER, known=False)
+
+
+def _cut_as_seldom(
+    trial: _Trial, repairs: Sequence[Repair], seed: int, steps: Sequence[Step], length: int
+) -> _Apart | None:
+    """What differs from gradfix's own fixes, made to cut the graph every ``length`` passes only."""
+    if len(steps) < 2:
+        return None
+    _, before = trial.before
+    found: _Apart | None = None
+    for repair, late in itertools.product(repairs, (False, True)):
+        text = cut_every(before, repair.text, length, late)
+        if text is None:
+            continue
+        model = trial.repaired(replace(repair, text=text), seed, keep=True, still=True, through=True)
+        sums = _segments(model, steps[0].optimizer, length)
+        # Where it is cut elsewhere, the first segment is another one.
+        if not sums or not claims.same_gradients(sums[0], _consumed(steps[0])):
+            continue
+        if len(sums) < 2:
+            found = found or _Apart(FARTHER, known=False)
+            continue
+        pairs = enumerate(zip(sums, steps), start=1)
+        turn = next((n for n, (a, step) in pairs if not claims.same_gradients(a, _consumed(step))), None)
+        if turn is None and (model.ending != "finished" or len(sums) >= len(steps)):
+            return None
+        what = f"step {turn or len(sums) + 1} does not consume the sum over its own {length} passes"
+        found = _Apart(f"{what}, though the first one does (seed {seed})")
+    why = f"its first step consumes the sum over {length} passes, and later ones cannot be compared"
+    return found or _Apart(why, known=False)
+
+
+def _segments(model: Recording, optimizer: int, length: int) -> list[dict[int, Values]]:
+    """What each so many passes contribute to an optimizer; the last are fewer only if the run has ended."""
+    sums: list[dict[int, Values]] = []
+    calls = model.backwards
+    for begin in range(0, len(calls), length):
+        if begin + length > len(calls) and model.ending != "finished":
+            break
+        sums.append(_added(calls[begin : begin + length], optimizer))
+    return sums
+
+
+def _added(calls: Iterable[Backward], optimizer: int) -> dict[int, Values]:
+    """What backward calls add to the gradients of an optimizer."""
+    added: dict[int, Values] = {}
+    for call in calls:
+        for (index, place), share in call.shares.items():
+            if index == optimizer:
+                added[place] = added[place].plus(share) if place in added else share
+    return added
+
+
+def _total(losses: Sequence[Values | None]) -> float:
+    return abs(sum(value.exact[0] for value in losses if value is not None and value.exact))
 
 
 def _goes_on(whole: Recording, held: Recording, steps: Sequence[Step], length: int) -> bool:
@@ -543,22 +652,15 @@ def _goes_on(whole: Recording, held: Recording, steps: Sequence[Step], length: i
         ]
         taken = losses[done : done + length]
         if len(taken) < length and whole.ending != "finished":
-            break  # the run of the original does not go so far
+            return True  # the run of the original does not go so far
         done += length
         if {place for place, state in enumerate(step.parameters) if state.moves} != first:
             return False
         if not calls or not taken or not _same_sum(taken, [call.value for call in calls]):
             return False
-        added: dict[int, Values] = {}
-        for call in calls:
-            for (index, place), share in call.shares.items():
-                if index == step.optimizer:
-                    added[place] = added[place].plus(share) if place in added else share
-        if not claims.same_gradients(
-            added, {place: state.gradient for place, state in enumerate(step.parameters)}
-        ):
+        if not claims.same_gradients(_added(calls, step.optimizer), _consumed(step)):
             return False
-    return whole.ending != "finished" or done >= len(losses)
+    return done >= len(losses) or (not _left(whole) and not _left(held))
 
 
 def _same_sum(some: Sequence[Values | None], others: Sequence[Values | None]) -> bool:

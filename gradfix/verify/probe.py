@@ -249,11 +249,13 @@ class Recorder:
         # A signal may have come in the middle of describing something: nothing is described then.
         calm = how in ("finished", "error")
         with self.bookkeeping():
-            leaves = {name: self.describe(leaf.grad) for name, leaf in self.leaves.values()} if calm else {}
+            known = self.leaves.values() if calm else ()
+            leaves = {name: self.describe(leaf.grad) for name, leaf in known}
+            held = {name: self.describe(leaf) for name, leaf in known}
             watched = self.optimizers if calm and self.job["updates"] else []
             weights = [self.weights(optimizer) for optimizer in watched]
         seconds = self.clock.elapsed()
-        self.emit("end", how=how, raised=raised, leaves=leaves, weights=weights, seconds=seconds)
+        self.emit("end", how=how, raised=raised, leaves=leaves, held=held, weights=weights, seconds=seconds)
         with contextlib.suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()

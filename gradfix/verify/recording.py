@@ -290,6 +290,8 @@ class Recording:
     """Another plan for made-up content, with which the run might get further (see ``Job.plan``)."""
     weights: tuple[tuple[Values, ...], ...] = ()
     """By optimizer: its parameters when the run ended by itself or by an error, if that was asked for."""
+    held: Mapping[str, Values] = field(default_factory=dict)
+    """Without an optimizer: what all leaves held when the run ended by itself or by an error."""
 
     @cached_property
     def backwards(self) -> tuple[Backward, ...]:
@@ -635,6 +637,7 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
         standins=tuple(standins),
         plan=plan,
         weights=tuple(tuple(map(loader.given, entries)) for entries in end.get("weights", ())),
+        held={name: loader.given(entry) for name, entry in end.get("held", {}).items()},
     )
 
 

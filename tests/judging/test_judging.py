@@ -345,6 +345,160 @@ def test_a_repair_in_another_manner(before: str, after: str, expected: str, tmp_
     assert [found for found, _ in judged(old / "train.py", after, tmp_path)] == [expected]
 
 
+HAND = (
+    HEAD
+    + """
+x = torch.randn(30, 3)
+y = x.pow(2).sum(1, keepdim=True)
+first = (torch.randn(3, 8) * 0.5).requires_grad_()
+second = (torch.randn(8, 1) * 0.5).requires_grad_()
+for step in range({steps}):
+    hidden = torch.tanh(x @ first)
+    loss = (hidden @ second - y).pow(2).mean()
+    size = 0.1 * hidden.pow(2).mean()
+"""
+)
+TWICE = """
+    loss.backward()
+    size.backward()
+"""
+ONCE = """
+    (loss + size).backward()
+"""
+MOVED = """
+    with torch.no_grad():
+        for p in (first, second):
+            p -= 0.05 * p.grad
+            p.grad.zero_()
+"""
+NONE = MOVED.replace("p.grad.zero_()", "p.grad = None")
+FIRST_GRADS = """
+    grads = torch.autograd.grad(loss + size, (first, second))
+    with torch.no_grad():
+        for p, grad in zip((first, second), grads):
+            p -= 0.05 * grad
+"""
+
+
+@pytest.mark.parametrize("steps", [1, 4, 40])
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        pytest.param(ONCE + MOVED, "accepted", id="sum"),
+        pytest.param(ONCE + NONE, "accepted", id="sum-cleared-to-none"),
+        pytest.param(ONCE.replace("+", "-") + MOVED, "refuted", id="sign"),
+        pytest.param(ONCE.replace(" + size", "") + MOVED, "refuted", id="one-loss-left-out"),
+        pytest.param(ONCE + MOVED.replace("0.05", "0.005"), "refuted", id="smaller-steps"),
+        pytest.param(ONCE + MOVED.replace("p -=", "p +="), "refuted", id="steps-back"),
+        pytest.param(ONCE + MOVED.replace("p -= 0.05 * p.grad", "pass"), "refuted", id="never-moved"),
+        pytest.param(ONCE + MOVED.replace("(first, second)", "(first,)"), "refuted", id="one-never-moved"),
+        pytest.param(ONCE + MOVED + "    if step == 2: break\n", None, id="leaves-early"),
+        pytest.param(FIRST_GRADS, "not run", id="without-backward"),
+    ],
+)
+def test_weights_that_are_moved_by_hand(after: str, expected: str | None, steps: int, tmp_path: Path) -> None:
+    if expected is None:
+        expected = "accepted" if steps < 3 else "refuted"
+    program = HAND.format(steps=steps)
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "train.py").write_text(program + TWICE + MOVED)
+    ((found, reason),) = judged(old / "train.py", program + after, tmp_path)
+    assert found == expected, reason
+    assert "optimizer" not in reason
+    if found == "accepted":
+        assert ("for the first" in reason) == (steps == 40)
+
+
+PASSES = """
+h = torch.zeros(4, 5)
+for t in range({passes}):
+    h = cell(torch.randn(4, 3), h)
+    loss = head(h).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+SEGMENTS = """
+h = torch.zeros(4, 5)
+total = torch.zeros(())
+for t in range({passes}):
+    h = cell(torch.randn(4, 3), h)
+    total = total + head(h).pow(2).mean()
+    if t % {length} == {length} - 1 or t == {passes} - 1:
+        opt.zero_grad()
+        total.backward()
+        opt.step()
+        total, h = torch.zeros(()), h.detach()
+"""
+
+
+def changed(old: str, new: str) -> str:
+    assert old in SEGMENTS
+    return SEGMENTS.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("after", "passes", "length", "expected"),
+    [
+        pytest.param(SEGMENTS, 8, 2, "accepted", id="segments"),
+        pytest.param(SEGMENTS, 7, 3, "accepted", id="the-last-is-shorter"),
+        pytest.param(SEGMENTS, 100, 4, "accepted", id="more-than-are-looked-at"),
+        pytest.param(SEGMENTS, 100, 100, "not run", id="all-time-is-more-than-is-looked-at"),
+        pytest.param(SEGMENTS, 100, 30, "not run", id="a-second-segment-is-more-than-is-looked-at"),
+        pytest.param(
+            changed("total.backward()", "(total if t < 2 else -total).backward()"),
+            8,
+            2,
+            "refuted",
+            id="sign-later",
+        ),
+        pytest.param(
+            changed("total.backward()", "(total if t < 2 else 0.1 * total).backward()"),
+            8,
+            2,
+            "refuted",
+            id="size",
+        ),
+        pytest.param(SEGMENTS + "    if t == 19: break\n", 100, 4, "refuted", id="leaves-early"),
+        pytest.param(SEGMENTS + "    if t == 3: break\n", 100, 4, "refuted", id="leaves-after-one-step"),
+        pytest.param(changed("h.detach()", "torch.zeros(4, 5)"), 8, 2, "refuted", id="state-lost"),
+        pytest.param(
+            changed("    h = cell", "    h = h.detach() if t > 2 else h\n    h = cell"),
+            8,
+            2,
+            "refuted",
+            id="cut-in-every-pass-later",
+        ),
+        pytest.param(
+            changed("head(h)", "head(h if t < 2 else h.detach())"), 8, 2, "refuted", id="only-the-head-later"
+        ),
+        pytest.param(
+            changed("total = total +", "total = (total if t < 2 else total.detach()) +"),
+            8,
+            2,
+            "refuted",
+            id="last-loss-later",
+        ),
+        pytest.param(
+            changed("        opt.step()", "        opt.step()\n        cell.requires_grad_(False)"),
+            8,
+            2,
+            "refuted",
+            id="frozen-later",
+        ),
+    ],
+)
+def test_segments_of_time(after: str, passes: int, length: int, expected: str, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "train.py").write_text(RNN + PASSES.format(passes=passes))
+    ((found, reason),) = judged(old / "train.py", RNN + after.format(passes=passes, length=length), tmp_path)
+    assert found == expected, reason
+    if found == "not run":
+        assert "more passes than the run of the original" in reason
+
+
 def test_the_command_line(tmp_path: Path) -> None:
     old, new = tmp_path / "old.py", tmp_path / "new.py"
     old.write_text(GAN + JUDGE.format(fake="fake") + MAKER)
