@@ -148,6 +148,17 @@ DEFAULT = 1
 """So many of them, which is each sixth repair of every codemod, by default; the others are long."""
 
 
+UNTOLD = {
+    # Whose backward gave a gradient that another network lent cannot be told from the outside.
+    "missing_zero_grad/gradients_lent": "assigned by hand",
+    "missing_zero_grad/gradients_lent_more_often": "assigned by hand",
+    # The original consumes nothing, and which losses a step waits for is in no claim.
+    "misplaced_zero_grad/between_accumulated": "nothing could be compared",
+    "misplaced_zero_grad/between_accumulated_with_scaler": "nothing could be compared",
+}
+"""Repairs that running cannot prove, with what is said of them."""
+
+
 @pytest.mark.usefixtures("servers")
 @pytest.mark.parametrize(
     "part", [part if part < DEFAULT else pytest.param(part, marks=pytest.mark.long) for part in range(PARTS)]
@@ -163,10 +174,8 @@ def test_every_repair_is_proved_by_running_it(part: int, attempts: list[tuple[Ca
     ]
     evidence = verify_rewrites(rewrites, seeds=(0,))
     unproved = {case.name: one.lines() for (case, _), one in zip(some, evidence) if one.outcome != "proved"}
-    # Whose backward gave a gradient that another network lent cannot be told from the outside.
-    lent = "missing_zero_grad/gradients_lent"
-    assert list(unproved) == [case.name for case, _ in some if case.name == lent]
-    assert all(any("assigned by hand" in line for line in lines) for lines in unproved.values())
+    assert list(unproved) == [case.name for case, _ in some if case.name in UNTOLD]
+    assert all(any(UNTOLD[name] in line for line in lines) for name, lines in unproved.items())
 
 
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in (1, 2))])
