@@ -626,10 +626,15 @@ def _added(calls: Iterable[Backward], optimizer: int) -> dict[int, Values]:
     """What backward calls add to the gradients of an optimizer."""
     added: dict[int, Values] = {}
     for call in calls:
-        for (index, place), share in call.shares.items():
-            if index == optimizer:
-                added[place] = added[place].plus(share) if place in added else share
+        _add(added, call, optimizer)
     return added
+
+
+def _add(total: dict[int, Values], call: Backward, optimizer: int) -> None:
+    """Add what one backward call adds."""
+    for (index, place), share in call.shares.items():
+        if index == optimizer:
+            total[place] = total[place].plus(share) if place in total else share
 
 
 def _total(losses: Sequence[Values | None]) -> float:
@@ -690,9 +695,7 @@ def _summed(whole: Recording, optimizer: int, consumed: dict[int, Values | None]
     """Over how many passes (two or more) the shares in one optimizer have to be added up."""
     total: dict[int, Values] = {}
     for number, call in enumerate(whole.backwards, start=1):
-        for (index, place), share in call.shares.items():
-            if index == optimizer:
-                total[place] = total[place].plus(share) if place in total else share
+        _add(total, call, optimizer)
         if number > 1 and claims.same_gradients(total, consumed):
             return number
     return None
