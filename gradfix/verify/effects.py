@@ -12,6 +12,9 @@ Python 3.9. Everything here reads, and changes nothing:
 * **Random draws.** A digest of the state of each generator: torch's for the CPU, Python's, numpy's.
 * **Buffers.** Those of the modules that hold the optimizers' parameters, found among the objects that the
   garbage collector knows: no name is assumed, and a module that was copied or loaded is found too.
+* **Settings** of these modules: the momentum of running statistics, whether they are in training mode.
+* **Parameters that no optimizer owns**: averages of weights, target networks. Those of a network that holds
+  none that is owned are looked at where the script has a name for it.
 """
 
 from __future__ import annotations
@@ -33,6 +36,9 @@ import torch
 NODES = 20_000
 """Nodes of graphs that are looked at in one run, which takes about 10 microseconds each."""
 
+LARGE = 1 << 20
+"""Elements of a parameter that no optimizer owns, above which it is not looked at."""
+
 Description = Any
 """What the recorder writes of a tensor."""
 
@@ -50,10 +56,14 @@ class Effects:
         self.owned: list[torch.Tensor] = []
         self.modules: list[tuple[str, torch.nn.Module]] = []
         """The modules of the networks that hold owned parameters, and what each is called."""
+        self.unowned: list[tuple[str, torch.Tensor]] = []
+        """The parameters of networks that no optimizer owns."""
         self.lasting: set[int] = set()
         """The memory of all modules' parameters and buffers, which no graph holds."""
         self.written: dict[str, tuple[str | None, Description]] = {}
-        """By buffer: the hash of its value, and its description, at the last look."""
+        """By buffer or unowned parameter: the hash of its value, and its description, at the last look."""
+        self.set: dict[str, dict[str, Any]] = {}
+        """By module: its settings at the last look."""
 
     def install(self) -> None:
         """Notice when the script hooks into what is saved. Once in a process, before the script runs."""
@@ -171,12 +181,13 @@ class Effects:
                 places += [wanted[id(one)] for one in tensors.values() if id(one) in wanted]
                 for tensor in (*tensors.values(), *held_by(module, "_buffers").values()):
                     self.lasting.update(identity for identity, _ in self.memory(tensor))
-            if places:
-                found.append((min(places), network))
+            found.append((min(places, default=len(parameters)), network))
         called = names()
-        self.modules = []
+        self.modules, self.unowned = [], []
         turns: dict[str, int] = {}
-        for _, network in sorted(found, key=lambda pair: pair[0]):
+        for place, network in sorted(found, key=lambda pair: pair[0]):
+            if place == len(parameters) and id(network) not in called:
+                continue  # the order in which such are found is not the same in every run
             labels: dict[str, str] = {}
             for path, module in within(network):
                 above, _, last = path.rpartition(".")
@@ -184,7 +195,13 @@ class Effects:
                 name = called.get(id(module)) or inherited
                 turn = turns[name] = turns.get(name, 0) + 1
                 labels[path] = name if turn == 1 else name + " #" + str(turn)
-                self.modules.append((labels[path], module))
+                if place < len(parameters):
+                    self.modules.append((labels[path], module))
+                self.unowned += [
+                    (labels[path] + "." + inner, tensor)
+                    for inner, tensor in held_by(module, "_parameters").items()
+                    if id(tensor) not in wanted and tensor.numel() <= LARGE
+                ]
 
     def buffers(
         self,
@@ -196,18 +213,56 @@ class Effects:
         ``describe`` says what is written of one, ``provenance`` gives a hash of its present value, if it can:
         what has the hash that it had is not looked at again.
         """
+        held = (
+            (module_name + "." + name, tensor)
+            for module_name, module in self.modules
+            for name, tensor in held_by(module, "_buffers").items()
+        )
+        return self.changed(held, describe, provenance)
+
+    def others(
+        self,
+        describe: Callable[[torch.Tensor], Description],
+        provenance: Callable[[torch.Tensor], str | None],
+    ) -> dict[str, Description]:
+        """As :meth:`buffers`, of the parameters that no optimizer owns."""
+        return self.changed(self.unowned, describe, provenance)
+
+    def changed(
+        self,
+        tensors: Iterable[tuple[str, torch.Tensor]],
+        describe: Callable[[torch.Tensor], Description],
+        provenance: Callable[[torch.Tensor], str | None],
+    ) -> dict[str, Description]:
+        """The tensors, each with its name, that differ from what they were."""
         changed = {}
-        for module_name, module in self.modules:
-            for name, tensor in held_by(module, "_buffers").items():
-                name = module_name + "." + name
-                how = provenance(tensor)
-                known = self.written.get(name)
-                if known is not None and how is not None and known[0] == how:
-                    continue
-                description = describe(tensor)
-                self.written[name] = how, description
-                if known is None or known[1] != description:
-                    changed[name] = description
+        for name, tensor in tensors:
+            how = provenance(tensor)
+            known = self.written.get(name)
+            if known is not None and how is not None and known[0] == how:
+                continue
+            description = describe(tensor)
+            self.written[name] = how, description
+            if known is None or known[1] != description:
+                changed[name] = description
+        return changed
+
+    def settings(self) -> dict[str, str]:
+        """By module that has any: its settings, where they are not what they were at the last call.
+
+        Torch's own modules list what is set once as ``__constants__``. Whether they work in place says
+        nothing of what they compute.
+        """
+        changed = {}
+        for name, module in self.modules:
+            constants = getattr(type(module), "__constants__", ())
+            if constants:
+                held = module.__dict__
+                given = {key: held.get(key) for key in ("training", *constants) if key != "inplace"}
+                name = type(module).__name__ + " " + name
+                if self.set.get(name) != given:
+                    self.set[name] = given
+                    changed[name] = repr(given)
         return changed
 
 

@@ -17,7 +17,9 @@ programs whose gradients are known to be right: those that gradfix's own fixes m
   is made to truncate as seldom.
 
 In the last two cases the repair's optimizers must also have the settings of the original's, and their
-steps must move the weights.
+steps must move the weights. In all cases it must keep up what else there is: averages of weights, running
+statistics. And what is found alike is looked at once more in runs that go several times as far, where
+schedules and epochs come to bear.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from typing import Any, Literal
 
 from gradfix import claims
 from gradfix.codemod import Claim
+from gradfix.verify.beside import kept_apart
 from gradfix.verify.cutting import cut_every
 from gradfix.verify.recording import Backward, Place, Recording, Step, Values, plural
 from gradfix.verify.runner import (
@@ -50,7 +53,7 @@ from gradfix.verify.runner import (
 
 Judged = Literal["accepted", "refuted", "not run"]
 FURTHER = 4
-"""How many times as far runs go to be compared through time."""
+"""How many times as far runs go to be compared through time, and when nothing else was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,12 +332,25 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
         # Its gradients may be right. But what it keeps is memory, and the mistake is only hidden.
         return _Found(apart or _Apart("it retains graphs, which no right repair has to"))
     if apart is None:
-        return _Found(None, _manner(trial, repair))
-    other = _other_order(trial, repair)
+        later = _later(trial, repair)
+        return _Found(None, _manner(trial, repair)) if later is None else _Found(later)
+    other = _other_order(trial, repair) or _later(trial, repair, elsewhere=True)
     if other is None:
         return _Found(None, "with the weights held still, the optimizers consume the gradients")
     # What differs where the weights do move is what people can see.
     return _Found(apart if other.known else other)
+
+
+def _later(trial: _Trial, repair: Repair, elsewhere: bool = False) -> _Apart | None:
+    """What differs further on, if it is known to."""
+    first = trial.seeds[0]
+    how = {"through": True, "elsewhere": elsewhere}
+    one, other = trial.repaired(repair, first, **how), trial.judged(first, **how)
+    if elsewhere:
+        apart = _apart(*_settled(one, other), first, updates=False)
+    else:
+        apart = _in_earnest(one, other, first)
+    return apart if apart is not None and apart.known else None
 
 
 def _manner(trial: _Trial, repair: Repair) -> str:
@@ -363,8 +379,14 @@ def _other_order(trial: _Trial, repair: Repair) -> _Apart | None:
         model, run = trial.repaired(repair, seed), trial.judged(seed)
         if _moved_otherwise(model) != _moved_otherwise(run):
             return _Apart("something other than the steps moves the weights")
+        kept = kept_apart(model, run, in_earnest=False)
+        if kept is not None:
+            return _Apart(f"{kept} (seed {seed})")
         for how in ("still", "elsewhere"):
             runs = trial.repaired(repair, seed, **{how: True}), trial.judged(seed, **{how: True})
+            kept = kept_apart(*runs, in_earnest=True)
+            if kept is not None:
+                return _Apart(f"{kept} (seed {seed})")
             one, other = runs if how == "still" else _settled(*runs)
             # What optimizers remember of steps that were left out may differ.
             apart = _apart(one, other, seed, updates=how == "still")
@@ -401,12 +423,13 @@ def _settled(one: Recording, other: Recording) -> tuple[Recording, Recording]:
 def _in_earnest(one: Recording, other: Recording, seed: int) -> _Apart | None:
     """What differs between two versions whose weights do move."""
     apart = _apart(one, other, seed)
-    if apart is not None:
+    if apart is not None and apart.known:
         return apart
     for index, place in sorted(_moved_otherwise(one) ^ _moved_otherwise(other)):
         what = one.parameter(index, place)
         return _Apart(f"in one version something other than the steps moves {what} (seed {seed})")
-    return None
+    kept = kept_apart(one, other, in_earnest=apart is None)
+    return apart if kept is None else _Apart(f"{kept} (seed {seed})")
 
 
 def _first(found: Iterable[_Apart | None]) -> _Apart | None:
@@ -540,6 +563,10 @@ def _through_time(trial: _Trial, repairs: Sequence[Repair]) -> str | _Apart | No
         held = trial.judged(seed, still=True, through=True)
         if _settings_apart(whole, run) or not _steps_well(original, run):
             return None
+        for repair in repairs[:1]:
+            kept = kept_apart(trial.repaired(repair, seed), run, in_earnest=False)
+            if kept is not None:
+                return _Apart(f"{kept} (seed {seed})")
         for optimizer in held.optimizers:
             steps = held.steps_of(optimizer.index)
             if not steps:

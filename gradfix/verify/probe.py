@@ -650,6 +650,9 @@ class Recorder:
                 "random": self.effects.draws(),
                 "buffers": self.effects.buffers(self.describe, self.provenance.of),
             }
+            if self.job["updates"]:
+                around["others"] = self.effects.others(self.describe, self.provenance.of)
+                around["modules"] = self.effects.settings()
             settings = settings_of(optimizer)
             if settings != self.settings.get(owner):
                 # Whatever changes them between two steps: a schedule, or a hand.

@@ -224,6 +224,10 @@ class Step:
     parameters: tuple[ParameterState, ...]
     buffers: Mapping[str, Values] = field(default_factory=dict)
     """The buffers of the networks that any optimizer trains, e.g. running statistics, by name."""
+    others: Mapping[str, Values] = field(default_factory=dict)
+    """The parameters of named networks that no optimizer owns, if that was asked for: averages, targets."""
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """By module of torch's own, with its class: its settings, as text, if that was asked for."""
     after: tuple[Values, ...] | None = None
     """The parameters when the step was over, if that was asked for (and it did come to be over)."""
     settings: str = ""
@@ -453,6 +457,8 @@ class _Loader:
         self.bytes = hostile.read(folder / "values.bin", VALUES)
         self.made: dict[tuple[str, int | None], Values] = {}
         self.buffers: dict[str, Values] = {}
+        self.others: dict[str, Values] = {}
+        self.modules: dict[str, str] = {}
         self.settings: dict[int, str] = {}
 
     def clean(self, text: str) -> str:
@@ -492,6 +498,11 @@ class _Loader:
             raise Forged("there is no tensor where one must be")
         return values
 
+    def updated(self, known: dict[str, Values], changed: dict[str, Any]) -> dict[str, Values]:
+        """What is known of tensors by name, with what has changed."""
+        given = {self.clean(name): self.given(entry) for name, entry in changed.items()}
+        return {**known, **given} if given else known
+
     def place(self, at: dict[str, Any]) -> Place:
         inner = at["inner"] or {}
         if at["script"] is None:
@@ -520,13 +531,24 @@ class _Loader:
                 ParameterState(self.values(gradient), self.given(value), tuple(feeds), *hashes)
                 for gradient, value, feeds, *hashes in raw["parameters"]
             )
-            changed = {self.clean(name): self.given(entry) for name, entry in raw["buffers"].items()}
-            # Steps between which no buffer changes share one mapping.
-            self.buffers = {**self.buffers, **changed} if changed else self.buffers
+            # Steps between which nothing changes share one mapping.
+            self.buffers = self.updated(self.buffers, raw["buffers"])
+            self.others = self.updated(self.others, raw.get("others", {}))
+            modules = {self.clean(name): self.clean(text) for name, text in raw.get("modules", {}).items()}
+            self.modules = {**self.modules, **modules} if modules else self.modules
             index = raw["optimizer"]
             self.settings[index] = self.clean(raw.get("settings", self.settings.get(index, "")))
             random = Draws(*raw["random"])
-            return Step(index, place, random, tuple(states), self.buffers, settings=self.settings[index])
+            return Step(
+                index,
+                place,
+                random,
+                tuple(states),
+                self.buffers,
+                self.others,
+                self.modules,
+                settings=self.settings[index],
+            )
         return Failure(
             kind=raw["kind"],
             type=raw["type"],
@@ -659,7 +681,7 @@ def _check(recording: Recording) -> None:
             if any(not BY_HAND <= feed < backwards for state in event.parameters for feed in state.feeds):
                 raise Forged("a gradient of a backward call that did not happen")
             digests = event.random.torch, event.random.python, event.random.numpy or ""
-            if not all(isinstance(text, str) for text in (*digests, *event.buffers)):
+            if not all(isinstance(text, str) for text in (*digests, *event.buffers, *event.others)):
                 raise Forged("what is no text stands for one")
         elif isinstance(event, Backward):
             backwards += 1

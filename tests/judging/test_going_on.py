@@ -71,6 +71,24 @@ for step in range({steps}):
 HAND_RIGHT = HAND.replace("    loss.backward()\n    size.backward()", "    (loss + size).backward()")
 
 
+KEPT = (
+    GAN.replace("nn.Linear(4, 12), nn.ReLU()", "nn.Linear(4, 12), nn.BatchNorm1d(12), nn.Dropout(0.2)")
+    .replace("range(4)", "range(40)")
+    .replace(
+        LOOP.replace("range(4)", "range(40)"),
+        "import copy\nmean = copy.deepcopy(maker)\n" + LOOP.replace("range(4)", "range(40)"),
+    )
+)
+TAKE = """
+    with torch.no_grad():
+        for slow, fast in zip(mean.parameters(), maker.parameters()):
+            slow.mul_(0.9).add_(fast, alpha=0.1)
+"""
+OLD_KEPT = KEPT + JUDGE.format(fake="fake") + MAKER + TAKE
+RIGHT_KEPT = KEPT + JUDGE.format(fake="fake.detach()") + MAKER + TAKE
+MAKER_FIRST_KEPT = KEPT + MAKER + JUDGE.format(fake="fake.detach()") + TAKE
+
+
 def changed(text: str, *edits: tuple[str, str]) -> str:
     for old, new in edits:
         assert old in text, old
@@ -126,6 +144,26 @@ CASES = {
         OLD_GAN.replace("range(4)", "range(40)"),
         (GAN + MAKER + JUDGE.format(fake="fake.detach()")).replace("range(4)", "range(40)"),
         "accepted",
+    ),
+    "an average beside it": (OLD_KEPT, RIGHT_KEPT, "accepted"),
+    "an average, the generator first": (OLD_KEPT, MAKER_FIRST_KEPT, "accepted"),
+    "an average that is not taken": (OLD_KEPT, changed(RIGHT_KEPT, (TAKE, "")), "refuted"),
+    "no average, the generator first": (OLD_KEPT, changed(MAKER_FIRST_KEPT, (TAKE, "")), "refuted"),
+    "another average": (OLD_KEPT, changed(RIGHT_KEPT, ("mul_(0.9)", "mul_(0.95)")), "refuted"),
+    "another average, the generator first": (
+        OLD_KEPT,
+        changed(MAKER_FIRST_KEPT, ("mul_(0.9)", "mul_(0.95)")),
+        "refuted",
+    ),
+    "statistics that are not taken": (
+        OLD_KEPT,
+        changed(RIGHT_KEPT, ("import copy", "import copy\nmaker[1].momentum = 0.0")),
+        "refuted",
+    ),
+    "another mode later on": (
+        OLD_KEPT,
+        changed(RIGHT_KEPT, ("    real =", "    maker.train(step < 15)\n    real =")),
+        "refuted",
     ),
     "losses in one": (CONSTANT + TWICE, CONSTANT + SUMMED, "accepted"),
     "the first gradient for ever": (

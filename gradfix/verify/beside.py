@@ -1,0 +1,101 @@
+"""What versions of a program keep beside the weights that optimizers own: averages, targets, statistics.
+
+No gradient tells whether the average of weights that a program saves is still taken, or running statistics
+are still gathered. Where networks are trained in another order, such state may rightly hold other values;
+but what is kept up in one version has to be kept up in the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from gradfix.verify.recording import Recording, Step, Values
+
+MOVED = 0.1
+"""How far apart two courses of a tensor may be, relative to the longer way that it has gone."""
+ROUNDING = 1e-6
+"""What a tensor has gone for certain, relative to its size: less may be rounding in single precision."""
+
+
+def kept_apart(one: Recording, other: Recording, *, in_earnest: bool) -> str | None:
+    """What the first version keeps beside the weights and the other does not, or the reverse, in words.
+
+    ``in_earnest``: both have the same weights all along, so what no optimizer owns takes the same course.
+    """
+    name = _set_apart(one, other)
+    if name is not None:
+        return f"{name} has other settings"
+    for of in (_others, _buffers):
+        mine, theirs = of(one), of(other)
+        for more, less, which in ((mine, theirs, "the fixed program"), (theirs, mine, "the original")):
+            # Either may end just before what the other has done once.
+            lost = _moving(more.values(), twice=True) - _moving(less.values())
+            if lost:
+                names = (n for n, course in more.items() if len(course) > 2 and course[0].shape in lost)
+                return f"{next(names)} does not change in {which}"
+    others = _others(other)
+    for name, course in _others(one).items() if in_earnest else ():
+        if not _same_course(course, others.get(name, [])):
+            return f"{name} comes to be something else"
+    return None
+
+
+def _set_apart(one: Recording, other: Recording) -> str | None:
+    """A module that has other settings in the other version for a while, if there is one.
+
+    Between two steps of a pass modes may rightly change at another place.
+    """
+    pairs = list(zip(one.steps, other.steps))
+    length = 2 * len(one.optimizers)
+    for begin in range(len(pairs) - length + 1 if length else 0):
+        window = pairs[begin : begin + length]
+        first, second = window[0][0].modules, window[0][1].modules
+        for name in first.keys() & second.keys():
+            if first[name] != second[name] and all(
+                (a.modules.get(name), b.modules.get(name)) == (first[name], second[name]) for a, b in window
+            ):
+                return name
+    return None
+
+
+def _others(run: Recording) -> dict[str, list[Values]]:
+    return _courses(run, lambda step: step.others)
+
+
+def _buffers(run: Recording) -> dict[str, list[Values]]:
+    return _courses(run, lambda step: step.buffers)
+
+
+def _courses(run: Recording, of: Callable[[Step], Mapping[str, Values]]) -> dict[str, list[Values]]:
+    """By tensor: the values that it takes on, one after the other, at whichever steps that is seen."""
+    found: dict[str, list[Values]] = {}
+    last: Mapping[str, Values] = {}
+    for step in run.steps:
+        now = of(step)
+        if now is last:
+            continue
+        for name, value in now.items():
+            course = found.setdefault(name, [])
+            if not course or course[-1].digest != value.digest:
+                course.append(value)
+        last = now
+    return found
+
+
+def _moving(courses: Iterable[list[Values]], *, twice: bool = False) -> Counter[tuple[int, ...]]:
+    """The shapes of the tensors that change, whatever they are called; ``twice``: at two steps or more."""
+    return Counter(course[0].shape for course in courses if len(course) > 1 + twice)
+
+
+def _same_course(one: list[Values], other: list[Values]) -> bool:
+    """Whether a tensor goes the same way for as long as both are seen."""
+    for a, b in zip(one[1:], other[1:]):
+        if a.digest == b.digest or not (a.numeric and b.numeric) or a.shape != b.shape:
+            continue
+        ways = a.minus(one[0]), b.minus(other[0])
+        length = max(math.hypot(*way) for way in ways)
+        if length > ROUNDING * max(a.norm, b.norm) and math.dist(*ways) > MOVED * length:
+            return False
+    return True
