@@ -36,7 +36,7 @@ from gradfix import claims
 from gradfix.codemod import Claim
 from gradfix.verify.beside import kept_apart
 from gradfix.verify.cutting import cut_every
-from gradfix.verify.recording import Backward, Place, Recording, Step, Values, plural
+from gradfix.verify.recording import Backward, Event, Place, Recording, Step, Values, plural
 from gradfix.verify.runner import (
     MANNERS,
     CannotRun,
@@ -194,7 +194,7 @@ class _Trial:
         return self._run((self.before[0], repair.text), seed, **how)
 
     def judged(self, seed: int, **how: bool) -> Recording:
-        return self._run(self._after, seed, **how)
+        return _in_order(self._run(self._after, seed, **how), self.original(seed))
 
     def prepare(self, repairs: Sequence[Repair], seeds: Sequence[int]) -> None:
         """Make the runs of the judged version and of these repairs side by side."""
@@ -216,6 +216,37 @@ class _Trial:
             seconds,
             str(self._runner.level),
         )
+
+
+def _in_order(run: Recording, like: Recording) -> Recording:
+    """``run`` as if it had constructed its optimizers in the order of ``like``, where that can be told.
+
+    They are told by the parameters that they own, and their settings.
+    """
+
+    def known(recording: Recording) -> list[tuple[str, str, tuple[str, ...]]]:
+        return [(one.kind, one.settings, one.parameters) for one in recording.optimizers]
+
+    mine, wanted = known(run), known(like)
+    if mine == wanted or len(set(mine)) < len(mine) or set(mine) != set(wanted):
+        return run
+    turn = [wanted.index(one) for one in mine]
+
+    def moved(event: Event) -> Event:
+        if isinstance(event, Step):
+            return replace(event, optimizer=turn[event.optimizer])
+        if isinstance(event, Backward):
+            reached = frozenset((turn[index], place) for index, place in event.reached)
+            shares = {(turn[index], place): share for (index, place), share in event.shares.items()}
+            return replace(event, reached=reached, shares=shares)
+        return event
+
+    optimizers = sorted(
+        (replace(one, index=turn[one.index]) for one in run.optimizers), key=lambda one: one.index
+    )
+    weights = [run.weights[turn.index(place)] for place in range(len(turn))] if run.weights else ()
+    events = tuple(moved(event) for event in run.events)
+    return replace(run, optimizers=tuple(optimizers), events=events, weights=tuple(weights))
 
 
 def _verdicts(trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repair]) -> list[Verdict]:

@@ -71,6 +71,7 @@ for step in range({steps}):
 HAND_RIGHT = HAND.replace("    loss.backward()\n    size.backward()", "    (loss + size).backward()")
 
 
+OPT_MAKER = "opt_maker = torch.optim.SGD(maker.parameters(), lr=0.05)\n"
 KEPT = (
     GAN.replace("nn.Linear(4, 12), nn.ReLU()", "nn.Linear(4, 12), nn.BatchNorm1d(12), nn.Dropout(0.2)")
     .replace("range(4)", "range(40)")
@@ -144,6 +145,20 @@ CASES = {
         OLD_GAN.replace("range(4)", "range(40)"),
         (GAN + MAKER + JUDGE.format(fake="fake.detach()")).replace("range(4)", "range(40)"),
         "accepted",
+    ),
+    "optimizers in another order": (
+        OLD_GAN,
+        changed(RIGHT_GAN, (OPT_MAKER, ""), ("ones, zeros", OPT_MAKER + "ones, zeros")),
+        "accepted",
+    ),
+    "optimizers in another order, with other settings": (
+        OLD_GAN,
+        changed(
+            RIGHT_GAN,
+            (OPT_MAKER, ""),
+            ("ones, zeros", OPT_MAKER.replace("0.05", "0.01") + "ones, zeros"),
+        ),
+        "refuted",
     ),
     "an average beside it": (OLD_KEPT, RIGHT_KEPT, "accepted"),
     "an average, the generator first": (OLD_KEPT, MAKER_FIRST_KEPT, "accepted"),
