@@ -57,7 +57,7 @@ import difflib
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -72,6 +72,8 @@ GROWN = 1e-3
 MOVED = 0.1
 """How far two updates of a tensor may be apart, relative to the longer one: they are small differences of
 large numbers, and optimizers such as Adam give rounding in small gradients the size of large ones."""
+EXACT = 1e-4
+"""The same, beside rounding, where an optimizer has been given the very same gradients."""
 
 Verdict = Literal["holds", "fails", "not checked"]
 
@@ -278,22 +280,29 @@ def follow(one: Recording, other: Recording) -> dict[int, Followed] | str:
     return found
 
 
-def updates_apart(one: Step, other: Step) -> int | None:
+def updates_apart(one: Step, other: Step, *, exact: Collection[int] = ()) -> int | None:
     """The position of a parameter that two steps move differently, though their gradients are equal.
 
     What was not asked for, or did not come to pass, is not known to differ. Nor is what a gradient does that
-    is nothing but rounding: some optimizers take no note of its size.
+    is nothing but rounding: some optimizers take no note of its size. Where all that an optimizer has been
+    given for a parameter is equal bit for bit, at the positions ``exact``, what it makes of it must be equal
+    but for rounding.
     """
     if one.after is None or other.after is None:
         return None
     overall = _overall(*(state.gradient for step in (one, other) for state in step.parameters))
     for place, (mine, theirs) in enumerate(zip(one.parameters, other.parameters)):
         gradients = [state.gradient for state in (mine, theirs) if state.gradient is not None]
-        if all(gradient.largest <= RELATIVE * overall for gradient in gradients):
+        if place not in exact and all(gradient.largest <= RELATIVE * overall for gradient in gradients):
             continue
         a = one.after[place].minus(mine.value)
         b = other.after[place].minus(theirs.value)
-        if not math.dist(a, b) <= MOVED * max(math.hypot(*a), math.hypot(*b)):
+        apart, length = math.dist(a, b), max(math.hypot(*a), math.hypot(*b))
+        if place in exact and mine.value.exact is not None:
+            rounding = 4 * mine.value.norm * (2**-8 if "16" in mine.value.dtype else 2**-24)
+            if apart > EXACT * length + rounding:
+                return place
+        elif not apart <= MOVED * length:
             return place
     return None
 

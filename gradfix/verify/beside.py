@@ -8,6 +8,7 @@ but what is kept up in one version has to be kept up in the other.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
@@ -26,7 +27,7 @@ def kept_apart(one: Recording, other: Recording, *, in_earnest: bool) -> str | N
     """
     name = _set_apart(one, other)
     if name is not None:
-        return f"{name} has other settings"
+        return f"{_spoken(name)} has other settings"
     for of in (_others, _buffers):
         mine, theirs = of(one), of(other)
         for more, less, which in ((mine, theirs, "the fixed program"), (theirs, mine, "the original")):
@@ -34,12 +35,17 @@ def kept_apart(one: Recording, other: Recording, *, in_earnest: bool) -> str | N
             lost = _moving(more.values(), twice=True) - _moving(less.values())
             if lost:
                 names = (n for n, course in more.items() if len(course) > 2 and course[0].shape in lost)
-                return f"{next(names)} does not change in {which}"
+                return f"{_spoken(next(names))} does not change in {which}"
     others = _others(other)
     for name, course in _others(one).items() if in_earnest else ():
         if not _same_course(course, others.get(name, [])):
-            return f"{name} comes to be something else"
+            return f"{_spoken(name)} comes to be something else"
     return None
+
+
+def _spoken(name: str) -> str:
+    """A name without what tells it from others that the script gives no name."""
+    return re.sub(r" @\w+", "", name)
 
 
 def _set_apart(one: Recording, other: Recording) -> str | None:

@@ -13,8 +13,9 @@ Python 3.9. Everything here reads, and changes nothing:
 * **Buffers.** Those of the modules that hold the optimizers' parameters, found among the objects that the
   garbage collector knows: no name is assumed, and a module that was copied or loaded is found too.
 * **Settings** of these modules: the momentum of running statistics, whether they are in training mode.
-* **Parameters that no optimizer owns**: averages of weights, target networks. Those of a network that holds
-  none that is owned are looked at where the script has a name for it.
+* **Parameters that no optimizer owns**: averages of weights, target networks; and lists and dictionaries of
+  tensors that have the shapes of parameters, which is how others keep averages. Where the script that runs
+  has no name for them, they are told from each other by what they hold at first.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import gc
 import hashlib
 import random
 import sys
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
@@ -58,6 +60,8 @@ class Effects:
         """The modules of the networks that hold owned parameters, and what each is called."""
         self.unowned: list[tuple[str, torch.Tensor]] = []
         """The parameters of networks that no optimizer owns."""
+        self.averages: list[tuple[str, Any]] = []
+        """Lists and dictionaries of other tensors of the shapes of owned parameters."""
         self.lasting: set[int] = set()
         """The memory of all modules' parameters and buffers, which no graph holds."""
         self.written: dict[str, tuple[str | None, Description]] = {}
@@ -157,21 +161,29 @@ class Effects:
 
     # -- buffers ---------------------------------------------------------------------------
 
-    def look(self, owned: Iterable[torch.Tensor], names: Callable[[], dict[int, str]]) -> None:
+    def look(
+        self,
+        owned: Iterable[torch.Tensor],
+        names: Callable[[], dict[int, str]],
+        describe: Callable[[torch.Tensor], Description] | None = None,
+    ) -> None:
         """Find the modules that hold these parameters, unless that has been done for the same ones.
 
-        ``names`` says what the script calls its modules, by identity.
+        ``names`` says what the script calls its modules, by identity. With ``describe`` all others are found
+        too, and what else holds tensors like these parameters.
         """
         parameters = list(owned)
         if len(parameters) == len(self.owned) and all(a is b for a, b in zip(parameters, self.owned)):
             return
         self.owned = parameters
         wanted = {id(parameter): place for place, parameter in enumerate(parameters)}
+        objects = gc.get_objects()
         # Of some objects `isinstance` would ask the class that they pretend to have.
-        modules = [one for one in gc.get_objects() if issubclass(type(one), torch.nn.Module)]
+        modules = [one for one in objects if issubclass(type(one), torch.nn.Module)]
         inner = {id(child) for module in modules for child in held_by(module, "_modules").values()}
         self.lasting = set()
-        found = []
+        held: set[int] = set(wanted)
+        found, others = [], []
         for network in modules:
             if id(network) in inner:
                 continue
@@ -180,28 +192,58 @@ class Effects:
                 tensors = held_by(module, "_parameters")
                 places += [wanted[id(one)] for one in tensors.values() if id(one) in wanted]
                 for tensor in (*tensors.values(), *held_by(module, "_buffers").values()):
+                    held.add(id(tensor))
                     self.lasting.update(identity for identity, _ in self.memory(tensor))
-            found.append((min(places, default=len(parameters)), network))
+            if places:
+                found.append((min(places), network))
+            else:
+                others.append(network)
         called = names()
-        self.modules, self.unowned = [], []
         turns: dict[str, int] = {}
-        for place, network in sorted(found, key=lambda pair: pair[0]):
-            if place == len(parameters) and id(network) not in called:
-                continue  # the order in which such are found is not the same in every run
-            labels: dict[str, str] = {}
-            for path, module in within(network):
-                above, _, last = path.rpartition(".")
-                inherited = labels[above] + "." + last if path else type(module).__name__
-                name = called.get(id(module)) or inherited
-                turn = turns[name] = turns.get(name, 0) + 1
-                labels[path] = name if turn == 1 else name + " #" + str(turn)
-                if place < len(parameters):
-                    self.modules.append((labels[path], module))
-                self.unowned += [
-                    (labels[path] + "." + inner, tensor)
-                    for inner, tensor in held_by(module, "_parameters").items()
-                    if id(tensor) not in wanted and tensor.numel() <= LARGE
-                ]
+        self.modules = []
+        for _, network in sorted(found, key=lambda pair: pair[0]):
+            self.modules += labelled(network, called, turns)
+        self.unowned = [entry for entry in parameters_of(self.modules) if id(entry[1]) not in wanted]
+        self.averages = []
+        if describe is not None:
+            self.look_further(others, objects, held, called, turns, describe)
+
+    def look_further(
+        self,
+        networks: list[torch.nn.Module],
+        objects: list[Any],
+        held: set[int],
+        called: dict[int, str],
+        turns: dict[str, int],
+        describe: Callable[[torch.Tensor], Description],
+    ) -> None:
+        """Find what no optimizer owns: these networks, and among the objects what keeps averages.
+
+        ``held`` are the tensors of modules and optimizers, by identity.
+        """
+
+        def mark(tensors: Iterable[tuple[str, torch.Tensor]]) -> str:
+            # The order in which such are found is not the same in every run, what they hold is.
+            first = [describe(one) for _, one in tensors if one.numel() <= LARGE]
+            return " @" + short(repr(first).encode())
+
+        for network in networks:
+            if id(network) not in called:
+                called[id(network)] = type(network).__name__ + mark(parameters_of(within(network)))
+        known = Counter(called[id(network)] for network in networks)
+        for network in networks:
+            if known[called[id(network)]] == 1:
+                inside = labelled(network, called, turns)
+                self.modules += inside
+                self.unowned += parameters_of(inside)
+        alike = Counter(parameter.shape for parameter in self.owned)
+        for one in objects:
+            entries = tensors_in(one)
+            shapes = Counter(tensor.shape for _, tensor in entries)
+            if len(entries) > 1 and not shapes - alike and not any(id(t) in held for _, t in entries):
+                self.averages.append((type(one).__name__ + mark(entries), one))
+        known = Counter(name for name, _ in self.averages)
+        self.averages = [(name, one) for name, one in self.averages if known[name] == 1]
 
     def buffers(
         self,
@@ -225,8 +267,10 @@ class Effects:
         describe: Callable[[torch.Tensor], Description],
         provenance: Callable[[torch.Tensor], str | None],
     ) -> dict[str, Description]:
-        """As :meth:`buffers`, of the parameters that no optimizer owns."""
-        return self.changed(self.unowned, describe, provenance)
+        """As :meth:`buffers`, of the parameters that no optimizer owns, and of what is kept like these."""
+        kept = [(name + "." + key, one) for name, kept in self.averages for key, one in tensors_in(kept)]
+        small = (entry for entry in (*self.unowned, *kept) if entry[1].numel() <= LARGE)
+        return self.changed(small, describe, provenance)
 
     def changed(
         self,
@@ -274,6 +318,45 @@ def held_by(module: torch.nn.Module, what: str) -> dict[str, Any]:
     held = module.__dict__.get(what) or {}
     lazy = torch.nn.parameter.is_lazy
     return {name: one for name, one in held.items() if one is not None and not lazy(one)}
+
+
+def tensors_in(one: Any) -> list[tuple[str, torch.Tensor]]:
+    """The entries of a list or a dictionary that holds nothing but tensors of numbers, with their keys."""
+    if type(one) is list:
+        pairs: list[tuple[Any, Any]] = list(enumerate(one))
+    elif type(one) in (dict, OrderedDict):
+        pairs = list(one.items())
+    else:
+        return []
+    plain = (torch.Tensor, torch.nn.Parameter)
+    if not all(type(value) in plain and value.is_floating_point() for _, value in pairs):
+        return []
+    return [(str(key), value) for key, value in pairs]
+
+
+def labelled(
+    network: torch.nn.Module, called: dict[int, str], turns: dict[str, int]
+) -> list[tuple[str, torch.nn.Module]]:
+    """A network and all in it, with what each is called; ``turns`` counts names that stand for several."""
+    labels: dict[str, str] = {}
+    found = []
+    for path, module in within(network):
+        above, _, last = path.rpartition(".")
+        inherited = labels[above] + "." + last if path else type(module).__name__
+        name = called.get(id(module)) or inherited
+        turn = turns[name] = turns.get(name, 0) + 1
+        labels[path] = name if turn == 1 else name + " #" + str(turn)
+        found.append((labels[path], module))
+    return found
+
+
+def parameters_of(modules: Iterable[tuple[str, torch.nn.Module]]) -> list[tuple[str, torch.Tensor]]:
+    """The parameters that modules themselves hold, with their names."""
+    return [
+        (name + "." + inner, tensor)
+        for name, module in modules
+        for inner, tensor in held_by(module, "_parameters").items()
+    ]
 
 
 def within(network: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:

@@ -7,9 +7,9 @@ programs whose gradients are known to be right: those that gradfix's own fixes m
 * if every optimizer consumes, step for step and on every seed, the gradients that it consumes in one
   of them; or
 * if it does so while the weights of both are put back after each step: then the order in which the
-  networks are trained (generator first, say) makes no difference, and everything else does. They are put
-  back to those that a run began with, and in further runs to others, which copies of the first ones do not
-  have; or
+  networks are trained (generator first, say) makes no difference, and everything else does. In further runs
+  one optimizer's weights do move, or all are put back to others after every other pass, which copies of the
+  former ones do not have; or
 * if, for state that is carried over passes, its first step consumes the sum of what the passes of the
   original contribute, with their graphs kept and the weights held still: full backpropagation
   through time, where gradfix's own fix truncates. Later steps must go on with the passes after these,
@@ -19,14 +19,14 @@ programs whose gradients are known to be right: those that gradfix's own fixes m
 In the last two cases the repair's optimizers must also have the settings of the original's, and their
 steps must move the weights. In all cases it must keep up what else there is: averages of weights, running
 statistics. And what is found alike is looked at once more in runs that go several times as far, where
-schedules and epochs come to bear.
+schedules and epochs come to bear, and where weights are put back to others every now and then: what goes on
+with former ones is seen, however slowly they are learned.
 """
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,7 +36,8 @@ from gradfix import claims
 from gradfix.codemod import Claim
 from gradfix.verify.beside import kept_apart
 from gradfix.verify.cutting import cut_every
-from gradfix.verify.recording import Backward, Event, Place, Recording, Step, Values, plural
+from gradfix.verify.passes import Counts, common
+from gradfix.verify.recording import Backward, Event, ParameterState, Place, Recording, Step, Values, plural
 from gradfix.verify.runner import (
     MANNERS,
     CannotRun,
@@ -184,17 +185,32 @@ class _Trial:
         how |= {"updates": True, "thorough": seed == self.seeds[0]}
         return Job(*version, (), seed, **how)
 
-    def _run(self, version: tuple[Path, str], seed: int, **how: bool) -> Recording:
+    def _run(self, version: tuple[Path, str], seed: int, **how: Any) -> Recording:
         return self._runner.run([self._job(version, seed, **how)])[0]
 
     def original(self, seed: int, **how: bool) -> Recording:
         return self._run(self.before, seed, **how)
 
-    def repaired(self, repair: Repair, seed: int, **how: bool) -> Recording:
-        return self._run((self.before[0], repair.text), seed, **how)
+    def repaired(self, repair: Repair, seed: int, *, moves: Sequence[Counts] = (), **how: Any) -> Recording:
+        keyed = tuple((index, tuple(steps)) for index, steps in enumerate(moves))
+        return self._run((self.before[0], repair.text), seed, moves=keyed, **how)
 
-    def judged(self, seed: int, **how: bool) -> Recording:
-        return _in_order(self._run(self._after, seed, **how), self.original(seed))
+    def judged(
+        self, seed: int, *, alone: int | None = None, moves: Sequence[Counts] = (), **how: Any
+    ) -> Recording:
+        """A run of the judged version, told as if it made its optimizers in the order of the original.
+
+        ``alone`` and ``moves`` count in that order.
+        """
+        turn = _turn(self._run(self._after, seed), self.original(seed))
+        if alone is not None or moves:
+            order = turn or range(max(len(moves), (alone or 0) + 1))
+            how |= {
+                "alone": None if alone is None else order.index(alone),
+                "moves": tuple((one, tuple(moves[one])) for one in order) if moves else (),
+            }
+        run = self._run(self._after, seed, **how)
+        return run if turn is None or len(run.optimizers) != len(turn) else _in_order(run, turn)
 
     def prepare(self, repairs: Sequence[Repair], seeds: Sequence[int]) -> None:
         """Make the runs of the judged version and of these repairs side by side."""
@@ -218,8 +234,8 @@ class _Trial:
         )
 
 
-def _in_order(run: Recording, like: Recording) -> Recording:
-    """``run`` as if it had constructed its optimizers in the order of ``like``, where that can be told.
+def _turn(run: Recording, like: Recording) -> list[int] | None:
+    """By optimizer of ``run``: its number in ``like``, where that is another order, and can be told.
 
     They are told by the parameters that they own, and their settings.
     """
@@ -229,8 +245,12 @@ def _in_order(run: Recording, like: Recording) -> Recording:
 
     mine, wanted = known(run), known(like)
     if mine == wanted or len(set(mine)) < len(mine) or set(mine) != set(wanted):
-        return run
-    turn = [wanted.index(one) for one in mine]
+        return None
+    return [wanted.index(one) for one in mine]
+
+
+def _in_order(run: Recording, turn: Sequence[int]) -> Recording:
+    """``run`` with other numbers for its optimizers."""
 
     def moved(event: Event) -> Event:
         if isinstance(event, Step):
@@ -363,25 +383,21 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
         # Its gradients may be right. But what it keeps is memory, and the mistake is only hidden.
         return _Found(apart or _Apart("it retains graphs, which no right repair has to"))
     if apart is None:
-        later = _later(trial, repair)
-        return _Found(None, _manner(trial, repair)) if later is None else _Found(later)
-    other = _other_order(trial, repair) or _later(trial, repair, elsewhere=True)
+        later = _later(trial, repair) or _moved(trial, repair)
+        if later is None or not later.known:
+            return _Found(None, _manner(trial, repair))
+        return _Found(later)
+    other = _other_order(trial, repair)
     if other is None:
         return _Found(None, "with the weights held still, the optimizers consume the gradients")
     # What differs where the weights do move is what people can see.
     return _Found(apart if other.known else other)
 
 
-def _later(trial: _Trial, repair: Repair, elsewhere: bool = False) -> _Apart | None:
-    """What differs further on, if it is known to."""
+def _later(trial: _Trial, repair: Repair) -> _Apart | None:
+    """What differs further on."""
     first = trial.seeds[0]
-    how = {"through": True, "elsewhere": elsewhere}
-    one, other = trial.repaired(repair, first, **how), trial.judged(first, **how)
-    if elsewhere:
-        apart = _apart(*_settled(one, other), first, updates=False)
-    else:
-        apart = _in_earnest(one, other, first)
-    return apart if apart is not None and apart.known else None
+    return _in_earnest(trial.repaired(repair, first, through=True), trial.judged(first, through=True), first)
 
 
 def _manner(trial: _Trial, repair: Repair) -> str:
@@ -400,8 +416,8 @@ def _other_order(trial: _Trial, repair: Repair) -> _Apart | None:
 
     With the weights put back after each step the order makes no difference. Nor would it make one then if
     something else than steps moved the weights, or if graphs held weights that have moved: so both are
-    looked for where the weights do move. And what goes on with a copy of the weights that a run began with,
-    or with gradients of these, is seen where the weights are put back to others.
+    looked for where the weights do move. And what goes on with gradients of former weights, or with a copy
+    of these, is seen where one optimizer's weights alone move, and where all are put back to others.
     """
     first = trial.seeds[0]
     if not trial.repaired(repair, first).optimizers:
@@ -413,42 +429,61 @@ def _other_order(trial: _Trial, repair: Repair) -> _Apart | None:
         kept = kept_apart(model, run, in_earnest=False)
         if kept is not None:
             return _Apart(f"{kept} (seed {seed})")
-        for how in ("still", "elsewhere"):
-            runs = trial.repaired(repair, seed, **{how: True}), trial.judged(seed, **{how: True})
-            kept = kept_apart(*runs, in_earnest=True)
-            if kept is not None:
-                return _Apart(f"{kept} (seed {seed})")
-            one, other = runs if how == "still" else _settled(*runs)
-            # What optimizers remember of steps that were left out may differ.
-            apart = _apart(one, other, seed, updates=how == "still")
-            if apart is not None:
-                return apart
-            for optimizer in one.optimizers:
-                # One that steps once has nothing to go on with.
-                if len(runs[0].steps_of(optimizer.index)) > 1 > len(one.steps_of(optimizer.index)):
-                    return _Apart(f"{optimizer.name} takes too few steps to compare", known=False)
+        model, run = trial.repaired(repair, seed, still=True), trial.judged(seed, still=True)
+        apart = _apart(model, run, seed)
+        if apart is not None:
+            return apart
+    apart = _first(_alone(trial, repair, one.index) for one in trial.judged(first).optimizers)
+    if apart is None:
+        apart = _moved(trial, repair)
+    if apart is not None:
+        return apart
     return _Apart("gradients are computed from weights that have changed") if _stale(trial) else None
 
 
-def _settled(one: Recording, other: Recording) -> tuple[Recording, Recording]:
-    """Two runs without the steps before all optimizers, in both, have stepped."""
+def _alone(trial: _Trial, repair: Repair, optimizer: int) -> _Apart | None:
+    """What differs for an optimizer while it alone moves its weights."""
+    first = trial.seeds[0]
 
-    def begun(run: Recording) -> dict[int, int]:
-        firsts = [run.steps.index(found[0]) for o in run.optimizers if (found := run.steps_of(o.index))]
-        return Counter(step.optimizer for step in run.steps[: max(firsts, default=-1) + 1])
+    def its(run: Recording) -> Recording:
+        mine = (e for e in run.events if not isinstance(e, Step) or e.optimizer == optimizer)
+        return replace(run, events=tuple(mine))
 
-    dropped = {index: max(begun(run)[index] for run in (one, other)) for index in range(len(one.optimizers))}
+    model, run = (
+        its(trial.repaired(repair, first, alone=optimizer)),
+        its(trial.judged(first, alone=optimizer)),
+    )
+    return _apart(model, run, first, partly=True)
 
-    def rest(run: Recording) -> Recording:
-        left, events = dict(dropped), []
-        for event in run.events:
-            if isinstance(event, Step) and left.get(event.optimizer, 0):
-                left[event.optimizer] -= 1
-            else:
-                events.append(event)
-        return replace(run, events=tuple(events))
 
-    return rest(one), rest(other)
+def _moved(trial: _Trial, repair: Repair) -> _Apart | None:
+    """What differs in passes before which the weights were put back to others: every other one."""
+    first = trial.seeds[0]
+    whole = [
+        trial.repaired(repair, first, still=True, through=True),
+        trial.judged(first, still=True, through=True),
+    ]
+    passes = common(*whole)
+    if not passes.ends:
+        return _Apart("there are too few steps to compare", known=False)
+    moves = passes.moving()
+    runs = (
+        trial.repaired(repair, first, moves=moves, through=True),
+        trial.judged(first, moves=moves, through=True),
+    )
+    kept = kept_apart(*runs, in_earnest=True)
+    if kept is not None:
+        return _Apart(kept)
+    one, other = map(passes.resting, runs)
+    # What optimizers remember of the passes between may differ.
+    apart = _apart(one, other, first, updates=False, partly=True)
+    if apart is not None:
+        return apart
+    for optimizer in one.optimizers:
+        # One that steps once has nothing to go on with.
+        if len(whole[0].steps_of(optimizer.index)) > 1 > len(one.steps_of(optimizer.index)):
+            return _Apart(f"{optimizer.name} takes too few steps to compare", known=False)
+    return None
 
 
 def _in_earnest(one: Recording, other: Recording, seed: int) -> _Apart | None:
@@ -471,8 +506,13 @@ def _retains(run: Recording) -> bool:
     return any(call.retain for call in run.backwards)
 
 
-def _apart(one: Recording, other: Recording, seed: int, updates: bool = True) -> _Apart | None:
-    """What differs between the trainings of two versions, if anything does."""
+def _apart(
+    one: Recording, other: Recording, seed: int, updates: bool = True, partly: bool = False
+) -> _Apart | None:
+    """What differs between the trainings of two versions, if anything does.
+
+    ``partly``: the recordings lack some of the steps.
+    """
     if not one.optimizers:
         found = claims.by_hand(one, other)
         return _Apart(found.apart, found.known) if found.apart is not None else None
@@ -485,23 +525,37 @@ def _apart(one: Recording, other: Recording, seed: int, updates: bool = True) ->
     for optimizer in one.optimizers:
         who, followed = optimizer.name, followed_all[optimizer.index]
         pairs = list(zip(one.steps_of(optimizer.index), other.steps_of(optimizer.index)))
+        exact = {place for mine, _ in pairs[:1] for place, _ in enumerate(mine.parameters)}
         for turn, (mine, theirs) in enumerate(pairs[: followed.compared], start=1):
-            place = claims.updates_apart(mine, theirs)
+            exact &= _bit_for_bit(mine, theirs)
+            place = claims.updates_apart(mine, theirs, exact=exact)
             if updates and place is not None:
                 what = one.parameter(optimizer.index, place)
                 return _Apart(f"step {turn} of {who} makes something else of {what} (seed {seed})")
             if mine.settings != theirs.settings:
                 return _Apart(f"step {turn} of {who} has other settings: {theirs.settings}")
         counts = [len(run.steps_of(optimizer.index)) for run in (one, other)]
-        if _other_count(one, other, *counts):
+        if not partly and _other_count(one, other, *counts):
             return _Apart(f"{who} takes {plural(counts[1], 'step')}, not {counts[0]}")
         if followed.open is not None:
             return _Apart(f"the gradients of {who} cannot be compared: {followed.open}", known=False)
-        if followed.compared < min(len(one.steps_of(optimizer.index)), 2):
+        if not partly and followed.compared < min(len(one.steps_of(optimizer.index)), 2):
             return _unfinished(other, who)
+    if partly:
+        return None
     if len(_unused(other)) > len(_unused(one)):
         return _Apart(f"no step uses what the backward call at {_unused(other)[-1]} computes")
     return _cut_short(one, other)
+
+
+def _bit_for_bit(one: Step, other: Step) -> set[int]:
+    """The positions of parameters with which two steps begin at the very same value and gradient."""
+
+    def digests(state: ParameterState) -> tuple[str, str | None]:
+        return state.value.digest, None if state.gradient is None else state.gradient.digest
+
+    pairs = enumerate(zip(one.parameters, other.parameters))
+    return {place for place, (a, b) in pairs if digests(a) == digests(b)}
 
 
 def _other_count(one: Recording, other: Recording, mine: int, theirs: int) -> bool:
@@ -642,7 +696,10 @@ def _beyond(whole: Recording, held: Recording, steps: Sequence[Step]) -> _Apart 
 def _cut_as_seldom(
     trial: _Trial, repairs: Sequence[Repair], seed: int, steps: Sequence[Step], length: int
 ) -> _Apart | None:
-    """What differs from gradfix's own fixes, made to cut the graph every ``length`` passes only."""
+    """What differs from gradfix's own fixes, made to cut the graph every ``length`` passes only.
+
+    On the first seed the weights are put back to others every other time, too.
+    """
     if len(steps) < 2:
         return None
     _, before = trial.before
@@ -662,11 +719,29 @@ def _cut_as_seldom(
         pairs = enumerate(zip(sums, steps), start=1)
         turn = next((n for n, (a, step) in pairs if not claims.same_gradients(a, _consumed(step))), None)
         if turn is None and (model.ending != "finished" or len(sums) >= len(steps)):
-            return None
+            cut = replace(repair, text=text)
+            return _moved_through(trial, cut, steps[0].optimizer, length) if seed == trial.seeds[0] else None
         what = f"step {turn or len(sums) + 1} does not consume the sum over its own {length} passes"
         found = _Apart(f"{what}, though the first one does (seed {seed})")
     why = f"its first step consumes the sum over {length} passes, and later ones cannot be compared"
     return found or _Apart(why, known=False)
+
+
+def _moved_through(trial: _Trial, cut: Repair, optimizer: int, length: int) -> _Apart | None:
+    """What differs for an optimizer in segments before which the weights were put back to others."""
+    first = trial.seeds[0]
+    held = trial.judged(first, still=True, through=True)
+    passes = common(held, held)
+    moves = passes.moving()
+    run = trial.judged(first, still=True, through=True, moves=moves)
+    rarely = [tuple(length * number for number in numbers) for numbers in moves]
+    model = trial.repaired(cut, first, keep=True, still=True, through=True, moves=rarely)
+    pairs = zip(_segments(model, optimizer, length), run.steps_of(optimizer))
+    for turn, (consumed, step) in enumerate(pairs, start=1):
+        if passes.rests(optimizer, turn) and not claims.same_gradients(consumed, _consumed(step)):
+            what = f"step {turn} does not consume the sum over its own {length} passes"
+            return _Apart(f"{what} once the weights were put back to others (seed {first})")
+    return None
 
 
 def _segments(model: Recording, optimizer: int, length: int) -> list[dict[int, Values]]:

@@ -9,19 +9,21 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
 
 A job is a JSON object: ``path`` (the script's own path), ``source`` (the text to run in its
 place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
-directory), ``args``, ``seed``, ``keep``, ``still``, ``elsewhere``, ``fake``, ``thorough``, ``updates``,
-``level`` (see the module ``sandbox`` beside this one), ``shared`` (whether a private ``/dev/shm`` is to be
-had) and ``limits`` (``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes,
-``files``, ``tasks``).
+directory), ``args``, ``seed``, ``keep``, ``still``, ``alone``, ``moves``, ``fake``, ``thorough``,
+``updates``, ``level`` (see the module ``sandbox`` beside this one), ``shared`` (whether a private
+``/dev/shm`` is to be had) and ``limits`` (``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and
+``disk`` in bytes, ``files``, ``tasks``).
 ``manner`` says whether what the script lacks gets a stand-in (see ``standins/__init__.py``).
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
-weights back after each optimizer step, so that a forward repeated later computes the same; with ``elsewhere``
-the first step of each optimizer leads to other weights, the same ones in every run. ``fake``
-computes nothing (see ``dataless.py``): there are shapes, hashes and errors, and no values. Only a
-``thorough`` run has hashes, and the bytes that graphs hold. With ``updates`` the weights are recorded after
-each step and in the end, too.
+weights back after each optimizer step, so that a forward repeated later computes the same; with ``alone``,
+the number of an optimizer, all but after its own. ``moves`` puts them back, too, but after some of the steps
+to other weights than before, the same ones in every run: it has, for each optimizer, a number that stands
+for it in all versions, and the numbers of these steps. ``fake`` computes nothing (see ``dataless.py``): there
+are shapes, hashes and errors, and no values. Only a ``thorough`` run has hashes, and the bytes that graphs
+hold. With ``updates`` more is recorded: the weights after each step and in the end, parameters that no
+optimizer owns, settings of modules.
 
 It writes ``events.jsonl``, one event a line and flushed, so that a process that is killed leaves
 what it had seen, and ``values.bin``, float64 values that events point into. What is watched runs
@@ -579,7 +581,7 @@ class Recorder:
             bare = not self.optimizers
             if bare:
                 self.reachable_leaves(roots)
-            self.effects.look((slot.tensor for slot in watched.values()), self.names)
+            self.look(watched)
             saved = self.effects.saved(roots) if self.job["thorough"] else None
             states = {key: state(slot.tensor) for key, slot in watched.items()}
             leaf_states = {key: state(leaf) for key, (_, leaf) in self.leaves.items()} if bare else {}
@@ -627,6 +629,11 @@ class Recorder:
         self.backwards += 1
         return result
 
+    def look(self, watched: dict[int, Slot]) -> None:
+        """Find what holds the parameters that optimizers own; to compare repairs, what is like them, too."""
+        describe = self.describe if self.job["updates"] else None
+        self.effects.look((slot.tensor for slot in watched.values()), self.names, describe)
+
     def step(self, optimizer: Any, at: dict[str, Any]) -> None:
         """An optimizer is about to consume the gradients that its parameters hold."""
         with self.lock:
@@ -645,7 +652,7 @@ class Recorder:
                     rows.append(
                         [self.describe(tensor.grad), self.describe(tensor), list(slot.feeds), *hashes]
                     )
-            self.effects.look({id(slot.tensor): slot.tensor for _, _, slot in owned}.values(), self.names)
+            self.look({id(slot.tensor): slot for _, _, slot in owned})
             around: dict[str, Any] = {
                 "random": self.effects.draws(),
                 "buffers": self.effects.buffers(self.describe, self.provenance.of),
@@ -682,9 +689,9 @@ class Recorder:
         )
 
         recorder, keep = self, self.job["keep"]
-        elsewhere = self.job["elsewhere"]
-        still = self.job["still"] or elsewhere
-        stepped: set[int] = set()
+        alone, moves = self.job["alone"], self.job["moves"]
+        still = self.job["still"] or alone is not None or moves
+        stepped: dict[int, int] = {}
         real_backward, real_grad = torch.autograd.backward, torch.autograd.grad
         real_init = torch.optim.Optimizer.__init__
         moved: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
@@ -749,12 +756,19 @@ class Recorder:
             if recorder.job["updates"] and recorder.watching():
                 recorder.stepped(optimizer)
             held = moved.pop(id(optimizer), [])
-            if elsewhere and id(optimizer) not in stepped:
-                # What was kept of the weights that a run began with is not what it goes on with.
+            if not held or (alone is None and not moves):
+                number = -1
+            else:
+                number = recorder.optimizers.index(optimizer)
+                stepped[number] = stepped.get(number, 0) + 1
+            if number == alone:
+                return
+            if moves and 0 <= number < len(moves) and stepped[number] in moves[number][1]:
+                # What was kept of earlier weights is not what the run goes on with.
+                name, turns = moves[number]
+                key = name, turns.index(stepped[number])
                 with recorder.bookkeeping(), torch.no_grad():
-                    number = recorder.optimizers.index(optimizer)
-                    held = [(one, displaced(value, number, at)) for at, (one, value) in enumerate(held)]
-                stepped.add(id(optimizer))
+                    held = [(one, displaced(value, *key, at)) for at, (one, value) in enumerate(held)]
             for tensor, value in held:
                 tensor.data.copy_(value)
 
@@ -771,24 +785,31 @@ class Recorder:
 
 def settings_of(optimizer: Any) -> str:
     """The options of an optimizer's parameter groups, as text that is equal for equal options."""
+    import torch
+
     plain = (bool, int, float, str, tuple, type(None))
-    return "; ".join(
-        ", ".join(f"{key}={group[key]!r}" for key in sorted(group) if isinstance(group[key], plain))
-        for group in optimizer.param_groups
-    )
+
+    def text(key: str, value: Any) -> str | None:
+        if isinstance(value, torch.Tensor) and value.numel() == 1:
+            # Learning rates that compiled steps read.
+            value = value.item()
+        return f"{key}={value!r}" if isinstance(value, plain) else None
+
+    groups = [[text(key, group[key]) for key in sorted(group)] for group in optimizer.param_groups]
+    return "; ".join(", ".join(one for one in group if one is not None) for group in groups)
 
 
 DISPLACED = 0.02
-"""How far weights are moved away, at most, where a run is to go on with others than it began with."""
+"""How far weights are moved away, at most, where a run is to go on with others than before."""
 
 
-def displaced(value: torch.Tensor, optimizer: int, position: int) -> torch.Tensor:
+def displaced(value: torch.Tensor, optimizer: int, turn: int, position: int) -> torch.Tensor:
     """Weights that were moved away, in every run alike."""
     import torch
 
     if not value.is_floating_point():
         return value
-    generator = torch.Generator().manual_seed(optimizer << 20 | position)
+    generator = torch.Generator().manual_seed((turn << 8 | optimizer) << 20 | position)
     away = torch.rand(value.shape, generator=generator) * 2 - 1
     return value + DISPLACED * away.to(value.device, value.dtype)
 

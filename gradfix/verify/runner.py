@@ -90,8 +90,11 @@ class Job:
     """Keep every graph usable, with saved tensors as they were when they were saved."""
     still: bool = False
     """Put the weights back after every step."""
-    elsewhere: bool = False
-    """The same, but each optimizer's first step leads to other weights, to which later ones are put back."""
+    alone: int | None = None
+    """The same, but after those of this optimizer, by number."""
+    moves: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """The same, but after some steps they are put back to other weights, which later ones are put back to: by
+    optimizer, a number of its own (under which other versions may know it), and those of its steps."""
     fake: bool = False
     """Compute nothing: shapes, hashes and errors only, at any size (see ``dataless.py``)."""
     thorough: bool = True
@@ -115,7 +118,8 @@ class Job:
             "seed": self.seed,
             "keep": self.keep,
             "still": self.still,
-            "elsewhere": self.elsewhere,
+            "alone": self.alone,
+            "moves": self.moves,
             "fake": self.fake,
             "thorough": self.thorough,
             "updates": self.updates,
@@ -1094,7 +1098,7 @@ class _Trial:
     def after(self, seed: int, **how: bool) -> Job:
         return self.job(self.rewrite.after, seed, **how)
 
-    def job(self, source: str, seed: int, **how: bool) -> Job:
+    def job(self, source: str, seed: int, **how: Any) -> Job:
         """A run of one of the texts, in the manner of this trial."""
         # How tensors come about is the same for every seed, and on the others their bytes are compared.
         how.setdefault("thorough", seed == self.seeds[0])
