@@ -193,5 +193,42 @@ OWN: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("file data/hopper-medium-replay-v*.pkl",),
     ),
+    "labels in folders outside the project": (
+        program(
+            """
+            import xml.etree.ElementTree as tree
+            import numpy as np
+            from PIL import Image
+            root = "/sets/of/pictures/VOC2007/"
+            people = tree.parse(root + "Annotations/000012.xml").findall("object")
+            assert [one.find("name").text for one in people] == ["person", "person"]
+            shown = Image.open(root + "JPEGImages/000012.jpg")
+            parts = Image.open(root + "SegmentationClass/000012.png")
+            assert np.asarray(shown).ndim == 3 and np.asarray(parts).ndim == 2
+            def batch():
+                return torch.from_numpy(np.array(parts)).float()[None]
+            """
+        ),
+        ("file *.xml",),
+    ),
+    "a schedule that is looked at before the training": (
+        program(
+            """
+            import missing_plots
+            wide = torch.nn.Linear(1, 1)
+            only = torch.optim.Adam(wide.parameters(), lr=1.0)
+            falling = torch.optim.lr_scheduler.LambdaLR(only, lambda step: 1 / (1 + step))
+            rates = []
+            for _ in range(500):
+                rates.append(only.param_groups[0]["lr"])
+                only.step()
+                falling.step()
+            assert rates[1] == 0.5 and rates[-1] == 0.002
+            def batch():
+                return torch.ones(4, 3)
+            """
+        ),
+        ("missing_plots",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

@@ -391,8 +391,8 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
             continue
         if isinstance(action, argparse._SubParsersAction):
             continue
-        if not action.option_strings and action.nargs in ("?", "*"):
-            continue
+        if not action.option_strings and action.nargs in ("?", "*", argparse.REMAINDER):
+            continue  # Python before 3.12 calls the last of these required.
         given[action.dest] = value_of(run, action)
         action.required = False
         if not action.option_strings:
