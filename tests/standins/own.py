@@ -230,5 +230,136 @@ OWN: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("missing_plots",),
     ),
+    "settings of labml": (
+        program(
+            """
+            from labml import experiment, lab, logger, monit, tracker
+            from labml.configs import BaseConfigs, aggregate, calculate, hyperparams, meta_config, option
+            from labml.configs import FloatDynamicHyperParam
+            from labml.internal.monitor import Loop
+            from labml.logger import Text
+            from labml.utils.download import download_file
+            from labml.utils.pytorch import get_modules
+
+            class Steps(BaseConfigs):
+                rate: float = 0.5
+                kind: str = "plain"
+                weights: list
+                optimizer: torch.optim.SGD
+                def __init__(self):
+                    super().__init__(_primary="optimizer")
+
+            @option(Steps.optimizer, "plain")
+            def _plain(c: Steps):
+                return torch.optim.SGD(c.weights, lr=c.rate)
+
+            class Configs(BaseConfigs):
+                width: int = 2
+                depth: int
+                text: str
+                words: list = "few"
+                model: torch.nn.Module
+                optimizer: Steps
+                low, high = 0, 0
+                both: tuple
+                size: str = "small"
+                rate: float = FloatDynamicHyperParam(0.25)
+                loader: str = "texts"
+                def run(self):
+                    self.model.train()
+                    seen = []
+                    for epoch in monit.loop(3):
+                        for number, it in monit.enum("Train", torch.ones(1, 4, self.width)):
+                            self.optimizer.zero_grad()
+                            self.model(it).pow(2).mean().backward()
+                            self.optimizer.step()
+                            tracker.save(epoch, "loss", number)
+                        for name, value in monit.mix(3, ("train", 3), (seen.append, 3)):
+                            assert (name, value) == ("train", len(seen))
+
+            @option(Configs.words)
+            def many(c: Configs):
+                raise AssertionError("there are few")
+
+            @option(Configs.words)
+            def few():
+                return ["a", "b"]
+
+            @option(Configs.model)
+            def _model(c: Configs):
+                return torch.nn.Linear(c.width, len(c.words))
+
+            @option(Configs.optimizer)
+            def _optimizer(c: Configs):
+                steps = Steps()
+                steps.weights = list(c.model.parameters())
+                return steps
+
+            calculate([Configs.low, Configs.high], "ends", [Configs.depth], lambda depth: (-depth, depth))
+            calculate(Configs.both, [Configs.low, Configs.high], lambda low, high: (low, high))
+            aggregate(Configs.size, "large", (Configs.depth, 9))
+            aggregate(Configs.size, "small", (Configs.depth, 4))
+            hyperparams(Configs.width, is_hyperparam=False)
+            meta_config(Configs.loader)
+
+            class Later(Configs):
+                loader: str = "more"
+
+            @option(Later.loader)
+            def more(c: Later):
+                download_file("https://example.org/a.txt", lab.get_data_path() / "a.txt")
+                logger.log("loaded", Text.value)
+                return open(lab.get_data_path() / "a.txt").read().split()
+
+            experiment.create(name="later", writers={"screen"})
+            conf = Later()
+            said = {"width": 3, "optimizer.rate": 0.25, "size": "large", "low": "ends", "high": "ends"}
+            experiment.configs(conf, said)
+            experiment.add_pytorch_models(get_modules(conf))
+            assert list(get_modules(conf)) == ["model"]
+            with experiment.start():
+                assert (conf.width, conf.model.in_features, conf.both, conf.rate()) == (3, 3, (-9, 9), 0.25)
+                assert isinstance(conf.optimizer, torch.optim.SGD)
+                assert conf.optimizer.param_groups[0]["lr"] == 0.25 and tracker.get_global_step() == 0
+                assert len(conf.loader) > 9 and list(iter(Loop([1, 2]))) == [1, 2]
+                with monit.section("Training"):
+                    conf.run()
+            try:
+                conf.width = 4
+            except ValueError:
+                tracker.add_global_step(2)
+            assert tracker.get_global_step() == 4
+            """,
+            "",
+        ),
+        ("labml",),
+    ),
+    "a port that is free": (
+        program(
+            """
+            import os
+            import socket
+            import torch.distributed as dist
+            def free():
+                try:
+                    end = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+                    end.bind(("", 0))
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    return end.getsockname()[1]
+                finally:
+                    end.close()
+            def used(port):
+                with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as end:
+                    return end.connect_ex(("localhost", port)) == 0
+            port = free()
+            assert port > 1024 and not used(port)
+            os.environ["MASTER_PORT"] = str(port)
+            dist.init_process_group("nccl", init_method="env://", rank=0, world_size=1)
+            def batch():
+                return torch.ones(2, 2)
+            """
+        ),
+        ("torch.distributed",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""
