@@ -361,5 +361,32 @@ OWN: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("torch.distributed",),
     ),
+    "files wherever they are": (
+        program(
+            """
+            import blobfile as bf
+            from PIL import Image
+            import numpy as np
+            def found(folder):
+                for name in sorted(bf.listdir(folder)):
+                    path = bf.join(folder, name)
+                    if bf.isdir(path):
+                        yield from found(path)
+                    elif name.endswith(".png"):
+                        yield path
+            paths = list(found("/sets/of/faces"))
+            with bf.BlobFile(paths[0], "rb") as file:
+                picture = Image.open(file)
+                picture.load()
+            bf.makedirs("kept")
+            with bf.BlobFile(bf.join("kept", "model.pt"), "wb") as file:
+                torch.save({"steps": 1}, file)
+            assert bf.exists("kept/model.pt") and bf.basename(bf.dirname("kept/model.pt")) == "kept"
+            def batch():
+                return torch.from_numpy(np.array(picture)).float()[None]
+            """
+        ),
+        ("blobfile", "folder faces"),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

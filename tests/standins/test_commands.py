@@ -62,6 +62,27 @@ assert given.opts == []
     assert steps(found) == 3, (found.uncaught, found.output)
 
 
+def test_a_place_without_which_another_file_gives_up(running: Runner, tmp_path: Path) -> None:
+    sets = """
+        def load(*, data_dir, size):
+            if not data_dir:
+                raise ValueError("unspecified data directory")
+            return data_dir, size
+    """
+    project(tmp_path, {"sets.py": sets})
+    text = """
+import argparse
+import sets
+parser = argparse.ArgumentParser()
+for name, value in {"data_dir": "", "kept_dir": "", "size": 64}.items():
+    parser.add_argument(f"--{name}", default=value, type=type(value))
+given = parser.parse_args()
+assert sets.load(data_dir=given.data_dir, size=given.size)[0] and not given.kept_dir
+"""
+    found = run(running, tmp_path / "fit.py", program(text + BATCH))
+    assert steps(found) == 3, (found.uncaught, found.output)
+
+
 def test_a_value_that_is_called_as_its_option_is_left_out(running: Runner, tmp_path: Path) -> None:
     project(tmp_path, {"README.md": "python fit.py --kind KIND --mode train --rate 0.5\n"})
     text = OPTIONS.replace('"--kind"', '"--kind", default="wide"')

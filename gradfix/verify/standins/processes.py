@@ -114,10 +114,11 @@ def ports(run: context.Run) -> None:
             self._name: tuple[str, int] | None = None
             try:
                 super().__init__(*args, **kwargs)
-            except PermissionError:
+            except OSError:
                 if not run.owns(sys._getframe(1)):
                     raise
                 run.used("socket", "one that is connected to nothing")
+                self._io_refs, self._closed = 0, False
                 self._name = ("0.0.0.0", 0)
 
         def bind(self, address: Any) -> None:
