@@ -305,6 +305,10 @@ OWN: dict[str, tuple[str, tuple[str, ...]]] = {
             class Later(Configs):
                 loader: str = "more"
 
+            @Later.calc(Configs.size, "wide")
+            def never(c: Later):
+                raise AssertionError("nothing is wide")
+
             @option(Later.loader)
             def more(c: Later):
                 download_file("https://example.org/a.txt", lab.get_data_path() / "a.txt")
@@ -387,6 +391,71 @@ OWN: dict[str, tuple[str, tuple[str, ...]]] = {
             """
         ),
         ("blobfile", "folder faces"),
+    ),
+    "a weight file that a script asks for by the length of its name": (
+        program(
+            """
+            import argparse
+            from missing_plots import show
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--resume", default="", type=str)
+            parser.add_argument("--test-only", action="store_true")
+            given = parser.parse_args()
+            memory = torch.nn.Linear(2, 2)
+            if given.test_only or len(given.resume) > 0:
+                memory = torch.load("./kept/" + given.resume)["memory"]
+            def batch():
+                return memory(torch.ones(2, 2)) + torch.tensor([1.0, 2.0], device=0)
+            """
+        ),
+        ("missing_plots", "cuda"),
+    ),
+    "lists of pictures and of what is in them": (
+        program(
+            """
+            import os
+            import cv2
+            import numpy as np
+            def pairs(root, path, split="train"):
+                found = []
+                for line in open(path).readlines():
+                    parts = line.strip().split(" ")
+                    if split == "test":
+                        if len(parts) != 1:
+                            raise RuntimeError("a line that is wrong: " + line)
+                        found.append((os.path.join(root, parts[0]),) * 2)
+                    else:
+                        if len(parts) != 2:
+                            raise RuntimeError("a line that is wrong: " + line)
+                        found.append((os.path.join(root, parts[0]), os.path.join(root, parts[1])))
+                return found
+            shown, classes = pairs("/sets/streets", "streets/train.txt")[3]
+            picture, target = cv2.imread(shown), cv2.imread(classes, cv2.IMREAD_GRAYSCALE)
+            assert picture.ndim == 3 and target.ndim == 2 and len(np.unique(target)) < 20
+            corners = np.float32([[0, 0], [4, 0], [0, 2]])
+            moved = cv2.getAffineTransform(corners, corners * 2 + 1)
+            assert np.allclose(moved, [[2, 0, 1], [0, 2, 1]])
+            assert np.allclose(cv2.invertAffineTransform(moved), [[0.5, 0, -0.5], [0, 0.5, -0.5]])
+            def batch():
+                return torch.from_numpy(picture.copy()).float()[None]
+            """
+        ),
+        ("cv2", "file streets/train.txt"),
+    ),
+    "the kinds of things in COCO": (
+        program(
+            """
+            from pycocotools.coco import COCO
+            held = COCO("annotations/instances_train2017.json")
+            kinds = held.getCatIds()
+            assert len(kinds) == 80 and kinds[-1] == 90 and 26 not in kinds
+            numbers = {kind: place for place, kind in enumerate(kinds)}
+            found = [numbers[one["category_id"]] for one in held.loadAnns(held.getAnnIds())]
+            def batch():
+                return torch.nn.functional.one_hot(torch.tensor(found), 80).float()
+            """
+        ),
+        ("pycocotools",),
     ),
 }
 """By name: a script, and what a run must say that it replaced."""

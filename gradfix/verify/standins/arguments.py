@@ -613,7 +613,12 @@ def missing_if(test: ast.expr) -> str | None:
 
 
 def there_if(test: ast.expr) -> str | None:
-    """What is there if a condition holds: ``it``, ``it is not None``."""
+    """What is there if a condition holds: ``it``, ``it is not None``, ``len(it) > 0``."""
+    if isinstance(test, ast.Compare) and isinstance(test.left, ast.Call):
+        counted = ast.unparse(test.left.func) == "len" and len(test.left.args) == 1
+        other = test.comparators[0]
+        if counted and isinstance(test.ops[0], (ast.Gt, ast.NotEq)) and getattr(other, "value", None) == 0:
+            return named(test.left.args[0])
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
         other = test.comparators[0]
         return named(test.left) if isinstance(other, ast.Constant) and other.value in (None, "") else None
@@ -652,7 +657,9 @@ def uses_of_settings(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
             tests = [node.operand]
         elif isinstance(node, ast.Compare):
             literals = [other.value for other in node.comparators if isinstance(other, ast.Constant)]
-            if None in literals or "" in literals:
+            if isinstance(node.left, ast.Call) and (counted := there_if(node) or missing_if(node)):
+                asked.add(counted)
+            elif None in literals or "" in literals:
                 tests = [node.left]
             elif literals:
                 uses = [node.left]

@@ -171,22 +171,39 @@ class BaseConfigs:
         """Give a setting another value by default."""
         self._other_defaults[getattr(item, "key", item)] = value, func
 
+    @classmethod
+    def calc(cls, name: Any, option_name: str | None = None, pass_params: Any = None) -> Callable[[Any], Any]:
+        """Say that the function below computes a setting of this class, which may be inherited."""
+        return lambda function: cls.calc_wrap(function, name, option_name, pass_params)
 
-def _sorted_out(items: Any, args: tuple[Any, ...]) -> tuple[list[_Item], str | None, list[_Item] | None]:
-    given = list(items) if isinstance(items, (list, tuple)) else [items]
-    named = next((one for one in args if isinstance(one, str)), None)
-    return given, named, next((one for one in args if isinstance(one, list)), None)
+    @classmethod
+    def calc_wrap(cls, func: Any, name: Any, option_name: str | None = None, pass_params: Any = None) -> Any:
+        """Say by which function a setting of this class is computed."""
+        items = list(name) if isinstance(name, (list, tuple)) else [name]
+        for item in items:
+            named = func.__name__ if option_name is None else option_name
+            cls._ways.setdefault(item.key, {})[named] = _Way(func, items, pass_params)
+        return func
+
+    @classmethod
+    def set_hyperparams(cls, *args: Any, **kwargs: Any) -> None:
+        """Nothing: what is shown of a run."""
+
+    set_meta = set_hyperparams
+
+    @classmethod
+    def aggregate(cls, name: Any, option: str, *args: tuple[Any, Any]) -> None:
+        """Say which values other settings have where one has this one."""
+        cls._together.setdefault(name.key, {})[option] = {item.key: value for item, value in args}
 
 
 def calculate(name: Any, *args: Any) -> Any:
     """Say by which function a setting is computed, or several."""
-    items, named, params = _sorted_out(name, args)
+    owner = (name[0] if isinstance(name, (list, tuple)) else name).configs_class
+    named = next((one for one in args if isinstance(one, str)), None)
+    params = next((one for one in args if isinstance(one, list)), None)
     function = next(one for one in reversed(args) if not isinstance(one, (str, list)))
-    way = _Way(function, items, params)
-    for item in items:
-        ways = items[0].configs_class._ways.setdefault(item.key, {})
-        ways[function.__name__ if named is None else named] = way
-    return function
+    return owner.calc_wrap(function, name, named, params)
 
 
 def option(name: Any, *args: Any) -> Callable[[Any], Any]:
@@ -196,8 +213,7 @@ def option(name: Any, *args: Any) -> Callable[[Any], Any]:
 
 def aggregate(name: Any, option_name: str, *args: tuple[Any, Any]) -> None:
     """Say which values other settings have where one has this one."""
-    parts = {item.key: value for item, value in args}
-    name.configs_class._together.setdefault(name.key, {})[option_name] = parts
+    name.configs_class.aggregate(name, option_name, *args)
 
 
 def hyperparams(*args: Any, **kwargs: Any) -> None:
