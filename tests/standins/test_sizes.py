@@ -52,12 +52,13 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
         program("""
             import torchvision.transforms as transforms
             from torchvision import datasets
-            crop_size = 473
+            crop_size, settings = 473, {"train_h": 473, "train_w": 480}
             data = datasets.CIFAR10("data", transform=transforms.Compose(
                 [transforms.Resize((513, 512)), transforms.ToTensor()]))
             def batch():
                 picture = data[0][0]
                 assert (crop_size, img_size(), picture.shape[1:]) == (65, 64, (65, 64))
+                assert settings == {"train_h": 65, "train_w": 64}
                 return picture[None]
             def img_size(img_size=480):
                 return img_size

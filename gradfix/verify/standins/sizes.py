@@ -161,7 +161,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "picture",
         "imgsize imagesize imgheight imgwidth imageheight imagewidth cropsize loadsize finesize imgh "
-        "imgw imsize picturesize imres imgres resolution imgdim patchsize",
+        "imgw imsize picturesize imres imgres resolution imgdim patchsize trainh trainw croph cropw",
     ),
     (
         "vocabulary",
