@@ -210,6 +210,8 @@ class Recorder:
         self.leaves: dict[int, tuple[str, torch.Tensor]] = {}
         self.projects: dict[str, bool] = {}
         self.backwards = self.steps = self.errors = 0
+        self.idling = False
+        """Whether steps without gradients, before the first backward call, are no longer written."""
         self.settings: dict[int, str] = {}
         self.last_step = 0.0
         self.depth = threading.local()
@@ -560,6 +562,8 @@ class Recorder:
         import torch
 
         with self.lock:
+            if self.idling:
+                self.idling, self.steps = False, 0
             if self.steps >= self.limits["steps"]:
                 self.finish("steps")
             # Where nothing has been handed to an optimizer, parameters are moved by hand after each call.
@@ -638,6 +642,12 @@ class Recorder:
         """An optimizer is about to consume the gradients that its parameters hold."""
         with self.lock:
             if self.steps >= self.limits["steps"]:
+                # Where nothing was differentiated yet, a script only looks at what a schedule does.
+                self.idling = not self.backwards and not any(
+                    one.grad is not None for group in optimizer.param_groups for one in group["params"]
+                )
+                if self.idling:
+                    return
                 self.finish("steps")
         with self.bookkeeping():
             owners = [index for index, known in enumerate(self.optimizers) if known is optimizer]
@@ -753,7 +763,7 @@ class Recorder:
             return args, {**kwargs, "closure": evaluate}
 
         def after(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            if recorder.job["updates"] and recorder.watching():
+            if recorder.job["updates"] and recorder.watching() and not recorder.idling:
                 recorder.stepped(optimizer)
             held = moved.pop(id(optimizer), [])
             if not held or (alone is None and not moves):

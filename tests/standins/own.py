@@ -193,5 +193,269 @@ OWN: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("file data/hopper-medium-replay-v*.pkl",),
     ),
+    "labels in folders outside the project": (
+        program(
+            """
+            import xml.etree.ElementTree as tree
+            import numpy as np
+            from PIL import Image
+            root = "/sets/of/pictures/VOC2007/"
+            people = tree.parse(root + "Annotations/000012.xml").findall("object")
+            assert [one.find("name").text for one in people] == ["person", "person"]
+            shown = Image.open(root + "JPEGImages/000012.jpg")
+            parts = Image.open(root + "SegmentationClass/000012.png")
+            assert np.asarray(shown).ndim == 3 and np.asarray(parts).ndim == 2
+            def batch():
+                return torch.from_numpy(np.array(parts)).float()[None]
+            """
+        ),
+        ("file *.xml",),
+    ),
+    "a schedule that is looked at before the training": (
+        program(
+            """
+            import missing_plots
+            wide = torch.nn.Linear(1, 1)
+            only = torch.optim.Adam(wide.parameters(), lr=1.0)
+            falling = torch.optim.lr_scheduler.LambdaLR(only, lambda step: 1 / (1 + step))
+            rates = []
+            for _ in range(500):
+                rates.append(only.param_groups[0]["lr"])
+                only.step()
+                falling.step()
+            assert rates[1] == 0.5 and rates[-1] == 0.002
+            def batch():
+                return torch.ones(4, 3)
+            """
+        ),
+        ("missing_plots",),
+    ),
+    "settings of labml": (
+        program(
+            """
+            from labml import experiment, lab, logger, monit, tracker
+            from labml.configs import BaseConfigs, aggregate, calculate, hyperparams, meta_config, option
+            from labml.configs import FloatDynamicHyperParam
+            from labml.internal.monitor import Loop
+            from labml.logger import Text
+            from labml.utils.download import download_file
+            from labml.utils.pytorch import get_modules
+
+            class Steps(BaseConfigs):
+                rate: float = 0.5
+                kind: str = "plain"
+                weights: list
+                optimizer: torch.optim.SGD
+                def __init__(self):
+                    super().__init__(_primary="optimizer")
+
+            @option(Steps.optimizer, "plain")
+            def _plain(c: Steps):
+                return torch.optim.SGD(c.weights, lr=c.rate)
+
+            class Configs(BaseConfigs):
+                width: int = 2
+                depth: int
+                text: str
+                words: list = "few"
+                model: torch.nn.Module
+                optimizer: Steps
+                low, high = 0, 0
+                both: tuple
+                size: str = "small"
+                rate: float = FloatDynamicHyperParam(0.25)
+                loader: str = "texts"
+                def run(self):
+                    self.model.train()
+                    seen = []
+                    for epoch in monit.loop(3):
+                        for number, it in monit.enum("Train", torch.ones(1, 4, self.width)):
+                            self.optimizer.zero_grad()
+                            self.model(it).pow(2).mean().backward()
+                            self.optimizer.step()
+                            tracker.save(epoch, "loss", number)
+                        for name, value in monit.mix(3, ("train", 3), (seen.append, 3)):
+                            assert (name, value) == ("train", len(seen))
+
+            @option(Configs.words)
+            def many(c: Configs):
+                raise AssertionError("there are few")
+
+            @option(Configs.words)
+            def few():
+                return ["a", "b"]
+
+            @option(Configs.model)
+            def _model(c: Configs):
+                return torch.nn.Linear(c.width, len(c.words))
+
+            @option(Configs.optimizer)
+            def _optimizer(c: Configs):
+                steps = Steps()
+                steps.weights = list(c.model.parameters())
+                return steps
+
+            calculate([Configs.low, Configs.high], "ends", [Configs.depth], lambda depth: (-depth, depth))
+            calculate(Configs.both, [Configs.low, Configs.high], lambda low, high: (low, high))
+            aggregate(Configs.size, "large", (Configs.depth, 9))
+            aggregate(Configs.size, "small", (Configs.depth, 4))
+            hyperparams(Configs.width, is_hyperparam=False)
+            meta_config(Configs.loader)
+
+            class Later(Configs):
+                loader: str = "more"
+
+            @Later.calc(Configs.size, "wide")
+            def never(c: Later):
+                raise AssertionError("nothing is wide")
+
+            @option(Later.loader)
+            def more(c: Later):
+                download_file("https://example.org/a.txt", lab.get_data_path() / "a.txt")
+                logger.log("loaded", Text.value)
+                return open(lab.get_data_path() / "a.txt").read().split()
+
+            experiment.create(name="later", writers={"screen"})
+            conf = Later()
+            said = {"width": 3, "optimizer.rate": 0.25, "size": "large", "low": "ends", "high": "ends"}
+            experiment.configs(conf, said)
+            experiment.add_pytorch_models(get_modules(conf))
+            assert list(get_modules(conf)) == ["model"]
+            with experiment.start():
+                assert (conf.width, conf.model.in_features, conf.both, conf.rate()) == (3, 3, (-9, 9), 0.25)
+                assert isinstance(conf.optimizer, torch.optim.SGD)
+                assert conf.optimizer.param_groups[0]["lr"] == 0.25 and tracker.get_global_step() == 0
+                assert len(conf.loader) > 9 and list(iter(Loop([1, 2]))) == [1, 2]
+                with monit.section("Training"):
+                    conf.run()
+            try:
+                conf.width = 4
+            except ValueError:
+                tracker.add_global_step(2)
+            assert tracker.get_global_step() == 4
+            """,
+            "",
+        ),
+        ("labml",),
+    ),
+    "a port that is free": (
+        program(
+            """
+            import os
+            import socket
+            import torch.distributed as dist
+            def free():
+                try:
+                    end = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+                    end.bind(("", 0))
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    return end.getsockname()[1]
+                finally:
+                    end.close()
+            def used(port):
+                with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as end:
+                    return end.connect_ex(("localhost", port)) == 0
+            port = free()
+            assert port > 1024 and not used(port)
+            os.environ["MASTER_PORT"] = str(port)
+            dist.init_process_group("nccl", init_method="env://", rank=0, world_size=1)
+            def batch():
+                return torch.ones(2, 2)
+            """
+        ),
+        ("torch.distributed",),
+    ),
+    "files wherever they are": (
+        program(
+            """
+            import blobfile as bf
+            from PIL import Image
+            import numpy as np
+            def found(folder):
+                for name in sorted(bf.listdir(folder)):
+                    path = bf.join(folder, name)
+                    if bf.isdir(path):
+                        yield from found(path)
+                    elif name.endswith(".png"):
+                        yield path
+            paths = list(found("/sets/of/faces"))
+            with bf.BlobFile(paths[0], "rb") as file:
+                picture = Image.open(file)
+                picture.load()
+            bf.makedirs("kept")
+            with bf.BlobFile(bf.join("kept", "model.pt"), "wb") as file:
+                torch.save({"steps": 1}, file)
+            assert bf.exists("kept/model.pt") and bf.basename(bf.dirname("kept/model.pt")) == "kept"
+            def batch():
+                return torch.from_numpy(np.array(picture)).float()[None]
+            """
+        ),
+        ("blobfile", "folder faces"),
+    ),
+    "a weight file that a script asks for by the length of its name": (
+        program(
+            """
+            import argparse
+            from missing_plots import show
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--resume", default="", type=str)
+            parser.add_argument("--test-only", action="store_true")
+            given = parser.parse_args()
+            memory = torch.nn.Linear(2, 2)
+            if given.test_only or len(given.resume) > 0:
+                memory = torch.load("./kept/" + given.resume)["memory"]
+            def batch():
+                return memory(torch.ones(2, 2)) + torch.tensor([1.0, 2.0], device=0)
+            """
+        ),
+        ("missing_plots", "cuda"),
+    ),
+    "lists of pictures and of what is in them": (
+        program(
+            """
+            import os
+            import cv2
+            import numpy as np
+            def pairs(root, path, split="train"):
+                found = []
+                for line in open(path).readlines():
+                    parts = line.strip().split(" ")
+                    if split == "test":
+                        if len(parts) != 1:
+                            raise RuntimeError("a line that is wrong: " + line)
+                        found.append((os.path.join(root, parts[0]),) * 2)
+                    else:
+                        if len(parts) != 2:
+                            raise RuntimeError("a line that is wrong: " + line)
+                        found.append((os.path.join(root, parts[0]), os.path.join(root, parts[1])))
+                return found
+            shown, classes = pairs("/sets/streets", "streets/train.txt")[3]
+            picture, target = cv2.imread(shown), cv2.imread(classes, cv2.IMREAD_GRAYSCALE)
+            assert picture.ndim == 3 and target.ndim == 2 and len(np.unique(target)) < 20
+            corners = np.float32([[0, 0], [4, 0], [0, 2]])
+            moved = cv2.getAffineTransform(corners, corners * 2 + 1)
+            assert np.allclose(moved, [[2, 0, 1], [0, 2, 1]])
+            assert np.allclose(cv2.invertAffineTransform(moved), [[0.5, 0, -0.5], [0, 0.5, -0.5]])
+            def batch():
+                return torch.from_numpy(picture.copy()).float()[None]
+            """
+        ),
+        ("cv2", "file streets/train.txt"),
+    ),
+    "the kinds of things in COCO": (
+        program(
+            """
+            from pycocotools.coco import COCO
+            held = COCO("annotations/instances_train2017.json")
+            kinds = held.getCatIds()
+            assert len(kinds) == 80 and kinds[-1] == 90 and 26 not in kinds
+            numbers = {kind: place for place, kind in enumerate(kinds)}
+            found = [numbers[one["category_id"]] for one in held.loadAnns(held.getAnnIds())]
+            def batch():
+                return torch.nn.functional.one_hot(torch.tensor(found), 80).float()
+            """
+        ),
+        ("pycocotools",),
+    ),
 }
 """By name: a script, and what a run must say that it replaced."""

@@ -62,6 +62,39 @@ def test_a_module_is_run_through_the_script_that_imports_it(running: Runner, tmp
     assert found.steps[0].place.line == 10, "the step stands in the file under test"
 
 
+COMMAND = """
+    import argparse
+    import torch
+    from fit.trainer import Trainer
+    def main():
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--width", type=int, required=True)
+        width = parser.parse_args().width
+        Trainer(torch.nn.Linear(width, 2), 0.1).fit([torch.ones(3, width)] * 4)
+"""
+INSTALLED = {
+    "setup.py": "setup(name='fit', entry_points={'console_scripts': ['fit = fit.cli:main']})\n",
+    "pyproject.toml": '[project.scripts]\nfit = "fit.cli:main"\n',
+}
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_a_module_is_run_through_the_command_that_is_installed(
+    name: str, running: Runner, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(INSTALLED[name])
+    package = tmp_path / "fit"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "cli.py").write_text(textwrap.dedent(COMMAND))
+    found = run(running, package / "trainer.py", TRAINER)
+    assert steps(found) == 4, found.uncaught
+    assert "a caller of trainer.py: fit/cli.py" in found.standins
+    found = run(running, package / "cli.py", COMMAND)
+    assert steps(found) == 4, found.uncaught
+    assert "a caller of main: the command of the project that calls it" in found.standins
+
+
 def test_the_script_gets_the_text_under_test(running: Runner, tmp_path: Path) -> None:
     """What is verified is a text that is not on the disk."""
     (tmp_path / "main.py").write_text(textwrap.dedent(MAIN))

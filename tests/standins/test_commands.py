@@ -48,6 +48,49 @@ def test_what_a_user_has_to_fill_in_is_left_out(running: Runner, tmp_path: Path)
     assert "arguments: as the project types them: --mode train --rate 0.5" in found.standins
 
 
+def test_nothing_more_is_typed_where_the_rest_of_a_line_may_be_empty(running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {})
+    text = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--root", required=True)
+parser.add_argument("opts", default=None, nargs=argparse.REMAINDER)
+given = parser.parse_args()
+assert given.opts == []
+"""
+    found = run(running, tmp_path / "fit.py", program(text + BATCH))
+    assert steps(found) == 3, (found.uncaught, found.output)
+
+
+def test_a_place_without_which_another_file_gives_up(running: Runner, tmp_path: Path) -> None:
+    sets = """
+        def load(*, data_dir, size):
+            if not data_dir:
+                raise ValueError("unspecified data directory")
+            return data_dir, size
+    """
+    project(tmp_path, {"sets.py": sets})
+    text = """
+import argparse
+import sets
+parser = argparse.ArgumentParser()
+for name, value in {"data_dir": "", "kept_dir": "", "size": 64}.items():
+    parser.add_argument(f"--{name}", default=value, type=type(value))
+given = parser.parse_args()
+assert sets.load(data_dir=given.data_dir, size=given.size)[0] and not given.kept_dir
+"""
+    found = run(running, tmp_path / "fit.py", program(text + BATCH))
+    assert steps(found) == 3, (found.uncaught, found.output)
+
+
+def test_a_value_that_is_called_as_its_option_is_left_out(running: Runner, tmp_path: Path) -> None:
+    project(tmp_path, {"README.md": "python fit.py --kind KIND --mode train --rate 0.5\n"})
+    text = OPTIONS.replace('"--kind"', '"--kind", default="wide"')
+    found = run(running, tmp_path / "fit.py", program(text + BATCH))
+    assert steps(found) == 3, (found.uncaught, found.output)
+    assert "arguments: as the project types them: --mode train --rate 0.5" in found.standins
+
+
 def test_what_does_something_else_than_train_is_left_out(running: Runner, tmp_path: Path) -> None:
     project(tmp_path, {"README.md": "python fit.py --mode test --kind wide --rate 0.5\n"})
     text = """

@@ -452,6 +452,31 @@ def test_a_network_keeps_its_weights_where_it_fails_to_take_others(
         assert found.steps == () and "raised KeyError" in (runner.obstacle(found) or "")
 
 
+TAKEN_BY_A_FUNCTION = """
+import json
+import numpy as np
+def load_pretrained(net, folder="./weights/"):
+    shapes = json.load(open(folder + "params_shapes.json"))
+    held = np.split(np.load(folder + "params.npy"), np.cumsum([np.prod(shape) for shape in shapes]))
+    net.weight.data = torch.from_numpy(held[0])
+    net.bias.data = torch.from_numpy(held[1])
+models = [torch.nn.Linear(4, 2)]
+before = models[0].weight.tolist()
+load_pretrained(models[0])
+assert models[0].weight.tolist() == before
+def loss():
+    return models[0](torch.ones(2, 4)).mean()
+"""
+
+
+def test_a_network_keeps_its_weights_where_a_function_fails_to_give_it_others(
+    running: Runner, tmp_path: Path
+) -> None:
+    found = run(running, tmp_path, program(TAKEN_BY_A_FUNCTION, LOOP))
+    assert len(found.steps) == 3, (found.uncaught, found.output)
+    assert "weights of Linear: networks keep their own" in found.standins
+
+
 def test_before_and_after_a_rewrite_the_same_is_made_up(tmp_path: Path) -> None:
     """A place is the same where lines have moved, and what is made up is."""
     before = program(ITEMS + 'loader = DataLoader(Notes("notes.txt"), batch_size=4)' + TRAINING, LOOP)

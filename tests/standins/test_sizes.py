@@ -48,6 +48,23 @@ SMALL: dict[str, tuple[str, tuple[str, ...]]] = {
         """),
         ("constant batch_size", "constant n_layers", "constant seq_len", "constant img_size"),
     ),
+    "sides that are one more than a multiple of eight": (
+        program("""
+            import torchvision.transforms as transforms
+            from torchvision import datasets
+            crop_size, settings = 473, {"train_h": 473, "train_w": 480}
+            data = datasets.CIFAR10("data", transform=transforms.Compose(
+                [transforms.Resize((513, 512)), transforms.ToTensor()]))
+            def batch():
+                picture = data[0][0]
+                assert (crop_size, img_size(), picture.shape[1:]) == (65, 64, (65, 64))
+                assert settings == {"train_h": 65, "train_w": 64}
+                return picture[None]
+            def img_size(img_size=480):
+                return img_size
+        """),
+        ("constant crop_size", "constant img_size"),
+    ),
     "layers beside a list with something for each": (
         program("""
             def network(widths, n_layers):
@@ -840,3 +857,16 @@ def test_arguments_by_hand_are_left_alone_where_they_are_asked_about(running: Ru
     """)
     found = run(running, tmp_path, source)
     assert steps(found) == 3 and found.standins == (), found.uncaught
+
+
+def test_a_batch_that_is_divided_among_accelerators_holds_something(running: Runner, tmp_path: Path) -> None:
+    source = program("""
+        batch_size, gpus = 16, range(8)
+        data = torch.utils.data.TensorDataset(torch.ones(64, 2))
+        loader = torch.utils.data.DataLoader(data, batch_size=batch_size // len(gpus))
+        def batch():
+            return next(iter(loader))[0]
+    """)
+    planned = runner.planned(running, Job(tmp_path / "script.py", source, limits=LIMITS, manner="small"))
+    (found,) = running.run([planned])
+    assert steps(found) == 3, (found.uncaught, found.output)

@@ -478,7 +478,7 @@ WILD: dict[str, tuple[str, tuple[str, ...]]] = {
             crop_size = (321, 48)
             def attack(model, perturb_steps=20):
                 return perturb_steps
-            assert (args.input_size, args.name, crop_size) == ("64,64", "12,34", (64, 48))
+            assert (args.input_size, args.name, crop_size) == ("64,64", "12,34", (65, 48))
             steps = 10
             assert attack(None) == attack(None, perturb_steps=steps) == 2
             held = json.loads('{"batch_size": 32, "encoder_hidden_dim": 512, "hidden": 256, "other": 512}')

@@ -23,7 +23,7 @@ import tarfile
 import types
 import urllib.request
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -190,7 +190,7 @@ def separator_of(run: context.Run) -> str:
 
 def kept_alone(run: context.Run) -> str:
     """The style of lines with as many fields as the code insists on that opens a file: it leaves out all
-    others (``if len(parts) != 40: continue``)."""
+    others (``if len(parts) != 40: continue``), or gives up on them."""
     frame = run.caller()
     around = context.statements_at(run.tree(frame.f_code.co_filename), frame.f_lineno) if frame else []
     functions = [one for one in around if isinstance(one, ast.FunctionDef)]
@@ -203,15 +203,30 @@ def kept_alone(run: context.Run) -> str:
             if isinstance(node, ast.Assign) and isinstance(by[0], str):
                 parted[ast.unparse(node.targets[0])] = by[0]
     for node in nodes:
-        if not (isinstance(node, ast.If) and isinstance(node.body[-1], ast.Continue) and frame is not None):
+        if not isinstance(node, ast.If) or frame is None:
+            continue
+        if not isinstance(node.body[-1], (ast.Continue, ast.Raise)):
             continue
         for test in node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]:
             if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.NotEq, ast.Lt)):
                 held = re.fullmatch(r"len\((.+)\)", ast.unparse(test.left))
                 wanted = plans.whole_number(test.comparators[0], frame)
                 if held and held[1] in parted and wanted and 1 < wanted <= MANY_FIELDS:
-                    return f"fields:{wanted}:{parted[held[1]]}"
+                    kind = "paths" if joined(nodes, held[1]) == {*range(wanted)} else "fields"
+                    return f"{kind}:{wanted}:{parted[held[1]]}"
     return ""
+
+
+def joined(nodes: Iterable[ast.AST], parts: str) -> set[int]:
+    """The numbers of the parts of a line that code joins to paths: ``os.path.join(root, parts[1])``."""
+    return {
+        part.slice.value
+        for node in nodes
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "os.path.join"
+        for part in node.args[1:]
+        if isinstance(part, ast.Subscript) and ast.unparse(part.value) == parts
+        if isinstance(part.slice, ast.Constant) and isinstance(part.slice.value, int)
+    }
 
 
 MANY_FIELDS = 500
@@ -231,7 +246,8 @@ RECORDED = 4
 
 def rows_of(run: context.Run, name: str, kind: str, count: str, separator: str) -> str:
     """Lines of ``count`` fields: the name of a file, numbers, and words, or one more number; ``counts`` begin
-    with the number of their line."""
+    with the number of their line; of ``paths``, the first is that of a picture, the others tell its classes.
+    """
     ending = files.spoken_of(run) or ""
     sentences = asks_for_blanks(run) and separator == "\t" and int(count) > 2
     words = media.text(run, name).splitlines()
@@ -241,7 +257,13 @@ def rows_of(run: context.Run, name: str, kind: str, count: str, separator: str) 
     rows = []
     places = in_sentence(len(words))
     for number, (said, row) in enumerate(zip(words, classes.tolist())):
+        if kind == "paths":
+            rows.append(
+                separator.join([f"{number:03d}.png", *[f"labels/{number:03d}.png"] * (int(count) - 1)])
+            )
+            continue
         last = said.rstrip(" .") if kind == "fields" else str(row[-1])
+        last = last.partition(" ")[0] if separator == " " else last
         first, middle = str(number) if kind == "counts" else format(number, "03d") + ending, row[1:-1]
         if sentences:
             # What depends on another word of its sentence depends on the one before it.

@@ -384,6 +384,8 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
         if (trains := training_of(run, action)) is not None:
             action.default = trains
             run.used("argument " + action.dest, repr(trains))
+        if takes_values(action) and action.default in (None, ""):
+            EMPTY.add(action.dest)
         wanted = action.required or (
             takes_values(action) and action.default in (None, "") and needed(run, action)
         )
@@ -391,8 +393,8 @@ def supply(run: context.Run, parser: argparse.ArgumentParser) -> dict[str, Any]:
             continue
         if isinstance(action, argparse._SubParsersAction):
             continue
-        if not action.option_strings and action.nargs in ("?", "*"):
-            continue
+        if not action.option_strings and action.nargs in ("?", "*", argparse.REMAINDER):
+            continue  # Python before 3.12 calls the last of these required.
         given[action.dest] = value_of(run, action)
         action.required = False
         if not action.option_strings:
@@ -450,6 +452,9 @@ def advise(error: BaseException) -> str | None:
         return content.planned_with("environment", str(error.args[0]), True)
     if (plan := another(error)) is not None:
         return plan
+    if frame is not None and (name := missed(error)) is not None:
+        known = content.book.planned("arguments", "insisted") or []
+        return content.planned_with("arguments", "insisted", [*known, name])
     if NO_RANK.search(str(error)):
         return content.planned_with("environment", "launcher", True)
     if isinstance(error, KeyError) and error.args == (None,):
@@ -457,6 +462,27 @@ def advise(error: BaseException) -> str | None:
     if not isinstance(error, (TypeError, AttributeError)) or not MISSED.search(str(error)):
         return None
     return commands.advise(context.run()) or content.planned_with("arguments", "places", True)
+
+
+EMPTY: set[str] = set()
+"""The options that are nothing, if nobody gives them a value."""
+
+
+def missed(error: BaseException) -> str | None:
+    """The option that has no value and without which the project gives up, in whichever of its files:
+    ``if not folder: raise ValueError``."""
+    run, trace, found = context.run(), error.__traceback__, None
+    while trace is not None:
+        found = trace if run.owns(trace.tb_frame) else None
+        trace = trace.tb_next
+    if found is None:
+        return None
+    around = context.statements_at(run.tree(found.tb_frame.f_code.co_filename), found.tb_lineno)
+    if not around or not isinstance(around[-1], (ast.Raise, ast.Assert)):
+        return None
+    insisting = [one for one in around[-2:] if isinstance(one, (ast.If, ast.Assert))]
+    names = {name for one in insisting for name in insisted_on(ast.Module([one], []))}
+    return next((name for name in sorted(names) if name in EMPTY), None)
 
 
 def place_for(run: context.Run, name: str, unasked: bool) -> bool:
@@ -472,6 +498,8 @@ def takes_values(action: argparse.Action) -> bool:
 
 def needed(run: context.Run, action: argparse.Action) -> bool:
     """Whether an option that has no value is used as if it always had one."""
+    if action.dest in (content.book.planned("arguments", "insisted") or ()):
+        return True
     if action.type in (None, str) and action.default is None and DATA.match(action.dest):
         return True
     used, asked = uses_of_settings(run.tree(run.entry))
@@ -585,7 +613,12 @@ def missing_if(test: ast.expr) -> str | None:
 
 
 def there_if(test: ast.expr) -> str | None:
-    """What is there if a condition holds: ``it``, ``it is not None``."""
+    """What is there if a condition holds: ``it``, ``it is not None``, ``len(it) > 0``."""
+    if isinstance(test, ast.Compare) and isinstance(test.left, ast.Call):
+        counted = ast.unparse(test.left.func) == "len" and len(test.left.args) == 1
+        other = test.comparators[0]
+        if counted and isinstance(test.ops[0], (ast.Gt, ast.NotEq)) and getattr(other, "value", None) == 0:
+            return named(test.left.args[0])
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
         other = test.comparators[0]
         return named(test.left) if isinstance(other, ast.Constant) and other.value in (None, "") else None
@@ -624,7 +657,9 @@ def uses_of_settings(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
             tests = [node.operand]
         elif isinstance(node, ast.Compare):
             literals = [other.value for other in node.comparators if isinstance(other, ast.Constant)]
-            if None in literals or "" in literals:
+            if isinstance(node.left, ast.Call) and (counted := there_if(node) or missing_if(node)):
+                asked.add(counted)
+            elif None in literals or "" in literals:
                 tests = [node.left]
             elif literals:
                 uses = [node.left]

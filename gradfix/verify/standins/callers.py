@@ -38,7 +38,13 @@ def call_what_nobody_called(run: context.Run, main: types.ModuleType) -> None:
 
     The project's own caller knows best; otherwise the function is called with what its arguments tell.
     """
-    if run.recorder.backwards or run.recorder.errors or not derive.uncalled(run.tree(run.script)):
+    if run.recorder.backwards or run.recorder.errors:
+        return
+    command = commands_installed(run.root).get(run.script, "")
+    if command in main.__dict__ and not is_script(run.tree(run.script)):
+        run.used("a caller of " + command, "the command of the project that calls it")
+        main.__dict__[command]()
+    if run.recorder.backwards or not derive.uncalled(run.tree(run.script)):
         return
     failure: BaseException | None = None
     turn = content.book.planned("callers", "turn") or 0
@@ -86,6 +92,31 @@ def run_through(run: context.Run, entry: str) -> None:
         content.book.plan.setdefault("argument " + option, {}).setdefault("value", value)
     within_package(run, main, entry, text)
     exec(sizes.code_of(run, text, entry), main.__dict__)
+    command = commands_installed(run.root).get(entry, "")
+    if not run.recorder.backwards and not is_script(run.tree(entry)) and command in main.__dict__:
+        main.__dict__[command]()
+
+
+COMMAND = re.compile(
+    r"""=\s*["']?(?P<module>[A-Za-z_][\w.]*)\s*:\s*(?P<function>[A-Za-z_]\w*)\s*(?:["'\n]|$)"""
+)
+"""In what says how a project is installed: a command, and the function of a module that it calls
+(https://packaging.python.org/en/latest/specifications/entry-points)."""
+
+
+@functools.cache
+def commands_installed(root: str) -> dict[str, str]:
+    """The modules of a project that are commands once it is installed, and the function that each calls."""
+    found: dict[str, str] = {}
+    root = os.path.abspath(root)
+    for name in {"setup.py", "setup.cfg", "pyproject.toml"} & {*os.listdir(root)}:
+        for at in COMMAND.finditer(context.read(os.path.join(root, name))):
+            inner = os.path.join(*at["module"].split("."))
+            for place in (inner + ".py", os.path.join(inner, "__init__.py")):
+                for path in (os.path.join(root, place), os.path.join(root, "src", place)):
+                    if os.path.isfile(path):
+                        found.setdefault(path, at["function"])
+    return found
 
 
 README = re.compile(r"readme.*\.(md|markdown)$", re.I)
@@ -131,7 +162,8 @@ def entries(run: context.Run) -> list[str]:
         reached.update(wave)
         for path in wave:
             name = os.path.basename(path)
-            if is_script(run.tree(path)) and name not in ("__init__.py", "setup.py"):
+            started = is_script(run.tree(path)) and name not in ("__init__.py", "setup.py")
+            if started or path in commands_installed(run.root):
                 other = bool(OTHER.search(os.path.relpath(path, run.root)))
                 # ``ppo_gym.py`` is more likely to train ``ppo.py`` than another that imports it as well.
                 alike = own.search(name) is not None

@@ -94,7 +94,7 @@ def said(run: context.Run, options: Sequence[str]) -> str | None:
             if name not in options:
                 continue
             found = behind if equals else words[place + 1] if place + 1 < len(words) else ""
-            if found and not OPEN.search(found) and not found.startswith("--"):
+            if found and not left_open(name, [found]) and not found.startswith("--"):
                 return found
     return None
 
@@ -121,6 +121,12 @@ def instead(words: tuple[str, ...], known: dict[str, argparse.Action]) -> bool:
     return False
 
 
+def left_open(option: str, values: Sequence[str]) -> bool:
+    """Whether the values of an option are yet to be filled in: ``--kind $KIND``, ``--gpus GPUS``."""
+    own = option.lstrip("-").replace("-", "_")
+    return any(OPEN.search(one) or one == own.upper() != own for one in values)
+
+
 YES = re.compile(r"1|true|yes|y", re.I)
 """How somebody says that a switch is on which takes a value."""
 
@@ -140,11 +146,7 @@ def understood(words: tuple[str, ...], known: dict[str, argparse.Action]) -> tup
     for option, *values in groups:
         name = option.partition("=")[0]
         action = known.get(name)
-        if (
-            action is None
-            or isinstance(action, argparse._HelpAction)
-            or any(OPEN.search(one) for one in (option, *values))
-        ):
+        if action is None or isinstance(action, argparse._HelpAction) or left_open(name, [option, *values]):
             continue
         count = 0 if action.nargs == 0 else action.nargs
         if count == 0 or "=" in option:

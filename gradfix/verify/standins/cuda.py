@@ -188,7 +188,8 @@ def factories(run: context.Run) -> None:
         def make(*args: Any, **kwargs: Any) -> Any:
             for name in ("device", "map_location"):
                 if name in kwargs:
-                    kwargs[name] = cpu(run, kwargs[name])
+                    numbered = type(kwargs[name]) is int
+                    kwargs[name] = cpu(run, "cuda" if numbered else kwargs[name])
             return real(*args, **kwargs)
 
         return make

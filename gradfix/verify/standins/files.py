@@ -580,10 +580,10 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
         data = absent.text_of(run, os.path.basename(path)).encode()
     elif kind == ".bin":
         data = media.small_numbers(run, os.path.basename(path))
-    elif kind == ".xml" and media.of_labels(shown(run, path)):
+    elif kind == ".xml" and media.of_labels(told(run, path)):
         data = formats.boxes(run, os.path.basename(path))
     elif kind in media.SEEN_OR_HEARD:
-        data = media.one_of_few(run, kind, one_of_four(os.path.basename(path)), shown(run, path))
+        data = media.one_of_few(run, kind, one_of_four(os.path.basename(path)), told(run, path))
     else:
         return None
     overlay._make(os.path.dirname(place))
@@ -594,7 +594,7 @@ def make_file(run: context.Run, overlay: Overlay, path: str) -> str | None:
     what = "boxes as those of Pascal VOC" if kind == ".xml" else what
     if kind in media.PICTURES:
         what = f"a picture of {media.side(run)} x {media.side(run)}"
-        what += " of classes" if media.of_labels(shown(run, path)) else ""
+        what += " of classes" if media.of_labels(told(run, path)) else ""
     run.used("file " + alike(shown(run, path)), media.KINDS.get(kind, what))
     return place
 
@@ -652,7 +652,7 @@ def make_folder(
             file.write(formats.attributes(run, count, endings[0]))
     busy, overlay.busy = overlay.busy, True  # Every file that is made is looked at by the sandbox, too.
     for ending in endings:
-        fill(run, overlay, folders, ending, count, shown(run, path))
+        fill(run, overlay, folders, ending, count, told(run, path))
     overlay.busy = busy
     content.book.folders = True
     inner = f"{len(folders)} folders of " if len(folders) > 1 else ""
@@ -927,11 +927,21 @@ def alike(name: str) -> str:
 
 def shown(run: context.Run, path: str) -> str:
     """A path as it is recorded: without what belongs to this machine."""
+    return within_run(run, path) or os.path.basename(os.path.abspath(path))
+
+
+def within_run(run: context.Run, path: str) -> str | None:
+    """A path from the run's folder or the project's, ``None`` if it leads elsewhere."""
     absolute = os.path.abspath(path)
     for folder in (run.cwd, os.path.abspath(run.root)):
         if absolute.startswith(folder + os.sep):
             return os.path.relpath(absolute, folder)
-    return os.path.basename(absolute)
+    return None
+
+
+def told(run: context.Run, path: str) -> str:
+    """A path as far as the script says it, whose folders tell what lies there."""
+    return within_run(run, path) or os.path.abspath(path)
 
 
 def first(values: Iterable[Any]) -> Any:

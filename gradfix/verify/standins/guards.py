@@ -391,7 +391,7 @@ def advised(spots: list[Spot], error: BaseException | None) -> str | None:
         plan = (content.more_samples() if content.book.touched else None) or longer(spots[0])
         if plan is not None:
             return plan
-    if (plan := loading(spots)) is not None:
+    if (plan := loading(spots, error)) is not None:
         return plan
     for number, spot in enumerate(spots):
         if in_a_network(spot):
@@ -409,41 +409,52 @@ def advised(spots: list[Spot], error: BaseException | None) -> str | None:
 
 
 LOADING = re.compile(r"_?(?:load|restore|copy)_\w*(?:from|weights?|pretrained|npz|checkpoint|darknet|params)")
-"""Names of methods by which a network takes trained weights out of a file."""
+"""Names of methods by which a network takes trained weights out of a file, and of functions for that."""
 WEIGHTS = "weights"
 """How a call of such a method is guarded."""
+WEIGHTS_OF_FIRST = "weights of what is given first"
+"""How a call of such a function is guarded."""
 CHANGING = re.compile(
     r"\brequires_grad|\bParameter\(|\bregister_|\badd_module\(|\bsetattr\(|\bnn\.(?!init\b)"
 )
 """What says that a method changes more of a network than its weights."""
 
 
-def loading(spots: list[Spot]) -> str | None:
-    """The plan by which a network keeps its own weights where a method of it fails to take others out of a
-    file that is not there: ``net.load_from(np.load(path))``, where that does nothing else."""
+def loading(spots: list[Spot], error: BaseException | None) -> str | None:
+    """The plan by which a network keeps its own weights where a method of it, or a function that is given it
+    first, fails to take others out of a file that is not there: ``net.load_from(np.load(path))``, where that
+    does nothing else."""
     run = context.run()
     for number in reversed(range(1, len(spots))):
         inner, spot = spots[number - 1], spots[number]
         call = spot.statement.value if isinstance(spot.statement, ast.Expr) else None
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, (ast.Attribute, ast.Name)):
             continue
         given = inspect.getargvalues(inner.frame)
         owner, *others = (given.locals.get(name) for name in given.args or [""])
-        made = any(
+        called = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
+        function = given.args[:1] != ["self"]
+        if function:
+            # What a function reads it may have found by itself.
+            held = list(given.locals.values())
+            others += [part for one in held for part in (one if isinstance(one, list) else [one])]
+        made = (function and isinstance(error, FileNotFoundError)) or any(
             isinstance(one, content.Content)
             or (isinstance(one, str) and os.path.splitext(one)[1] and absent.is_absent(one))
             for one in others
         )
-        if not made or not isinstance(owner, torch.nn.Module) or not LOADING.match(call.func.attr):
+        if not made or not isinstance(owner, torch.nn.Module) or not LOADING.match(called):
+            continue
+        if function and (not call.args or isinstance(call.args[0], ast.Starred)):
             continue
         methods = [
             one
             for one in context.walk(run.tree(inner.filename))
-            if isinstance(one, ast.FunctionDef) and one.name == call.func.attr
+            if isinstance(one, ast.FunctionDef) and one.name == called
         ]
         place = spot.place(statement_key(spot.scope, spot.statement)) if spot.statement else ""
         if methods and not any(CHANGING.search(ast.unparse(one)) for one in methods) and not level(place):
-            return content.planned_with(place, "guard", WEIGHTS)
+            return content.planned_with(place, "guard", WEIGHTS_OF_FIRST if function else WEIGHTS)
     return None
 
 
@@ -655,9 +666,14 @@ class Guard(ast.NodeTransformer):
         how = self.level(statement_key(self.scope, node))
         if not how:
             return super().visit(node)
-        if how == WEIGHTS and isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        if (
+            how in (WEIGHTS, WEIGHTS_OF_FIRST)
+            and isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Call)
+        ):
+            network = node.value.args[0] if how == WEIGHTS_OF_FIRST else node.value.func.value  # type: ignore[attr-defined]
             call = calling(LOADED, [], node.value)
-            call.args.insert(0, copy.deepcopy(node.value.func.value))  # type: ignore[attr-defined]
+            call.args.insert(0, copy.deepcopy(network))
             node.value = call
             return node
         after = ast.parse("\n".join(self.instead(node)) or "pass").body
@@ -820,7 +836,10 @@ def install(run: context.Run) -> None:
             run.used("weights of " + type(network).__name__, "networks keep their own")
             with content.unrecorded(), torch.no_grad():
                 for one, value in own:
-                    one.data.copy_(value)
+                    if one.shape == value.shape:
+                        one.data.copy_(value)
+                    else:
+                        one.data = value
 
     def fewer(over: Callable[[], Any]) -> Iterator[Any]:
         for number, one in enumerate(over()):

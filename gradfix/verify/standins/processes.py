@@ -7,6 +7,7 @@ training run one after the other in that process, when the script waits for them
 from __future__ import annotations
 
 import concurrent.futures
+import errno
 import inspect
 import multiprocessing
 import multiprocessing.context
@@ -17,6 +18,7 @@ import os
 import queue
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -44,6 +46,7 @@ def install(run: context.Run) -> None:
     world(run)
     workers(run)
     history(run)
+    ports(run)
 
 
 def environment() -> None:
@@ -97,6 +100,48 @@ def history(run: context.Run) -> None:
         return plain and bool(words) and shutil.which(words[0]) is None
 
     subprocess.Popen = Popen  # type: ignore[misc]
+
+
+PORT = 29500
+"""A port of this machine that is free, as far as anybody can tell: nobody is connected to it."""
+
+
+def ports(run: context.Run) -> None:
+    """Ends of connections that the sandbox does not allow, for scripts that look for a free port."""
+
+    class Socket(socket.socket):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            self._name: tuple[str, int] | None = None
+            try:
+                super().__init__(*args, **kwargs)
+            except OSError:
+                if not run.owns(sys._getframe(1)):
+                    raise
+                run.used("socket", "one that is connected to nothing")
+                self._io_refs, self._closed = 0, False
+                self._name = ("0.0.0.0", 0)
+
+        def bind(self, address: Any) -> None:
+            if self._name is None:
+                super().bind(address)
+            else:
+                self._name = (address[0] or "0.0.0.0", address[1] or PORT)
+
+        def getsockname(self) -> Any:
+            return super().getsockname() if self._name is None else self._name
+
+        def listen(self, *args: Any) -> None:
+            if self._name is None:
+                super().listen(*args)
+
+        def setsockopt(self, *args: Any) -> None:
+            if self._name is None:
+                super().setsockopt(*args)
+
+        def connect_ex(self, address: Any) -> int:
+            return super().connect_ex(address) if self._name is None else errno.ECONNREFUSED
+
+    socket.socket = Socket  # type: ignore[misc]
 
 
 class Parallel(torch.nn.Module):

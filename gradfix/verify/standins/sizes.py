@@ -161,7 +161,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (
         "picture",
         "imgsize imagesize imgheight imgwidth imageheight imagewidth cropsize loadsize finesize imgh "
-        "imgw imsize picturesize imres imgres resolution imgdim patchsize",
+        "imgw imsize picturesize imres imgres resolution imgdim patchsize trainh trainw croph cropw",
     ),
     (
         "vocabulary",
@@ -334,6 +334,9 @@ SHORT_FILM = re.compile(f"index \\d+ is out of bounds for .* with size {TIGHT['f
 """Messages of what goes on to more frames than there are in the shortest films."""
 
 
+NO_BATCH = re.compile(r"batch_size should be a positive integer value, but got batch_size=0")
+
+
 def advise(run: context.Run, error: BaseException) -> str | None:
     """A plan by which sizes of one kind stay as they are, if shapes do not fit for their being smaller."""
     message = str(error)
@@ -344,6 +347,9 @@ def advise(run: context.Run, error: BaseException) -> str | None:
             return content.planned_with("sizes", "kept", sorted([*kept, "depth"]))
     if run.small and SHORT_FILM.search(message) and "frames" in REDUCED - {*kept}:
         return content.planned_with("sizes", "kept", sorted([*kept, "frames"]))
+    if run.small and NO_BATCH.search(message) and "batch" in REDUCED - {*kept}:
+        # It is divided among more accelerators than it holds samples now.
+        return content.planned_with("sizes", "kept", sorted([*kept, "batch"]))
     if run.small and not run.medium and (wanted := within_a_batch(run, error)) is not None:
         return content.planned_with("sizes", "batch", wanted)
     if not run.small or run.medium or not isinstance(error, (RuntimeError, ValueError, AssertionError)):
@@ -681,6 +687,17 @@ LOADER = "batches of a loader"
 """What is said of the size of batches that has no name."""
 
 
+ALIGNED = 8
+"""A side of one more than a multiple of this (321, 473, 513) stays such: networks that keep the corners of
+pictures in their places insist on it."""
+
+
+def side_of(what: str) -> int | None:
+    """The side that pictures without a name for it are brought to."""
+    found = re.fullmatch(r"pictures of (\d+)", what)
+    return None if found is None else int(found[1])
+
+
 def at_most(run: context.Run, what: str, limit: int | None, value: Any) -> Any:
     """``value`` or, if it is a whole number above the limit, the limit."""
     if limit is None or not isinstance(value, (int, float)) or isinstance(value, bool) or value <= limit:
@@ -695,6 +712,12 @@ def at_most(run: context.Run, what: str, limit: int | None, value: Any) -> Any:
             part //= 2
         limit = min(limit, part)
     kind = "batch" if what == LOADER else kind_of(what.rpartition(" ")[2])
+    if (
+        limit == limits(run).get("picture")
+        and value % ALIGNED == 1
+        and (kind == "picture" or value == side_of(what))
+    ):
+        limit += 1
     if what == WIDTH:
         REDUCED.add(what)
     SMALLER.add((kind, limit, int(value)))

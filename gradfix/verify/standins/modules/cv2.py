@@ -119,6 +119,17 @@ def getRotationMatrix2D(center: Any, angle: float, scale: float) -> Any:
     )
 
 
+def getAffineTransform(src: Any, dst: Any) -> Any:
+    """The matrix that moves three points to three others."""
+    before = numpy.hstack([numpy.asarray(src, float).reshape(3, 2), numpy.ones((3, 1))])
+    return numpy.linalg.solve(before, numpy.asarray(dst, float).reshape(3, 2)).T
+
+
+def invertAffineTransform(matrix: Any) -> Any:
+    """The matrix that moves everything back."""
+    return numpy.linalg.inv(numpy.vstack([matrix, [0, 0, 1]]))[:2]
+
+
 def warpAffine(values: Any, matrix: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
     """The picture at another size: what else the matrix does is left out."""
     return resize(values, size)
