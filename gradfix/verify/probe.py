@@ -699,12 +699,9 @@ class Recorder:
         )
 
         recorder, keep = self, self.job["keep"]
-        alone, moves = self.job["alone"], self.job["moves"]
-        still = self.job["still"] or alone is not None or moves
-        stepped: dict[int, int] = {}
+        holding = Holding(self)
         real_backward, real_grad = torch.autograd.backward, torch.autograd.grad
         real_init = torch.optim.Optimizer.__init__
-        moved: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
 
         def retained(position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
             if not keep:
@@ -744,9 +741,7 @@ class Recorder:
             if not recorder.watching():
                 return None
             at = recorder.here()
-            if still:
-                tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
-                moved[id(optimizer)] = [(tensor, tensor.detach().clone()) for tensor in tensors]
+            holding.begin(optimizer)
             closure = args[1] if len(args) > 1 else kwargs.get("closure")
             if closure is None:
                 recorder.step(optimizer, at)
@@ -765,22 +760,7 @@ class Recorder:
         def after(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             if recorder.job["updates"] and recorder.watching() and not recorder.idling:
                 recorder.stepped(optimizer)
-            held = moved.pop(id(optimizer), [])
-            if not held or (alone is None and not moves):
-                number = -1
-            else:
-                number = recorder.optimizers.index(optimizer)
-                stepped[number] = stepped.get(number, 0) + 1
-            if number == alone:
-                return
-            if moves and 0 <= number < len(moves) and stepped[number] in moves[number][1]:
-                # What was kept of earlier weights is not what the run goes on with.
-                name, turns = moves[number]
-                key = name, turns.index(stepped[number])
-                with recorder.bookkeeping(), torch.no_grad():
-                    held = [(one, displaced(value, *key, at)) for at, (one, value) in enumerate(held)]
-            for tensor, value in held:
-                tensor.data.copy_(value)
+            holding.end(optimizer)
 
         self.effects.install()
         torch.autograd.backward = backward
@@ -801,12 +781,53 @@ def settings_of(optimizer: Any) -> str:
 
     def text(key: str, value: Any) -> str | None:
         if isinstance(value, torch.Tensor) and value.numel() == 1:
-            # Learning rates that compiled steps read.
+            # Learning rates that compiled steps read: 0.1 is none of float32's numbers.
             value = value.item()
+            value = float(f"{value:.7g}") if isinstance(value, float) else value
         return f"{key}={value!r}" if isinstance(value, plain) else None
 
     groups = [[text(key, group[key]) for key in sorted(group)] for group in optimizer.param_groups]
     return "; ".join(", ".join(one for one in group if one is not None) for group in groups)
+
+
+class Holding:
+    """Puts weights back after steps, as the job of a recorder asks."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.alone: int | None = recorder.job["alone"]
+        self.moves: list[list[Any]] = recorder.job["moves"]
+        self.active = recorder.job["still"] or self.alone is not None or bool(self.moves)
+        self.stepped: dict[int, int] = {}
+        """By optimizer: how many steps it has taken."""
+        self.before: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+        """By the identity of an optimizer that steps: its parameters, and what they held."""
+
+    def begin(self, optimizer: Any) -> None:
+        """An optimizer is about to step."""
+        if self.active:
+            tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
+            self.before[id(optimizer)] = [(tensor, tensor.detach().clone()) for tensor in tensors]
+
+    def end(self, optimizer: Any) -> None:
+        """It has stepped."""
+        import torch
+
+        held = self.before.pop(id(optimizer), [])
+        if not held or self.recorder.idling:
+            return
+        number = self.recorder.optimizers.index(optimizer)
+        turn = self.stepped[number] = self.stepped.get(number, 0) + 1
+        if number == self.alone:
+            return
+        if number < len(self.moves) and turn in self.moves[number][1]:
+            # What was kept of earlier weights is not what the run goes on with.
+            name, turns = self.moves[number]
+            key = name, turns.index(turn)
+            with self.recorder.bookkeeping(), torch.no_grad():
+                held = [(one, displaced(value, *key, at)) for at, (one, value) in enumerate(held)]
+        for tensor, value in held:
+            tensor.data.copy_(value)
 
 
 DISPLACED = 0.02

@@ -90,6 +90,78 @@ RIGHT_KEPT = KEPT + JUDGE.format(fake="fake.detach()") + MAKER + TAKE
 MAKER_FIRST_KEPT = KEPT + MAKER + JUDGE.format(fake="fake.detach()") + TAKE
 
 
+# As a trainer keeps it: out of sight of the code that steps.
+HIDDEN = """
+class Mean:
+    def __init__(self, net):
+        self.net = copy.deepcopy(net)
+
+    @torch.no_grad()
+    def take(self, net):
+        for slow, fast in zip(self.net.parameters(), net.parameters()):
+            slow.lerp_(fast, 0.1)
+"""
+LISTED = """
+class Mean:
+    def __init__(self, net):
+        self.kept = {name: p.detach().clone() for name, p in net.named_parameters()}
+
+    def take(self, net):
+        for name, p in net.named_parameters():
+            self.kept[name] = 0.9 * self.kept[name] + 0.1 * p.detach()
+"""
+
+
+def averaged(mean: str, text: str, take: str = "    average.take(maker)\n") -> str:
+    loop = "average = Mean(maker)\n" + LOOP.replace("range(4)", "range(12)")
+    return text.replace(LOOP, f"import copy\n{mean}\n{loop}") + take
+
+
+SEVERAL = """
+    for turn in range(3):
+        opt_judge.zero_grad()
+        loss_j = F.binary_cross_entropy_with_logits(judge(real), ones)
+        loss_j = loss_j + F.binary_cross_entropy_with_logits(judge({fake}), zeros)
+        loss_j.backward()
+        opt_judge.step()
+"""
+SEVERAL_AT_ONCE = """
+    opt_judge.zero_grad()
+    loss_j = F.binary_cross_entropy_with_logits(judge(real), ones)
+    loss_j = loss_j + F.binary_cross_entropy_with_logits(judge(fake.detach()), zeros)
+    loss_j.backward()
+    for turn in range(3):
+        opt_judge.step()
+"""
+FOLLOWED = """
+h = torch.zeros(4, 5)
+for t in range(12):
+    x = torch.randn(4, 3)
+    with torch.no_grad():
+        wanted = head(cell(x, h.detach())) + 1
+    h = cell(x, h)
+    loss = (head(h) - wanted).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+FOLLOWED_SEGMENTS = """
+h, total = torch.zeros(4, 5), 0
+for t in range(12):
+    x = torch.randn(4, 3)
+    with torch.no_grad():
+        wanted = head(cell(x, h.detach())) + 1
+    h = cell(x, h)
+    total = total + (head(h) - wanted).pow(2).mean()
+    if t % 2 == 1:
+        opt.zero_grad()
+        total.backward()
+        opt.step()
+        h, total = h.detach(), 0
+"""
+FIRST = "import copy\nfirst = copy.deepcopy(cell)\nh, total"
+
+
 def changed(text: str, *edits: tuple[str, str]) -> str:
     for old, new in edits:
         assert old in text, old
@@ -180,6 +252,69 @@ CASES = {
         changed(RIGHT_KEPT, ("    real =", "    maker.train(step < 15)\n    real =")),
         "refuted",
     ),
+    "an average out of sight": (
+        averaged(HIDDEN, OLD_GAN),
+        averaged(HIDDEN, GAN + MAKER + JUDGE.format(fake="fake.detach()")),
+        "accepted",
+    ),
+    "an average out of sight that is not taken": (
+        averaged(HIDDEN, OLD_GAN),
+        averaged(HIDDEN, RIGHT_GAN, take=""),
+        "refuted",
+    ),
+    "an average in a dictionary": (averaged(LISTED, OLD_GAN), averaged(LISTED, RIGHT_GAN), "accepted"),
+    "an average in a dictionary that is not taken": (
+        averaged(LISTED, OLD_GAN),
+        averaged(LISTED, RIGHT_GAN, take=""),
+        "refuted",
+    ),
+    "a judge that was copied after the first pass": (
+        OLD_GAN.replace("range(4)", "range(12)"),
+        changed(
+            RIGHT_GAN.replace("range(4)", "range(12)"),
+            (
+                "    opt_maker.zero_grad()",
+                "    if step == 0: past = copy.deepcopy(judge)\n    opt_maker.zero_grad()",
+            ),
+            ("ones, zeros = ", "import copy\nones, zeros = "),
+            ("judge(fake), ones", "past(fake), ones"),
+        ),
+        "refuted",
+    ),
+    "several steps, the generator first": (
+        GAN + SEVERAL.format(fake="fake") + MAKER,
+        GAN + MAKER + SEVERAL.format(fake="fake.detach()"),
+        "accepted",
+    ),
+    "several steps with one gradient": (
+        GAN + SEVERAL.format(fake="fake") + MAKER,
+        GAN + SEVERAL_AT_ONCE + MAKER,
+        "refuted",
+    ),
+    "segments with a target that follows": (RNN + FOLLOWED, RNN + FOLLOWED_SEGMENTS, "accepted"),
+    "segments with a target that does not follow": (
+        RNN + FOLLOWED,
+        RNN
+        + changed(FOLLOWED_SEGMENTS, ("h, total = torch", FIRST + " = torch"), ("head(cell(", "head(first(")),
+        "refuted",
+    ),
+    "a rate that is a tensor": (
+        CONSTANT + TWICE,
+        changed(CONSTANT, ("lr=0.1", "lr=torch.tensor(0.1)")) + SUMMED,
+        "accepted",
+    ),
+    "another rate, as a tensor": (
+        CONSTANT + TWICE,
+        changed(CONSTANT, ("lr=0.1", "lr=torch.tensor(0.100001)")) + SUMMED,
+        "refuted",
+    ),
+    "a hook that shrinks weights": (
+        CONSTANT + TWICE,
+        CONSTANT
+        + "opt.register_step_post_hook(lambda *_: [p.data.mul_(0.99999) for p in net.parameters()])\n"
+        + changed(TWICE, ("size.backward()", "size.backward(retain_graph=True)")),
+        "refuted",
+    ),
     "losses in one": (CONSTANT + TWICE, CONSTANT + SUMMED, "accepted"),
     "the first gradient for ever": (
         CONSTANT + TWICE,
@@ -267,4 +402,4 @@ def test_what_is_right_at_first_is_followed_on(name: str, tmp_path: Path) -> Non
     old = tmp_path / "old"
     old.mkdir()
     (old / "train.py").write_text(before)
-    assert [found for found, _ in judged(old / "train.py", after, tmp_path)] == [expected]
+    assert {found for found, _ in judged(old / "train.py", after, tmp_path)} == {expected}
