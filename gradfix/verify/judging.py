@@ -534,6 +534,8 @@ def _apart(
                 return _Apart(f"step {turn} of {who} makes something else of {what} (seed {seed})")
             if mine.settings != theirs.settings:
                 return _Apart(f"step {turn} of {who} has other settings: {theirs.settings}")
+            if mine.clips != theirs.clips:
+                return _Apart(f"step {turn} of {who} clips gradients otherwise: {_clips(theirs)}")
         counts = [len(run.steps_of(optimizer.index)) for run in (one, other)]
         if not partly and _other_count(one, other, *counts):
             return _Apart(f"{who} takes {plural(counts[1], 'step')}, not {counts[0]}")
@@ -546,6 +548,10 @@ def _apart(
     if len(_unused(other)) > len(_unused(one)):
         return _Apart(f"no step uses what the backward call at {_unused(other)[-1]} computes")
     return _cut_short(one, other)
+
+
+def _clips(step: Step) -> str:
+    return "; ".join(step.clips) or "not at all"
 
 
 def _bit_for_bit(one: Step, other: Step) -> set[int]:
@@ -649,9 +655,14 @@ def _through_time(trial: _Trial, repairs: Sequence[Repair]) -> str | _Apart | No
         if _settings_apart(whole, run) or not _steps_well(original, run):
             return None
         for repair in repairs[:1]:
-            kept = kept_apart(trial.repaired(repair, seed), run, in_earnest=False)
+            model = trial.repaired(repair, seed)
+            kept = kept_apart(model, run, in_earnest=False)
             if kept is not None:
                 return _Apart(f"{kept} (seed {seed})")
+            clips = {(step.optimizer, step.clips) for step in model.steps}
+            other = next((step for step in run.steps if (step.optimizer, step.clips) not in clips), None)
+            if other is not None:
+                return _Apart(f"{run.optimizers[other.optimizer].name} clips otherwise: {_clips(other)}")
         for optimizer in held.optimizers:
             steps = held.steps_of(optimizer.index)
             if not steps:
@@ -672,7 +683,12 @@ def _through_time(trial: _Trial, repairs: Sequence[Repair]) -> str | _Apart | No
 
 
 def _consumed(step: Step) -> dict[int, Values | None]:
-    return {place: state.gradient for place, state in enumerate(step.parameters)}
+    """What a step consumes, as it was before it was clipped."""
+    return {
+        place: g if g is None or step.scale in (0.0, 1.0) else g.times(1 / step.scale)
+        for place, state in enumerate(step.parameters)
+        for g in [state.gradient]
+    }
 
 
 FARTHER = "it goes back through more passes than the run of the original has"

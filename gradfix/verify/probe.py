@@ -213,6 +213,8 @@ class Recorder:
         self.idling = False
         """Whether steps without gradients, before the first backward call, are no longer written."""
         self.settings: dict[int, str] = {}
+        self.clips: dict[int, list[tuple[str, float]]] = {}
+        """By optimizer: how its gradients were clipped since its last step, and by what factor."""
         self.last_step = 0.0
         self.depth = threading.local()
         self.provenance = provenance().Provenance(job["fake"])
@@ -670,6 +672,7 @@ class Recorder:
             if self.job["updates"]:
                 around["others"] = self.effects.others(self.describe, self.provenance.of)
                 around["modules"] = self.effects.settings()
+                around["clips"] = self.clips.pop(owner, [])
             settings = settings_of(optimizer)
             if settings != self.settings.get(owner):
                 # Whatever changes them between two steps: a schedule, or a hand.
@@ -683,6 +686,20 @@ class Recorder:
         with self.bookkeeping():
             owners = [index for index, known in enumerate(self.optimizers) if known is optimizer]
             self.emit("stepped", optimizer=owners[0], weights=self.weights(optimizer))
+
+    def clipped(self, parameters: list[Any], how: dict[str, Any], norm: torch.Tensor | None) -> None:
+        """Gradients have been clipped; ``norm`` is what theirs was together, if that was the measure."""
+        text = ", ".join(
+            f"{key}={value}" for key, value in how.items() if key.startswith(("max", "norm", "clip"))
+        )
+        with self.bookkeeping():
+            clipped = {id(parameter) for parameter in parameters}
+            for index, optimizer in enumerate(self.optimizers):
+                own = [one for group in optimizer.param_groups for one in group["params"]]
+                given = {id(one) for one in own if one.grad is not None}
+                if given & clipped:
+                    factor = min(1.0, how["max_norm"] / (float(norm) + 1e-6)) if norm is not None else 1.0
+                    self.clips.setdefault(index, []).append((text, factor if given <= clipped else 1.0))
 
     def weights(self, optimizer: Any) -> list[Any]:
         """What an optimizer's parameters hold now."""
@@ -737,6 +754,23 @@ class Recorder:
                 with recorder.bookkeeping():
                     recorder.constructed(self, recorder.here())
 
+        def noting(real: Callable[..., Any]) -> Callable[..., Any]:
+            signature = inspect.signature(real)
+
+            @functools.wraps(real)
+            def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
+                if not isinstance(parameters, torch.Tensor):
+                    parameters = list(parameters)
+                result = real(parameters, *args, **kwargs)
+                if recorder.watching():
+                    bound = signature.bind(parameters, *args, **kwargs)
+                    bound.apply_defaults()
+                    listed = [parameters] if isinstance(parameters, torch.Tensor) else parameters
+                    recorder.clipped(listed, bound.arguments, result)
+                return result
+
+            return clip
+
         def before(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if not recorder.watching():
                 return None
@@ -766,6 +800,12 @@ class Recorder:
         torch.autograd.backward = backward
         torch.autograd.grad = grad
         torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign]
+        if self.job["updates"]:
+            clips = torch.nn.utils.clip_grad
+            for name in ("clip_grad_norm_", "clip_grad_value_"):
+                wrapped = noting(getattr(clips, name))
+                setattr(clips, name, wrapped)
+                setattr(torch.nn.utils, name, wrapped)
         register_optimizer_step_pre_hook(before)
         register_optimizer_step_post_hook(after)
         # Accelerators are hidden: results there are not repeatable, and a fork cannot use them.

@@ -104,6 +104,17 @@ class Values:
             sketch=tuple(map(operator.add, self.sketch, other.sketch)),
         )
 
+    def times(self, factor: float) -> Values:
+        """All elements multiplied (its digest is its own)."""
+        return replace(
+            self,
+            digest=f"{self.digest}*{factor!r}",
+            largest=self.largest * abs(factor),
+            norm=self.norm * abs(factor),
+            exact=None if self.exact is None else array("d", (factor * one for one in self.exact)),
+            sketch=tuple(factor * one for one in self.sketch),
+        )
+
     def minus(self, other: Values) -> list[float]:
         """Numbers of which the Euclidean norm is proportional to that of the difference.
 
@@ -228,6 +239,10 @@ class Step:
     """The parameters of named networks that no optimizer owns, if that was asked for: averages, targets."""
     modules: Mapping[str, str] = field(default_factory=dict)
     """By module of torch's own, with its class: its settings, as text, if that was asked for."""
+    clips: tuple[str, ...] = ()
+    """How its gradients were clipped since the step before, as text, if that was asked for."""
+    scale: float = 1.0
+    """By what that has multiplied all of them."""
     after: tuple[Values, ...] | None = None
     """The parameters when the step was over, if that was asked for (and it did come to be over)."""
     settings: str = ""
@@ -539,6 +554,7 @@ class _Loader:
             index = raw["optimizer"]
             self.settings[index] = self.clean(raw.get("settings", self.settings.get(index, "")))
             random = Draws(*raw["random"])
+            clips = [(self.clean(how), float(factor)) for how, factor in raw.get("clips", ())]
             return Step(
                 index,
                 place,
@@ -547,6 +563,8 @@ class _Loader:
                 self.buffers,
                 self.others,
                 self.modules,
+                tuple(how for how, _ in clips),
+                math.prod(factor for _, factor in clips),
                 settings=self.settings[index],
             )
         return Failure(

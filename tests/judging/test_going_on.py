@@ -133,6 +133,8 @@ SEVERAL_AT_ONCE = """
     for turn in range(3):
         opt_judge.step()
 """
+CLIP = "nn.utils.clip_grad_norm_(judge.parameters(), 100.0)\n    opt_judge.step()"
+CLIP_ALL = "nn.utils.clip_grad_norm_([*cell.parameters(), *head.parameters()], 0.01)\n    opt.step()"
 FOLLOWED = """
 h = torch.zeros(4, 5)
 for t in range(12):
@@ -289,6 +291,26 @@ CASES = {
     "several steps with one gradient": (
         GAN + SEVERAL.format(fake="fake") + MAKER,
         GAN + SEVERAL_AT_ONCE + MAKER,
+        "refuted",
+    ),
+    "gradients that are no longer clipped": (
+        OLD_GAN.replace("opt_judge.step()", CLIP),
+        RIGHT_GAN,
+        "refuted",
+    ),
+    "clipped as before": (
+        OLD_GAN.replace("opt_judge.step()", CLIP),
+        RIGHT_GAN.replace("opt_judge.step()", CLIP),
+        "accepted",
+    ),
+    "segments of which each is clipped": (
+        RNN + STATE.replace("opt.step()", CLIP_ALL),
+        RNN + SEGMENTS.replace("    opt.step()", "    " + CLIP_ALL.replace("\n", "\n    ")),
+        "accepted",
+    ),
+    "segments that are no longer clipped": (
+        RNN + STATE.replace("opt.step()", CLIP_ALL),
+        RNN + SEGMENTS,
         "refuted",
     ),
     "segments with a target that follows": (RNN + FOLLOWED, RNN + FOLLOWED_SEGMENTS, "accepted"),
