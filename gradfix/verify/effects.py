@@ -14,8 +14,8 @@ Python 3.9. Everything here reads, and changes nothing:
   garbage collector knows: no name is assumed, and a module that was copied or loaded is found too.
 * **Settings** of these modules: the momentum of running statistics, whether they are in training mode.
 * **Parameters that no optimizer owns**: averages of weights, target networks; and lists and dictionaries of
-  tensors that have the shapes of parameters, which is how others keep averages. Where the script that runs
-  has no name for them, they are told from each other by what they hold at first.
+  tensors that have the shapes of a module's parameters, which is how others keep averages. Where the script
+  that runs has no name for them, they are told from each other by what they hold at first.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Effects:
         self.unowned: list[tuple[str, torch.Tensor]] = []
         """The parameters of networks that no optimizer owns."""
         self.averages: list[tuple[str, Any]] = []
-        """Lists and dictionaries of other tensors of the shapes of owned parameters."""
+        """Lists and dictionaries of other tensors, of the shapes that a module's parameters have."""
         self.lasting: set[int] = set()
         """The memory of all modules' parameters and buffers, which no graph holds."""
         self.written: dict[str, tuple[str | None, Description]] = {}
@@ -236,11 +236,14 @@ class Effects:
                 inside = labelled(network, called, turns)
                 self.modules += inside
                 self.unowned += parameters_of(inside)
-        alike = Counter(parameter.shape for parameter in self.owned)
+        alike = [shapes_of(parameters_of(within(module))) for _, module in self.modules]
         for one in objects:
             entries = tensors_in(one)
-            shapes = Counter(tensor.shape for _, tensor in entries)
-            if len(entries) > 1 and not shapes - alike and not any(id(t) in held for _, t in entries):
+            if (
+                len(entries) > 1
+                and not any(id(t) in held for _, t in entries)
+                and shapes_of(entries) in alike
+            ):
                 self.averages.append((type(one).__name__ + mark(entries), one))
         known = Counter(name for name, _ in self.averages)
         self.averages = [(name, one) for name, one in self.averages if known[name] == 1]
@@ -332,6 +335,11 @@ def tensors_in(one: Any) -> list[tuple[str, torch.Tensor]]:
     if not all(type(value) in plain and value.is_floating_point() for _, value in pairs):
         return []
     return [(str(key), value) for key, value in pairs]
+
+
+def shapes_of(tensors: Iterable[tuple[str, torch.Tensor]]) -> Counter[torch.Size]:
+    """How many tensors there are of each shape."""
+    return Counter(tensor.shape for _, tensor in tensors)
 
 
 def labelled(

@@ -534,7 +534,7 @@ def _apart(
                 return _Apart(f"step {turn} of {who} makes something else of {what} (seed {seed})")
             if mine.settings != theirs.settings:
                 return _Apart(f"step {turn} of {who} has other settings: {theirs.settings}")
-            if mine.clips != theirs.clips:
+            if set(mine.clips) != set(theirs.clips):
                 return _Apart(f"step {turn} of {who} clips gradients otherwise: {_clips(theirs)}")
         counts = [len(run.steps_of(optimizer.index)) for run in (one, other)]
         if not partly and _other_count(one, other, *counts):
@@ -659,8 +659,8 @@ def _through_time(trial: _Trial, repairs: Sequence[Repair]) -> str | _Apart | No
             kept = kept_apart(model, run, in_earnest=False)
             if kept is not None:
                 return _Apart(f"{kept} (seed {seed})")
-            clips = {(step.optimizer, step.clips) for step in model.steps}
-            other = next((step for step in run.steps if (step.optimizer, step.clips) not in clips), None)
+            clips = {(step.optimizer, frozenset(step.clips)) for step in model.steps}
+            other = next((s for s in run.steps if (s.optimizer, frozenset(s.clips)) not in clips), None)
             if other is not None:
                 return _Apart(f"{run.optimizers[other.optimizer].name} clips otherwise: {_clips(other)}")
         for optimizer in held.optimizers:
