@@ -459,10 +459,13 @@ def _alone(trial: _Trial, repair: Repair, optimizer: int) -> _Apart | None:
 def _moved(trial: _Trial, repair: Repair) -> _Apart | None:
     """What differs in passes before which the weights were put back to others: every other one."""
     first = trial.seeds[0]
-    whole = [
+    whole = (
         trial.repaired(repair, first, still=True, through=True),
         trial.judged(first, still=True, through=True),
-    ]
+    )
+    apart = _apart(*whole, first)
+    if apart is not None and apart.known:
+        return apart
     passes = common(*whole)
     if not passes.ends:
         return _Apart("there are too few steps to compare", known=False)

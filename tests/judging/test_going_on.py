@@ -202,6 +202,15 @@ CASES = {
         ),
         "refuted",
     ),
+    "a maker that stops after many passes": (
+        OLD_GAN.replace("range(4)", "range(40)"),
+        changed(
+            GAN + MAKER + JUDGE.format(fake="fake.detach()"),
+            ("range(4)", "range(40)"),
+            ("opt_maker.step()", "if step < 9: opt_maker.step()"),
+        ),
+        "refuted",
+    ),
     "a rate that falls": (
         OLD_GAN,
         changed(
