@@ -30,17 +30,31 @@ def kept_apart(one: Recording, other: Recording, *, in_earnest: bool) -> str | N
         return f"{_spoken(name)} has other settings"
     for of in (_others, _buffers):
         mine, theirs = of(one), of(other)
-        for more, less, which in ((mine, theirs, "the fixed program"), (theirs, mine, "the original")):
-            # Either may end just before what the other has done once.
-            lost = _moving(more.values(), twice=True) - _moving(less.values())
-            if lost:
-                names = (n for n, course in more.items() if len(course) > 2 and course[0].shape in lost)
-                return f"{_spoken(next(names))} does not change in {which}"
+        # Either may end just before what the other has done once. What is kept may go by another name.
+        lost = _moving(mine.values(), twice=True) - _moving(theirs.values())
+        for name, course in mine.items():
+            if len(course) > 2 and course[0].shape in lost:
+                return f"{_spoken(name)} does not change in the fixed program"
+        # Something that the original has not may be kept, too.
+        for name, course in theirs.items():
+            if len(course) > 2 and len(mine.get(name, ())) == 1:
+                return f"{_spoken(name)} does not change in the original"
     others = _others(other)
+    renamed = _by_beginning(others)
     for name, course in _others(one).items() if in_earnest else ():
-        if not _same_course(course, others.get(name, [])):
+        mate = others.get(name) or renamed.get(course[0].digest)
+        if mate is None:
+            continue
+        stops = len(one.steps) == len(other.steps) and abs(len(course) - len(mate)) > 1
+        if stops or not _same_course(course, mate):
             return f"{_spoken(name)} comes to be something else"
     return None
+
+
+def _by_beginning(courses: Mapping[str, list[Values]]) -> dict[str, list[Values]]:
+    """By the first value of a course, where it is that of one alone."""
+    counts = Counter(course[0].digest for course in courses.values())
+    return {course[0].digest: course for course in courses.values() if counts[course[0].digest] == 1}
 
 
 def _spoken(name: str) -> str:

@@ -58,6 +58,8 @@ class Effects:
         self.owned: list[torch.Tensor] = []
         self.modules: list[tuple[str, torch.nn.Module]] = []
         """The modules of the networks that hold owned parameters, and what each is called."""
+        self.trained: list[tuple[str, torch.nn.Module]] = []
+        """Those of them that are found in any case."""
         self.unowned: list[tuple[str, torch.Tensor]] = []
         """The parameters of networks that no optimizer owns."""
         self.averages: list[tuple[str, Any]] = []
@@ -199,12 +201,19 @@ class Effects:
             else:
                 others.append(network)
         called = names()
+        if describe is not None:
+            for network in (*(one for _, one in found), *others):
+                if id(network) not in called:
+                    # The order in which such are found is not the same in every version, what they hold is.
+                    name = type(network).__name__
+                    called[id(network)] = name + mark(parameters_of(within(network)), describe)
         turns: dict[str, int] = {}
         self.modules = []
         for _, network in sorted(found, key=lambda pair: pair[0]):
             self.modules += labelled(network, called, turns)
         self.unowned = [entry for entry in parameters_of(self.modules) if id(entry[1]) not in wanted]
         self.averages = []
+        self.trained = list(self.modules)
         if describe is not None:
             self.look_further(others, objects, held, called, turns, describe)
 
@@ -221,15 +230,6 @@ class Effects:
 
         ``held`` are the tensors of modules and optimizers, by identity.
         """
-
-        def mark(tensors: Iterable[tuple[str, torch.Tensor]]) -> str:
-            # The order in which such are found is not the same in every run, what they hold is.
-            first = [describe(one) for _, one in tensors if one.numel() <= LARGE]
-            return " @" + short(repr(first).encode())
-
-        for network in networks:
-            if id(network) not in called:
-                called[id(network)] = type(network).__name__ + mark(parameters_of(within(network)))
         known = Counter(called[id(network)] for network in networks)
         for network in networks:
             if known[called[id(network)]] == 1:
@@ -244,7 +244,7 @@ class Effects:
                 and not any(id(t) in held for _, t in entries)
                 and shapes_of(entries) in alike
             ):
-                self.averages.append((type(one).__name__ + mark(entries), one))
+                self.averages.append((type(one).__name__ + mark(entries, describe), one))
         known = Counter(name for name, _ in self.averages)
         self.averages = [(name, one) for name, one in self.averages if known[name] == 1]
 
@@ -298,14 +298,15 @@ class Effects:
         """By module that has any: its settings, where they are not what they were at the last call.
 
         Torch's own modules list what is set once as ``__constants__``. Whether they work in place says
-        nothing of what they compute.
+        nothing of what they compute, and of most the mode does not either.
         """
         changed = {}
-        for name, module in self.modules:
-            constants = getattr(type(module), "__constants__", ())
+        for name, module in self.trained:
+            constants = {*getattr(type(module), "__constants__", ())} - {"inplace"}
+            if constants & {"p", "dropout"} or held_by(module, "_buffers"):
+                constants.add("training")
             if constants:
-                held = module.__dict__
-                given = {key: held.get(key) for key in ("training", *constants) if key != "inplace"}
+                given = {key: module.__dict__.get(key) for key in sorted(constants)}
                 name = type(module).__name__ + " " + name
                 if self.set.get(name) != given:
                     self.set[name] = given
@@ -340,6 +341,11 @@ def tensors_in(one: Any) -> list[tuple[str, torch.Tensor]]:
 def shapes_of(tensors: Iterable[tuple[str, torch.Tensor]]) -> Counter[torch.Size]:
     """How many tensors there are of each shape."""
     return Counter(tensor.shape for _, tensor in tensors)
+
+
+def mark(tensors: Iterable[tuple[str, torch.Tensor]], describe: Callable[[torch.Tensor], Description]) -> str:
+    """A suffix of a name that tells what holds these tensors now."""
+    return " @" + short(repr([describe(one) for _, one in tensors if one.numel() <= LARGE]).encode())
 
 
 def labelled(

@@ -36,7 +36,7 @@ from gradfix import claims
 from gradfix.codemod import Claim
 from gradfix.verify.beside import kept_apart
 from gradfix.verify.cutting import cut_every
-from gradfix.verify.passes import Counts, common
+from gradfix.verify.passes import Counts, Passes, common
 from gradfix.verify.recording import Backward, Event, ParameterState, Place, Recording, Step, Values, plural
 from gradfix.verify.runner import (
     MANNERS,
@@ -237,16 +237,20 @@ class _Trial:
 def _turn(run: Recording, like: Recording) -> list[int] | None:
     """By optimizer of ``run``: its number in ``like``, where that is another order, and can be told.
 
-    They are told by the parameters that they own, and their settings.
+    They are told by their settings, and by the parameters that they own: their names, or else their shapes.
     """
 
-    def known(recording: Recording) -> list[tuple[str, str, tuple[str, ...]]]:
+    def named(recording: Recording) -> list[Any]:
         return [(one.kind, one.settings, one.parameters) for one in recording.optimizers]
 
-    mine, wanted = known(run), known(like)
-    if mine == wanted or len(set(mine)) < len(mine) or set(mine) != set(wanted):
-        return None
-    return [wanted.index(one) for one in mine]
+    def shaped(recording: Recording) -> list[Any]:
+        return [(one.kind, one.settings, one.shapes) for one in recording.optimizers]
+
+    for known in (named, shaped):
+        mine, wanted = known(run), known(like)
+        if len(set(mine)) == len(mine) and set(mine) == set(wanted):
+            return None if mine == wanted else [wanted.index(one) for one in mine]
+    return None
 
 
 def _in_order(run: Recording, turn: Sequence[int]) -> Recording:
@@ -299,7 +303,7 @@ def _verdicts(trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repa
                 other[number] = summed
             elif summed is not None:
                 accepted[number] = summed
-    stopped = _stopped(trial, trial.seeds) if accepted else None
+    stopped = (_stopped(trial, trial.seeds) or _unreached(trial)) if accepted else None
     if stopped is not None:
         return [stopped for _ in mistakes]
     return [
@@ -334,6 +338,17 @@ def _verdict(
 def _stopped(trial: _Trial, seeds: Sequence[int]) -> Verdict | None:
     """The verdict on a version that stops on one of these seeds."""
     return next((Verdict(*why) for seed in seeds if (why := _stops(trial.judged(seed)))), None)
+
+
+def _unreached(trial: _Trial) -> Verdict | None:
+    """The verdict on a version with an optimizer that no run gets to."""
+    run = trial.judged(trial.seeds[0], through=True)
+    if run.ending == "finished":
+        return None
+    for optimizer in run.optimizers:
+        if not run.steps_of(optimizer.index) and not trial.judged(trial.seeds[0]).steps_of(optimizer.index):
+            return Verdict("not run", f"the run does not get to the steps of {optimizer.name}")
+    return None
 
 
 def _stops(run: Recording) -> tuple[Judged, str] | None:
@@ -383,10 +398,9 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
         # Its gradients may be right. But what it keeps is memory, and the mistake is only hidden.
         return _Found(apart or _Apart("it retains graphs, which no right repair has to"))
     if apart is None:
-        later = _later(trial, repair) or _moved(trial, repair)
-        if later is None or not later.known:
-            return _Found(None, _manner(trial, repair))
-        return _Found(later)
+        found = (look(trial, repair) for look in (_later, _moved))
+        later = next((apart for apart in found if apart is not None and apart.known), None)
+        return _Found(None, _manner(trial, repair)) if later is None else _Found(later)
     other = _other_order(trial, repair)
     if other is None:
         return _Found(None, "with the weights held still, the optimizers consume the gradients")
@@ -469,7 +483,15 @@ def _moved(trial: _Trial, repair: Repair) -> _Apart | None:
     passes = common(*whole)
     if not passes.ends:
         return _Apart("there are too few steps to compare", known=False)
+    return _moved_in(trial, repair, passes, whole[0]) or _moved_in(trial, repair, passes.later(), None)
+
+
+def _moved_in(trial: _Trial, repair: Repair, passes: Passes, still: Recording | None) -> _Apart | None:
+    """What differs in the resting ones of these passes, in which all optimizers of ``still`` should step."""
+    first = trial.seeds[0]
     moves = passes.moving()
+    if not moves:
+        return None
     runs = (
         trial.repaired(repair, first, moves=moves, through=True),
         trial.judged(first, moves=moves, through=True),
@@ -482,9 +504,11 @@ def _moved(trial: _Trial, repair: Repair) -> _Apart | None:
     apart = _apart(one, other, first, updates=False, partly=True)
     if apart is not None:
         return apart
-    for optimizer in one.optimizers:
+    for optimizer in one.optimizers if still is not None else ():
         # One that steps once has nothing to go on with.
-        if len(whole[0].steps_of(optimizer.index)) > 1 > len(one.steps_of(optimizer.index)):
+        if still is not None and len(still.steps_of(optimizer.index)) > 1 > len(
+            one.steps_of(optimizer.index)
+        ):
             return _Apart(f"{optimizer.name} takes too few steps to compare", known=False)
     return None
 
@@ -551,6 +575,12 @@ def _apart(
     if len(_unused(other)) > len(_unused(one)):
         return _Apart(f"no step uses what the backward call at {_unused(other)[-1]} computes")
     return _cut_short(one, other)
+
+
+def _schedules(run: Recording, optimizer: int) -> bool:
+    """Whether the settings of an optimizer change while it steps; maybe if it hardly does."""
+    steps = run.steps_of(optimizer)
+    return len(steps) < 3 or len({step.settings for step in steps}) > 1
 
 
 def _clips(step: Step) -> str:
@@ -662,6 +692,9 @@ def _through_time(trial: _Trial, repairs: Sequence[Repair]) -> str | _Apart | No
             kept = kept_apart(model, run, in_earnest=False)
             if kept is not None:
                 return _Apart(f"{kept} (seed {seed})")
+            for one in run.optimizers:
+                if _schedules(model, one.index) and not _schedules(held, one.index):
+                    return _Apart(f"the settings of {one.name} do not change any more")
             clips = {(step.optimizer, frozenset(step.clips)) for step in model.steps}
             other = next((s for s in run.steps if (s.optimizer, frozenset(s.clips)) not in clips), None)
             if other is not None:

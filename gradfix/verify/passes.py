@@ -22,6 +22,10 @@ class Passes:
 
     ends: tuple[Counts, ...]
 
+    def later(self) -> Passes:
+        """The same, but the first two passes are taken for one, so that moving ones rest and the reverse."""
+        return Passes(self.ends[1:])
+
     def moving(self) -> tuple[Counts, ...]:
         """By optimizer: the numbers of its last steps in every other pass, the first one among them."""
         turns = self.ends[::2]

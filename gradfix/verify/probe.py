@@ -495,6 +495,8 @@ class Recorder:
 
     def constructed(self, optimizer: Any, at: dict[str, Any]) -> int:
         """Register an optimizer; its index counts constructions."""
+        import torch
+
         self.optimizers.append(optimizer)
         tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
         names = self.names()
@@ -503,6 +505,7 @@ class Recorder:
             kind=type(optimizer).__name__,
             at=at,
             parameters=[names.get(id(tensor), "") for tensor in tensors],
+            shapes=[[] if torch.nn.parameter.is_lazy(one) else list(one.shape) for one in tensors],
             settings=settings_of(optimizer),
         )
         return len(self.optimizers) - 1
@@ -689,9 +692,8 @@ class Recorder:
 
     def clipped(self, parameters: list[Any], how: dict[str, Any], norm: torch.Tensor | None) -> None:
         """Gradients have been clipped; ``norm`` is what theirs was together, if that was the measure."""
-        text = ", ".join(
-            f"{key}={value}" for key, value in how.items() if key.startswith(("max", "norm", "clip"))
-        )
+        measures = ("max_norm", "norm_type", "clip_value")
+        text = ", ".join(f"{key}={float(value):g}" for key, value in how.items() if key in measures)
         with self.bookkeeping():
             clipped = {id(parameter) for parameter in parameters}
             for index, optimizer in enumerate(self.optimizers):
@@ -826,7 +828,11 @@ def settings_of(optimizer: Any) -> str:
             value = float(f"{value:.7g}") if isinstance(value, float) else value
         return f"{key}={value!r}" if isinstance(value, plain) else None
 
-    groups = [[text(key, group[key]) for key in sorted(group)] for group in optimizer.param_groups]
+    # What schedulers note there of where they began is nothing that steps read.
+    groups = [
+        [text(key, group[key]) for key in sorted(group) if key != "initial_lr"]
+        for group in optimizer.param_groups
+    ]
     return "; ".join(", ".join(one for one in group if one is not None) for group in groups)
 
 

@@ -161,6 +161,8 @@ class Optimizer:
     """What the script calls its parameters (empty where that is unknown)."""
     settings: str = ""
     """The options of its parameter groups (learning rate, momentum, ...), as text."""
+    shapes: tuple[tuple[int, ...], ...] = ()
+    """The shapes of its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -580,7 +582,8 @@ class _Loader:
         place = self.place(raw["at"])
         name = self.source.constructed(raw["at"]["script"]) if place.line and not place.file else None
         name = name or f"the {raw['kind']} of {place}"
-        return Optimizer(index, raw["kind"], place, name, tuple(raw["parameters"]), raw["settings"])
+        shapes = tuple(tuple(shape) for shape in raw["shapes"])
+        return Optimizer(index, raw["kind"], place, name, tuple(raw["parameters"]), raw["settings"], shapes)
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -135,6 +135,15 @@ SEVERAL_AT_ONCE = """
 """
 CLIP = "nn.utils.clip_grad_norm_(judge.parameters(), 100.0)\n    opt_judge.step()"
 CLIP_ALL = "nn.utils.clip_grad_norm_([*cell.parameters(), *head.parameters()], 0.01)\n    opt.step()"
+LATE = "last = nn.Linear(1, 1)\nopt_last = torch.optim.SGD(last.parameters(), lr=0.1)\n"
+FINALLY = """
+for step in range(4):
+    loss = last(net(batch).detach()).pow(2).mean()
+    opt_last.zero_grad()
+    loss.backward()
+    opt_last.step()
+"""
+SCHEDULE = "sched = torch.optim.lr_scheduler.StepLR(opt, 1, 0.9)\n"
 FOLLOWED = """
 h = torch.zeros(4, 5)
 for t in range(12):
@@ -291,6 +300,73 @@ CASES = {
             ("judge(fake), ones", "past(fake), ones"),
         ),
         "refuted",
+    ),
+    "a judge from the beginning in every other pass": (
+        OLD_GAN.replace("range(4)", "range(12)"),
+        changed(
+            RIGHT_GAN.replace("range(4)", "range(12)"),
+            ("ones, zeros = ", "import copy\npast = copy.deepcopy(judge)\nones, zeros = "),
+            ("judge(fake), ones", "(judge if step % 2 else past)(fake), ones"),
+        ),
+        "refuted",
+    ),
+    "a copy of the judge as it is": (
+        averaged(HIDDEN, OLD_GAN),
+        averaged(
+            HIDDEN,
+            changed(
+                RIGHT_GAN,
+                (
+                    "ones, zeros = ",
+                    "import copy\nnow = copy.deepcopy(judge).requires_grad_(False)\nones, zeros = ",
+                ),
+                (
+                    "    opt_maker.zero_grad()",
+                    "    now.load_state_dict(judge.state_dict())\n    opt_maker.zero_grad()",
+                ),
+                ("judge(fake), ones", "now(fake), ones"),
+            ),
+        ),
+        "accepted",
+    ),
+    "another average by another name": (
+        OLD_KEPT,
+        changed(
+            RIGHT_KEPT,
+            ("mean", "slowly"),
+            ("mul_(0.9)", "mul_(0.95)"),
+        ),
+        "refuted",
+    ),
+    "an average that is no longer taken after a while": (
+        OLD_KEPT,
+        changed(RIGHT_KEPT, ("slow.mul_(0.9).add_(fast, alpha=0.1)", "slow.lerp_(fast, 0.1 * (step < 4))")),
+        "refuted",
+    ),
+    "an average that is not in training mode": (
+        OLD_KEPT,
+        changed(RIGHT_KEPT, ("mean = copy.deepcopy(maker)", "mean = copy.deepcopy(maker).eval()")),
+        "accepted",
+    ),
+    "clipped by a whole number": (
+        OLD_GAN.replace("opt_judge.step()", CLIP),
+        RIGHT_GAN.replace("opt_judge.step()", CLIP.replace("100.0", "100")),
+        "accepted",
+    ),
+    "segments, and a schedule": (
+        RNN + SCHEDULE + STATE + "    sched.step()\n",
+        RNN + SCHEDULE + SEGMENTS + "        sched.step()\n",
+        "accepted",
+    ),
+    "segments without the schedule": (
+        RNN + SCHEDULE + STATE + "    sched.step()\n",
+        RNN + SCHEDULE + SEGMENTS,
+        "refuted",
+    ),
+    "a step that no run gets to": (
+        CONSTANT + LATE + TWICE.replace("range(6)", "range(99)") + FINALLY,
+        CONSTANT + LATE + SUMMED.replace("range(6)", "range(99)") + FINALLY.replace("loss =", "loss = -"),
+        "not run",
     ),
     "several steps, the generator first": (
         GAN + SEVERAL.format(fake="fake") + MAKER,
