@@ -700,7 +700,9 @@ class Recorder:
                 own = [one for group in optimizer.param_groups for one in group["params"]]
                 given = {id(one) for one in own if one.grad is not None}
                 if given & clipped:
-                    factor = min(1.0, how["max_norm"] / (float(norm) + 1e-6)) if norm is not None else 1.0
+                    factor = 1.0
+                    if norm is not None:
+                        factor = max(0.0, min(1.0, how["max_norm"] / (float(norm) + 1e-6)))
                     self.clips.setdefault(index, []).append((text, factor if given <= clipped else 1.0))
 
     def weights(self, optimizer: Any) -> list[Any]:

@@ -699,6 +699,8 @@ def _check(recording: Recording) -> None:
         if isinstance(event, Step):
             if not 0 <= event.optimizer < len(recording.optimizers):
                 raise Forged("a step of no optimizer")
+            if not 0.0 <= event.scale <= 1.0:
+                raise Forged("clipped gradients that have grown")
             if any(not BY_HAND <= feed < backwards for state in event.parameters for feed in state.feeds):
                 raise Forged("a gradient of a backward call that did not happen")
             digests = event.random.torch, event.random.python, event.random.numpy or ""
@@ -710,6 +712,8 @@ def _check(recording: Recording) -> None:
                 raise Forged("a parameter of no optimizer")
             if not (event.saved is None or (type(event.saved) is int and event.saved >= 0)):
                 raise Forged("a graph that holds less than nothing")
+    if not all(type(n) is int for one in recording.optimizers for shape in one.shapes for n in shape):
+        raise Forged("a shape of no numbers")
     texts = [recording.torch, recording.python, recording.detail, *(f.message for f in _failures(recording))]
     texts += [name for optimizer in recording.optimizers for name in (optimizer.kind, *optimizer.parameters)]
     if not all(isinstance(text, str) for text in texts) or recording.ending not in get_args(Ending):

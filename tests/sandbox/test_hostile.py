@@ -20,6 +20,7 @@ NOTHING = {"script": None, "inner": None, "tensor": False}
 TENSOR = [[2], "torch.float32", "00", "1.0", "1.0", True, 0, None]
 START = {"event": "start", "torch": "2.13", "python": "3.11", "exact": 10000, "sketch": 16}
 OPTIMIZER = {"event": "optimizer", "kind": "SGD", "at": NOTHING, "parameters": ["w"], "settings": "lr=0.1"}
+OPTIMIZER |= {"shapes": [[2]]}
 STEP = {"event": "step", "optimizer": 0, "at": NOTHING, "parameters": [[TENSOR, TENSOR, []]]}
 STEP |= {"random": ["0a", "0b", None], "buffers": {"net.mean": TENSOR}}
 BACKWARD = {"event": "backward", "at": NOTHING, "value": TENSOR, "retain": False, "saved": 8}
@@ -78,6 +79,15 @@ FORGED: dict[str, list[Any]] = {
         {**STEP, "buffers": {"mean": [[10**9], "f", "1", "1", "1", True, 0, None]}},
         END,
     ],
+    "shapes of texts": [START, {**OPTIMIZER, "shapes": [["two"]]}, END],
+    "shapes of lists": [START, {**OPTIMIZER, "shapes": [[[2]]]}, END],
+    "other weights without a value": [START, OPTIMIZER, {**STEP, "others": {"mean": None}}, END],
+    "settings that are no texts": [START, OPTIMIZER, {**STEP, "modules": {"net": {"p": 1}}}, END],
+    "a list of settings": [START, OPTIMIZER, {**STEP, "modules": ["net"]}, END],
+    "clips that are no texts": [START, OPTIMIZER, {**STEP, "clips": [[1, 0.5]]}, END],
+    "clips by what is no number": [START, OPTIMIZER, {**STEP, "clips": [["max_norm=1", "half"]]}, END],
+    "clips that turn round": [START, OPTIMIZER, {**STEP, "clips": [["max_norm=1", -1.0]]}, END],
+    "clips without end": [START, OPTIMIZER, {**STEP, "clips": [["max_norm=1", 1e999]]}, END],
     "a list of buffers": [START, OPTIMIZER, {**STEP, "buffers": [TENSOR]}, END],
     "a file that is a number": [START, {**ERROR, "missing": 3}, END],
 }
