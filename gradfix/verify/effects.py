@@ -14,8 +14,9 @@ Python 3.9. Everything here reads, and changes nothing:
   garbage collector knows: no name is assumed, and a module that was copied or loaded is found too.
 * **Settings** of these modules: the momentum of running statistics, whether they are in training mode.
 * **Parameters that no optimizer owns**: averages of weights, target networks; and lists and dictionaries of
-  tensors that have the shapes of a module's parameters, which is how others keep averages. Where the script
-  that runs has no name for them, they are told from each other by what they hold at first.
+  tensors that have the shapes of a module's parameters, or one tensor that has room for all, which is how
+  others keep averages. Where the script that runs has no name for them, they are told from each other by what
+  they hold at first.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class Effects:
         """Those of them that are found in any case."""
         self.unowned: list[tuple[str, torch.Tensor]] = []
         """The parameters of networks that no optimizer owns."""
-        self.averages: list[tuple[str, Any]] = []
-        """Lists and dictionaries of other tensors, of the shapes that a module's parameters have."""
+        self.averages: list[tuple[str, Callable[[], Any]]] = []
+        """What holds other tensors, of the shapes that a module's parameters have, as it is then."""
         self.lasting: set[int] = set()
         """The memory of all modules' parameters and buffers, which no graph holds."""
         self.written: dict[str, tuple[str | None, Description]] = {}
@@ -236,17 +237,23 @@ class Effects:
                 inside = labelled(network, called, turns)
                 self.modules += inside
                 self.unowned += parameters_of(inside)
-        alike = [shapes_of(parameters_of(within(module))) for _, module in self.modules]
+        alike, sizes = [], set()
+        for _, module in self.modules:
+            parameters = parameters_of(within(module))
+            numbers = [entry for entry in buffers_of(within(module)) if entry[1].is_floating_point()]
+            alike += [shapes_of(parameters), shapes_of([*parameters, *numbers])]
+            sizes.add(sum(tensor.numel() for _, tensor in parameters))
+        found: list[tuple[str, Callable[[], Any]]] = []
         for one in objects:
             entries = tensors_in(one)
-            if (
-                len(entries) > 1
-                and not any(id(t) in held for _, t in entries)
-                and shapes_of(entries) in alike
-            ):
-                self.averages.append((type(one).__name__ + mark(entries, describe), one))
-        known = Counter(name for name, _ in self.averages)
-        self.averages = [(name, one) for name, one in self.averages if known[name] == 1]
+            if not entries or any(id(tensor) in held for _, tensor in entries):
+                continue
+            whole = one is entries[0][1] and one.numel() in sizes
+            if whole or (len(entries) > 1 and shapes_of(entries) in alike):
+                name, place = place_of(one)
+                found.append((name + mark(entries, describe), place))
+        known = Counter(name for name, _ in found)
+        self.averages = [entry for entry in found if known[entry[0]] == 1]
 
     def buffers(
         self,
@@ -258,12 +265,7 @@ class Effects:
         ``describe`` says what is written of one, ``provenance`` gives a hash of its present value, if it can:
         what has the hash that it had is not looked at again.
         """
-        held = (
-            (module_name + "." + name, tensor)
-            for module_name, module in self.modules
-            for name, tensor in held_by(module, "_buffers").items()
-        )
-        return self.changed(held, describe, provenance)
+        return self.changed(buffers_of(self.modules), describe, provenance)
 
     def others(
         self,
@@ -271,7 +273,7 @@ class Effects:
         provenance: Callable[[torch.Tensor], str | None],
     ) -> dict[str, Description]:
         """As :meth:`buffers`, of the parameters that no optimizer owns, and of what is kept like these."""
-        kept = [(name + "." + key, one) for name, kept in self.averages for key, one in tensors_in(kept)]
+        kept = [(name + key, one) for name, held in self.averages for key, one in tensors_in(held())]
         small = (entry for entry in (*self.unowned, *kept) if entry[1].numel() <= LARGE)
         return self.changed(small, describe, provenance)
 
@@ -325,22 +327,49 @@ def held_by(module: torch.nn.Module, what: str) -> dict[str, Any]:
 
 
 def tensors_in(one: Any) -> list[tuple[str, torch.Tensor]]:
-    """The entries of a list or a dictionary that holds nothing but tensors of numbers, with their keys."""
+    """The tensors of fractions in a list or a dictionary that holds nothing but tensors, with their keys.
+
+    A row of numbers is taken for one that holds itself.
+    """
+    pairs: list[tuple[Any, Any]] = []
     if type(one) is list:
-        pairs: list[tuple[Any, Any]] = list(enumerate(one))
+        pairs = list(enumerate(one))
     elif type(one) in (dict, OrderedDict):
         pairs = list(one.items())
-    else:
-        return []
+    elif type(one) is torch.Tensor and one.dim() == 1 and one.grad_fn is None:
+        pairs = [(None, one)]
     plain = (torch.Tensor, torch.nn.Parameter)
-    if not all(type(value) in plain and value.is_floating_point() for _, value in pairs):
+    if not all(type(value) in plain for _, value in pairs):
         return []
-    return [(str(key), value) for key, value in pairs]
+    return [("" if key is None else f"[{key!r}]", value) for key, value in pairs if value.is_floating_point()]
+
+
+def place_of(one: Any) -> tuple[str, Callable[[], Any]]:
+    """The name of the variable or attribute that an object is in, and what gives whatever is in it then."""
+    places = []
+    for referrer in gc.get_referrers(one):
+        space = referrer if type(referrer) is dict else getattr(referrer, "__dict__", None)
+        if type(space) is dict:
+            names = [key for key, value in list(space.items()) if value is one]
+            places += [(key, space) for key in names if type(key) is str]
+    if places:
+        key, space = min(places, key=lambda place: place[0])
+        return key, functools.partial(space.get, key)
+    return type(one).__name__, lambda: one
 
 
 def shapes_of(tensors: Iterable[tuple[str, torch.Tensor]]) -> Counter[torch.Size]:
     """How many tensors there are of each shape."""
     return Counter(tensor.shape for _, tensor in tensors)
+
+
+def buffers_of(modules: Iterable[tuple[str, torch.nn.Module]]) -> list[tuple[str, torch.Tensor]]:
+    """The buffers that modules themselves hold, with their names."""
+    return [
+        (name + "." + inner, tensor)
+        for name, module in modules
+        for inner, tensor in held_by(module, "_buffers").items()
+    ]
 
 
 def mark(tensors: Iterable[tuple[str, torch.Tensor]], describe: Callable[[torch.Tensor], Description]) -> str:

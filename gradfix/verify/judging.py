@@ -398,8 +398,10 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
         # Its gradients may be right. But what it keeps is memory, and the mistake is only hidden.
         return _Found(apart or _Apart("it retains graphs, which no right repair has to"))
     if apart is None:
-        found = (look(trial, repair) for look in (_later, _moved))
-        later = next((apart for apart in found if apart is not None and apart.known), None)
+        doubts = [apart for look in (_later, _moved) if (apart := look(trial, repair)) is not None]
+        later = next((apart for apart in doubts if apart.known), None)
+        if later is None and len(doubts) == 2 and trial.judged(first).optimizers:
+            later = doubts[0]
         return _Found(None, _manner(trial, repair)) if later is None else _Found(later)
     other = _other_order(trial, repair)
     if other is None:

@@ -112,6 +112,22 @@ class Mean:
 """
 
 
+ANEW = """
+averages = [p.detach().clone() for p in maker.parameters()]
+
+def take():
+    global averages
+    averages = [0.9 * slow + 0.1 * p.detach() for slow, p in zip(averages, maker.parameters())]
+
+Mean = id
+"""
+ROW = """
+row = nn.utils.parameters_to_vector(maker.parameters()).detach().clone()
+Mean = id
+"""
+TAKE_ROW = "    row.lerp_(nn.utils.parameters_to_vector(maker.parameters()).detach(), 0.1)\n"
+
+
 def averaged(mean: str, text: str, take: str = "    average.take(maker)\n") -> str:
     loop = "average = Mean(maker)\n" + LOOP.replace("range(4)", "range(12)")
     return text.replace(LOOP, f"import copy\n{mean}\n{loop}") + take
@@ -286,6 +302,26 @@ CASES = {
     "an average in a dictionary that is not taken": (
         averaged(LISTED, OLD_GAN),
         averaged(LISTED, RIGHT_GAN, take=""),
+        "refuted",
+    ),
+    "an average in a list that is made anew": (
+        averaged(ANEW, OLD_GAN, take="    take()\n"),
+        averaged(ANEW, RIGHT_GAN, take="    take()\n"),
+        "accepted",
+    ),
+    "an average in a list that is not made anew": (
+        averaged(ANEW, OLD_GAN, take="    take()\n"),
+        averaged(ANEW, RIGHT_GAN, take=""),
+        "refuted",
+    ),
+    "an average in a row": (
+        averaged(ROW, OLD_GAN, take=TAKE_ROW),
+        averaged(ROW, RIGHT_GAN, take=TAKE_ROW),
+        "accepted",
+    ),
+    "another average in a row": (
+        averaged(ROW, OLD_GAN, take=TAKE_ROW),
+        averaged(ROW, RIGHT_GAN, take=TAKE_ROW.replace("0.1", "0.2")),
         "refuted",
     ),
     "a judge that was copied after the first pass": (
