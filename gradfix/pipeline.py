@@ -650,7 +650,16 @@ def _keyed(analysis: _Analysis, options: Options) -> dict[_FindingKey, Finding]:
 def _still_there(
     key: _FindingKey, before: Mapping[_FindingKey, Finding], after: Mapping[_FindingKey, Finding]
 ) -> str | None:
-    """What the model says of a mistake in the new version, if it is there yet, or a worse one is."""
+    """What the model says of a mistake in the new version, if it is there yet, or a worse one is.
+
+    Where nothing remains of it but wasted work, runs tell whether gradients are right.
+    """
+    if any(fix.effect is not Effect.PRESERVES for fix in before[key].fixes):
+        after = {
+            other: finding
+            for other, finding in after.items()
+            if not finding.fixes or any(fix.effect is not Effect.PRESERVES for fix in finding.fixes)
+        }
     if key in after:
         return after[key].message
     counts = Counter(code for code, _, _ in after)

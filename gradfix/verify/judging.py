@@ -25,8 +25,10 @@ with former ones is seen, however slowly they are learned.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -160,6 +162,13 @@ class _Trial:
         self._limits = limits
         self._manner: Manner = "as it is"
         self._plan = ""
+        self._alike = False
+
+    def with_draws_alike(self) -> _Trial:
+        """Another one, in whose runs the same random numbers are drawn each time."""
+        other = copy.copy(self)
+        other._alike = True
+        return other
 
     def settle(self, mistakes: Sequence[Mistake]) -> str | None:
         """Settle for the first manner in which the original runs; why there is none, if so."""
@@ -182,7 +191,7 @@ class _Trial:
             limits = replace(limits, steps=FURTHER * limits.steps, backwards=FURTHER * limits.backwards)
         how |= {"limits": limits, "manner": self._manner, "plan": self._plan}
         # As in verification, hashes are taken on the first seed.
-        how |= {"updates": True, "thorough": seed == self.seeds[0]}
+        how |= {"updates": True, "thorough": seed == self.seeds[0] and not self._alike, "alike": self._alike}
         return Job(*version, (), seed, **how)
 
     def _run(self, version: tuple[Path, str], seed: int, **how: Any) -> Recording:
@@ -290,6 +299,8 @@ def _verdicts(trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repa
         if repair.fixed <= accepted.keys():
             continue
         found = _same(trial, repair)
+        if found.apart is not None and not found.apart.known:
+            found = _drawn_anew(trial, repair) or found
         if found.apart is not None:
             refusals.append(found.apart)
             continue
@@ -392,8 +403,8 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
         apart = _first(
             _in_earnest(trial.repaired(repair, seed), trial.judged(seed), seed) for seed in trial.seeds[1:]
         )
-    if _retains(trial.judged(first)) and not (
-        _retains(trial.repaired(repair, first)) or _retains(trial.original(first))
+    if _retains(trial.judged(first)) > max(
+        _retains(trial.repaired(repair, first)), _retains(trial.original(first))
     ):
         # Its gradients may be right. But what it keeps is memory, and the mistake is only hidden.
         return _Found(apart or _Apart("it retains graphs, which no right repair has to"))
@@ -408,6 +419,49 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
         return _Found(None, "with the weights held still, the optimizers consume the gradients")
     # What differs where the weights do move is what people can see.
     return _Found(apart if other.known else other)
+
+
+def _drawn_anew(trial: _Trial, repair: Repair) -> _Found | None:
+    """Whether the judged version consumes what ``repair`` consumes, but for new random numbers of the kind.
+
+    Where all draws of a kind are alike both must train alike. And each step must go back to as many draws in
+    both, of which as many are new to the optimizer: two draws are not one, and one is not another each time.
+    """
+    first = trial.seeds[0]
+    if not trial.judged(first).optimizers or not _same_draws_elsewhere(trial, repair):
+        return None
+    alike = trial.with_draws_alike()
+    found = _same(alike, repair)
+    if found.apart is not None:
+        return None
+    one, other = alike.repaired(repair, first, through=True), alike.judged(first, through=True)
+    for optimizer in one.optimizers:
+        if any(a != b for a, b in zip(_drawn(one, optimizer.index), _drawn(other, optimizer.index))):
+            return None
+    return _Found(None, f"but for random numbers that are drawn anew, {found.manner}")
+
+
+def _same_draws_elsewhere(trial: _Trial, repair: Repair) -> bool:
+    """Whether of all generators only torch's gives other numbers to the judged version."""
+    first = trial.seeds[0]
+    one, other = trial.repaired(repair, first), trial.judged(first)
+    apart = {
+        name
+        for optimizer in one.optimizers
+        for mine, theirs in zip(one.steps_of(optimizer.index), other.steps_of(optimizer.index))
+        for name in mine.random.apart(theirs.random)
+    }
+    return apart == {"torch"}
+
+
+def _drawn(run: Recording, optimizer: int) -> list[Counter[tuple[str, bool]]]:
+    """By step of an optimizer: what was drawn for its gradients, and whether that was for an earlier step."""
+    before: set[tuple[str, str]] = set()
+    found = []
+    for step in run.steps_of(optimizer):
+        found.append(Counter((draw[0], draw in before) for draw in step.draws))
+        before |= step.draws
+    return found
 
 
 def _later(trial: _Trial, repair: Repair) -> _Apart | None:
@@ -531,8 +585,9 @@ def _first(found: Iterable[_Apart | None]) -> _Apart | None:
     return next((apart for apart in found if apart is not None), None)
 
 
-def _retains(run: Recording) -> bool:
-    return any(call.retain for call in run.backwards)
+def _retains(run: Recording) -> int:
+    """In how many places backward calls retain their graph."""
+    return len({call.place for call in run.backwards if call.retain})
 
 
 def _apart(

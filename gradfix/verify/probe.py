@@ -9,10 +9,10 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
 
 A job is a JSON object: ``path`` (the script's own path), ``source`` (the text to run in its
 place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
-directory), ``args``, ``seed``, ``keep``, ``still``, ``alone``, ``moves``, ``fake``, ``thorough``,
-``updates``, ``level`` (see the module ``sandbox`` beside this one), ``shared`` (whether a private
-``/dev/shm`` is to be had) and ``limits`` (``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and
-``disk`` in bytes, ``files``, ``tasks``).
+directory), ``args``, ``seed``, ``keep``, ``still``, ``alone``, ``moves``, ``alike``, ``fake``,
+``thorough``, ``updates``, ``level`` (see the module ``sandbox`` beside this one), ``shared`` (whether a
+private ``/dev/shm`` is to be had) and ``limits`` (``steps``, ``backwards``, ``seconds``, ``memory``,
+``file`` and ``disk`` in bytes, ``files``, ``tasks``).
 ``manner`` says whether what the script lacks gets a stand-in (see ``standins/__init__.py``).
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
@@ -20,10 +20,11 @@ retains its graph, and every saved tensor is kept as it was when it was saved. `
 weights back after each optimizer step, so that a forward repeated later computes the same; with ``alone``,
 the number of an optimizer, all but after its own. ``moves`` puts them back, too, but after some of the steps
 to other weights than before, the same ones in every run: it has, for each optimizer, a number that stands
-for it in all versions, and the numbers of these steps. ``fake`` computes nothing (see ``dataless.py``): there
-are shapes, hashes and errors, and no values. Only a ``thorough`` run has hashes, and the bytes that graphs
-hold. With ``updates`` more is recorded: the weights after each step and in the end, parameters that no
-optimizer owns, settings of modules.
+for it in all versions, and the numbers of these steps. Where draws are ``alike`` random numbers of one kind
+and shape are the same ones each time (see ``draws.py``). ``fake`` computes nothing (see ``dataless.py``):
+there are shapes, hashes and errors, and no values. Only a ``thorough`` run has hashes, and the bytes that
+graphs hold. With ``updates`` more is recorded: the weights after each step and in the end, parameters that
+no optimizer owns, settings of modules.
 
 It writes ``events.jsonl``, one event a line and flushed, so that a process that is killed leaves
 what it had seen, and ``values.bin``, float64 values that events point into. What is watched runs
@@ -137,6 +138,12 @@ def dataless() -> Any:
     return companion("dataless")
 
 
+@functools.lru_cache(None)
+def draws() -> Any:
+    """The module for runs that draw the same random numbers again and again; it imports torch."""
+    return companion("draws")
+
+
 class Slot:
     """A parameter of an optimizer, and the backward calls whose gradients it holds."""
 
@@ -219,6 +226,7 @@ class Recorder:
         self.depth = threading.local()
         self.provenance = provenance().Provenance(job["fake"])
         self.effects = effects().Effects(provenance())
+        self.draws = draws().DrawsAlike(provenance(), job["seed"]) if job["alike"] else None
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -499,6 +507,9 @@ class Recorder:
 
         self.optimizers.append(optimizer)
         tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
+        if self.draws:
+            self.draws.begun = True
+            self.draws.settle(tensors)
         names = self.names()
         self.emit(
             "optimizer",
@@ -676,6 +687,10 @@ class Recorder:
                 around["others"] = self.effects.others(self.describe, self.provenance.of)
                 around["modules"] = self.effects.settings()
                 around["clips"] = self.clips.pop(owner, [])
+            if self.draws:
+                around["draws"] = self.draws.of(
+                    slot.tensor.grad for index, _, slot in owned if index == owner
+                )
             settings = settings_of(optimizer)
             if settings != self.settings.get(owner):
                 # Whatever changes them between two steps: a schedule, or a hand.
@@ -689,6 +704,8 @@ class Recorder:
         with self.bookkeeping():
             owners = [index for index, known in enumerate(self.optimizers) if known is optimizer]
             self.emit("stepped", optimizer=owners[0], weights=self.weights(optimizer))
+            if self.draws:
+                self.draws.settle(one for group in optimizer.param_groups for one in group["params"])
 
     def clipped(self, parameters: list[Any], how: dict[str, Any], norm: torch.Tensor | None) -> None:
         """Gradients have been clipped; ``norm`` is what theirs was together, if that was the measure."""
@@ -1194,6 +1211,8 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
             recorder.provenance.lost = "nobody asks for hashes"
         if job["thorough"] or job["fake"]:
             stack.enter_context(recorder.provenance)
+        if recorder.draws:
+            stack.enter_context(recorder.draws)
         try:
             exec(
                 standins.code() if standins else compile(source, path, "exec", dont_inherit=True),
@@ -1256,6 +1275,7 @@ def warm() -> dict[str, Any]:
     provenance().prepare()
     effects()
     dataless()
+    draws()
     try:
         from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: F401
     except ImportError:

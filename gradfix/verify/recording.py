@@ -8,6 +8,7 @@ process, which may have no torch at all. Small tensors are there whole, large on
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import math
 import operator
@@ -245,6 +246,9 @@ class Step:
     """How its gradients were clipped since the step before, as text, if that was asked for."""
     scale: float = 1.0
     """By what that has multiplied all of them."""
+    draws: frozenset[tuple[str, str]] = frozenset()
+    """The random draws that its gradients depend on: what is drawn, and the generator's state (digests); only
+    recorded where draws are alike."""
     after: tuple[Values, ...] | None = None
     """The parameters when the step was over, if that was asked for (and it did come to be over)."""
     settings: str = ""
@@ -567,6 +571,7 @@ class _Loader:
                 self.modules,
                 tuple(how for how, _ in clips),
                 math.prod(factor for _, factor in clips),
+                frozenset((what, state) for what, state in raw.get("draws", ())),
                 settings=self.settings[index],
             )
         return Failure(
@@ -704,7 +709,8 @@ def _check(recording: Recording) -> None:
             if any(not BY_HAND <= feed < backwards for state in event.parameters for feed in state.feeds):
                 raise Forged("a gradient of a backward call that did not happen")
             digests = event.random.torch, event.random.python, event.random.numpy or ""
-            if not all(isinstance(text, str) for text in (*digests, *event.buffers, *event.others)):
+            drawn = itertools.chain.from_iterable(event.draws)
+            if not all(isinstance(text, str) for text in (*digests, *event.buffers, *event.others, *drawn)):
                 raise Forged("what is no text stands for one")
         elif isinstance(event, Backward):
             backwards += 1

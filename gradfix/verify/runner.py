@@ -95,6 +95,8 @@ class Job:
     moves: tuple[tuple[int, tuple[int, ...]], ...] = ()
     """The same, but after some steps they are put back to other weights, which later ones are put back to: by
     optimizer, a number of its own (under which other versions may know it), and those of its steps."""
+    alike: bool = False
+    """Draw the same random numbers each time that some of a kind and shape are drawn (see ``draws.py``)."""
     fake: bool = False
     """Compute nothing: shapes, hashes and errors only, at any size (see ``dataless.py``)."""
     thorough: bool = True
@@ -120,6 +122,7 @@ class Job:
             "still": self.still,
             "alone": self.alone,
             "moves": self.moves,
+            "alike": self.alike,
             "fake": self.fake,
             "thorough": self.thorough,
             "updates": self.updates,

@@ -1,0 +1,138 @@
+"""Runs in which the random numbers of a shape are the same, however often they are drawn.
+
+Executed in the user's interpreter beside the probe: the standard library and torch only, syntax of
+Python 3.9, torch 2.4 and newer. A program that draws new noise where another one uses the noise that it has
+trains as well, and no two gradients of them are equal. Where each draw gives the same numbers, they are. But
+then it cannot be seen either that noise is drawn once and for all, or that two draws became one. So
+:class:`DrawsAlike`, a dispatch mode, also notes on every storage which draws its contents depend on, and
+tells them by the state of the generator, as in a run in which they differ.
+
+What a script draws before it has an optimizer, or into a parameter, are weights, and remains as it is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+MARK = "_gradfix_draws"
+"""The attribute of a storage that holds the draws it depends on; torch keeps it while the memory lives."""
+KINDS = {
+    **dict.fromkeys("randn randn_like normal normal_".split(), "normal"),
+    **dict.fromkeys("rand rand_like uniform uniform_".split(), "uniform"),
+}
+"""Different ways to draw the same numbers."""
+
+# The original: what scripts see is wrapped (see `provenance.install`).
+_STORAGE = torch.Tensor.untyped_storage
+
+Draw = tuple[str, str]
+"""What is drawn, a digest, and one of the state of the generator that it is drawn from."""
+NONE: frozenset[Any] = frozenset()
+
+
+class DrawsAlike(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """While it is entered, draws are alike; :meth:`of` tells which ones tensors depend on."""
+
+    def __init__(self, provenance: Any, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.provenance = provenance
+        """The module of that name."""
+        self.seed = seed
+        self.begun = False
+        """Whether the script has an optimizer."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No, as in provenance.py."""
+        return False
+
+    def of(self, tensors: Iterable[torch.Tensor | None]) -> list[Draw]:
+        """The draws that any of these tensors depends on, since they were settled."""
+        return sorted(NONE.union(*(self.marked(one) for one in tensors if one is not None)))
+
+    def settle(self, tensors: Iterable[torch.Tensor]) -> None:
+        """From now on these tensors depend on nothing."""
+        for one in tensors:
+            self.mark(one, NONE)
+
+    def marked(self, tensor: torch.Tensor) -> frozenset[Draw]:
+        """The draws that are noted on a tensor's memory."""
+        return getattr(_STORAGE(tensor), MARK, NONE) if self.provenance.strided(tensor) else NONE
+
+    def mark(self, tensor: torch.Tensor, draws: frozenset[Draw]) -> None:
+        """Note draws on a tensor's memory."""
+        if self.provenance.strided(tensor):
+            storage = _STORAGE(tensor)
+            if draws or getattr(storage, MARK, NONE):
+                setattr(storage, MARK, draws)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Run one operation, and note on its results what they depend on."""
+        kwargs = kwargs or {}
+        if getattr(func, "namespace", "") == "profiler":
+            return func(*args, **kwargs)
+        tensors = self.provenance.tensors
+        operation = self.provenance.operation_of(func)
+        bound = operation.bind(args, kwargs)
+        unread, writes = operation.shells, operation.writes
+        if operation.name in self.provenance.BATCH_NORMS and bound[5]:
+            # In training the result does not depend on the running statistics.
+            unread, writes = unread | {3, 4}, writes - {3, 4}
+        read = [one for number, value in enumerate(bound) if number not in unread for one in tensors(value)]
+        draws = NONE.union(*map(self.marked, read))
+        inputs = {_STORAGE(one)._cdata for one in tensors(bound) if self.provenance.strided(one)}
+        if operation.random:
+            result, draw = self.drawn(operation, bound, func, args, kwargs)
+            draws |= {draw}
+        else:
+            result = func(*args, **kwargs)
+        if operation.views:
+            return result
+        for number in writes:
+            for one in tensors(bound[number]):
+                covered = number in operation.shells and self.provenance.covers(one, _STORAGE(one))
+                self.mark(one, draws if covered else draws | self.marked(one))
+        for _, one in self.provenance.results(result):
+            if self.provenance.strided(one) and _STORAGE(one)._cdata not in inputs:
+                self.mark(one, draws)
+        return result
+
+    def drawn(
+        self, operation: Any, bound: list[Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Draw]:
+        """Run an operation that draws random numbers; which ones, it says."""
+        given = [value for value in bound if isinstance(value, torch.Generator)]
+        generator = given[0] if given else torch.default_generator
+        state = generator.get_state()
+        raw = ctypes.string_at(self.provenance.address_of(state), state.numel())
+        what = self.kind(operation, bound)
+        draw = what, hashlib.blake2b(raw, digest_size=8).hexdigest()
+        if not self.begun or (0 in operation.writes and isinstance(bound[0], torch.nn.Parameter)):
+            return func(*args, **kwargs), draw
+        generator.manual_seed(int(what, 16) + self.seed)
+        try:
+            return func(*args, **kwargs), draw
+        finally:
+            generator.set_state(state)
+            # The state moves on, by which the next draw is told from this one.
+            torch.empty(1).uniform_(generator=generator)
+
+    def kind(self, operation: Any, bound: list[Any]) -> str:
+        """A digest of what is drawn: the distribution, if it is one of the usual ones, and the shape."""
+        name = KINDS.get(operation.name, operation.name.rstrip("_"))
+        first = next(iter(self.provenance.tensors(bound)), None)
+        if "size" in operation.names:
+            shape = list(bound[operation.names.index("size")])
+        elif first is not None:
+            shape = list(first.shape)
+        else:
+            shape = [value for value in bound if isinstance(value, (bool, int, float, str))]
+        return hashlib.blake2b(repr((name, shape)).encode(), digest_size=6).hexdigest()
