@@ -8,8 +8,8 @@ programs whose gradients are known to be right: those that gradfix's own fixes m
   of them; or
 * if it does so while the weights of both are put back after each step: then the order in which the
   networks are trained (generator first, say) makes no difference, and everything else does. In further runs
-  one optimizer's weights do move, or all are put back to others after every other pass, which copies of the
-  former ones do not have; or
+  one optimizer's weights do move, or all are put back to others after each pass, which copies of the former
+  ones do not have; or
 * if, for state that is carried over passes, its first step consumes the sum of what the passes of the
   original contribute, with their graphs kept and the weights held still: full backpropagation
   through time, where gradfix's own fix truncates. Later steps must go on with the passes after these,
@@ -19,8 +19,8 @@ programs whose gradients are known to be right: those that gradfix's own fixes m
 In the last two cases the repair's optimizers must also have the settings of the original's, and their
 steps must move the weights. In all cases it must keep up what else there is: averages of weights, running
 statistics. And what is found alike is looked at once more in runs that go several times as far, where
-schedules and epochs come to bear, and where weights are put back to others every now and then: what goes on
-with former ones is seen, however slowly they are learned.
+schedules and epochs come to bear, and where weights are put back to others: what goes on with former ones is
+seen, however slowly they are learned.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from gradfix import claims
 from gradfix.codemod import Claim
 from gradfix.verify.beside import kept_apart
 from gradfix.verify.cutting import cut_every
-from gradfix.verify.passes import Counts, Passes, common
+from gradfix.verify.passes import Counts, common
 from gradfix.verify.recording import Backward, Event, ParameterState, Place, Recording, Step, Values, plural
 from gradfix.verify.runner import (
     MANNERS,
@@ -527,27 +527,19 @@ def _alone(trial: _Trial, repair: Repair, optimizer: int) -> _Apart | None:
 
 
 def _moved(trial: _Trial, repair: Repair) -> _Apart | None:
-    """What differs in passes before which the weights were put back to others: every other one."""
+    """What differs where the weights are put back, at the end of each pass, to others than before."""
     first = trial.seeds[0]
-    whole = (
+    still, held = (
         trial.repaired(repair, first, still=True, through=True),
         trial.judged(first, still=True, through=True),
     )
-    apart = _apart(*whole, first)
+    apart = _apart(still, held, first)
     if apart is not None and apart.known:
         return apart
-    passes = common(*whole)
+    passes = common(still, held)
     if not passes.ends:
         return _Apart("there are too few steps to compare", known=False)
-    return _moved_in(trial, repair, passes, whole[0]) or _moved_in(trial, repair, passes.later(), None)
-
-
-def _moved_in(trial: _Trial, repair: Repair, passes: Passes, still: Recording | None) -> _Apart | None:
-    """What differs in the resting ones of these passes, in which all optimizers of ``still`` should step."""
-    first = trial.seeds[0]
-    moves = passes.moving()
-    if not moves:
-        return None
+    moves = passes.by_optimizer()
     runs = (
         trial.repaired(repair, first, moves=moves, through=True),
         trial.judged(first, moves=moves, through=True),
@@ -555,16 +547,13 @@ def _moved_in(trial: _Trial, repair: Repair, passes: Passes, still: Recording | 
     kept = kept_apart(*runs, in_earnest=True)
     if kept is not None:
         return _Apart(kept)
-    one, other = map(passes.resting, runs)
-    # What optimizers remember of the passes between may differ.
+    one, other = map(passes.after_first, runs)
     apart = _apart(one, other, first, updates=False, partly=True)
     if apart is not None:
         return apart
-    for optimizer in one.optimizers if still is not None else ():
+    for optimizer in one.optimizers:
         # One that steps once has nothing to go on with.
-        if still is not None and len(still.steps_of(optimizer.index)) > 1 > len(
-            one.steps_of(optimizer.index)
-        ):
+        if len(still.steps_of(optimizer.index)) > 1 > len(one.steps_of(optimizer.index)):
             return _Apart(f"{optimizer.name} takes too few steps to compare", known=False)
     return None
 
@@ -807,7 +796,7 @@ def _cut_as_seldom(
 ) -> _Apart | None:
     """What differs from gradfix's own fixes, made to cut the graph every ``length`` passes only.
 
-    On the first seed the weights are put back to others every other time, too.
+    On the first seed the weights are put back to others each time, too.
     """
     if len(steps) < 2:
         return None
@@ -837,17 +826,16 @@ def _cut_as_seldom(
 
 
 def _moved_through(trial: _Trial, cut: Repair, optimizer: int, length: int) -> _Apart | None:
-    """What differs for an optimizer in segments before which the weights were put back to others."""
+    """What differs for an optimizer where the weights are put back, after each segment, to others."""
     first = trial.seeds[0]
     held = trial.judged(first, still=True, through=True)
-    passes = common(held, held)
-    moves = passes.moving()
+    moves = common(held, held).by_optimizer()
     run = trial.judged(first, still=True, through=True, moves=moves)
     rarely = [tuple(length * number for number in numbers) for numbers in moves]
     model = trial.repaired(cut, first, keep=True, still=True, through=True, moves=rarely)
     pairs = zip(_segments(model, optimizer, length), run.steps_of(optimizer))
     for turn, (consumed, step) in enumerate(pairs, start=1):
-        if passes.rests(optimizer, turn) and not claims.same_gradients(consumed, _consumed(step)):
+        if not claims.same_gradients(consumed, _consumed(step)):
             what = f"step {turn} does not consume the sum over its own {length} passes"
             return _Apart(f"{what} once the weights were put back to others (seed {first})")
     return None

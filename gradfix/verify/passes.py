@@ -21,23 +21,14 @@ class Passes:
     """Where the passes of two versions end."""
 
     ends: tuple[Counts, ...]
+    """How many steps have been taken when each pass ends."""
 
-    def later(self) -> Passes:
-        """The same, but the first two passes are taken for one, so that moving ones rest and the reverse."""
-        return Passes(self.ends[1:])
+    def by_optimizer(self) -> tuple[Counts, ...]:
+        """By optimizer: how many steps it has taken at the end of each pass."""
+        return tuple(zip(*self.ends))
 
-    def moving(self) -> tuple[Counts, ...]:
-        """By optimizer: the numbers of its last steps in every other pass, the first one among them."""
-        turns = self.ends[::2]
-        return tuple(tuple(end[index] for end in turns) for index in range(len(turns[0]) if turns else 0))
-
-    def rests(self, optimizer: int, number: int) -> bool:
-        """Whether an optimizer takes the step of this number in one of the other passes."""
-        pairs = zip(self.ends[::2], self.ends[1::2])
-        return any(start[optimizer] < number <= end[optimizer] for start, end in pairs)
-
-    def resting(self, run: Recording) -> Recording:
-        """``run`` with the steps of the other passes only."""
+    def after_first(self, run: Recording) -> Recording:
+        """``run`` with the steps after the first pass only."""
         taken: Counter[int] = Counter()
 
         def stays(event: object) -> bool:
@@ -46,7 +37,7 @@ class Passes:
             number = taken[event.optimizer] + 1
             # What has no end is an evaluation within a step that follows.
             taken[event.optimizer] += event.after is not None
-            return self.rests(event.optimizer, number)
+            return bool(self.ends) and number > self.ends[0][event.optimizer]
 
         return replace(run, events=tuple(event for event in run.events if stays(event)))
 

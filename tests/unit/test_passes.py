@@ -47,10 +47,16 @@ def test_a_pass_ends_where_all_have_stepped_equally_often(
     assert list(common(run(one), run(other)).ends) == ends
 
 
-def test_every_other_pass_rests() -> None:
-    made = run("aabaabaabaab")
+def test_passes_are_told_by_optimizer() -> None:
+    made = run("aabaabaab")
     passes = common(made, made)
-    assert passes.moving() == ((2, 6), (1, 3))
-    kept = passes.resting(made)
+    assert passes.by_optimizer() == ((2, 4, 6), (1, 2, 3))
+    kept = passes.after_first(made)
     assert [step.optimizer for step in kept.steps] == [0, 0, 1, 0, 0, 1]
-    assert [number for number in range(1, 9) if passes.rests(0, number)] == [3, 4, 7, 8]
+
+
+def test_where_there_is_no_pass_nothing_comes_after_one() -> None:
+    made = run("aab")
+    passes = common(made, run("bba"))
+    assert passes.by_optimizer() == ()
+    assert not passes.after_first(made).steps
