@@ -232,9 +232,16 @@ def summary(recording: Recording) -> str:
         }
         return recording.ran() + why.get(recording.ending, "")
     what = error.kind if error.kind != "other" else f"{error.type} ({first_line(error.message)})"
-    call = f" in {error.place.receiver}.backward()" if error.place.receiver else ""
+    call = f" in {_backward(error.place.receiver)}" if error.place.receiver else ""
     reached = _until(recording, error).ran()
     return f"raised {what} at {error.place}{call} after " + reached.removeprefix("ran ")
+
+
+def _backward(receiver: str) -> str:
+    """The backward call of an expression, as it is written."""
+    with suppress(SyntaxError, ValueError):
+        return ast.unparse(ast.parse(f"({receiver}).backward()", mode="eval"))
+    return f"{receiver}.backward()"
 
 
 def same_course(one: Recording, other: Recording) -> bool:

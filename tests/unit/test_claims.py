@@ -603,6 +603,10 @@ def test_a_run_in_one_line() -> None:
     assert summary(recording(*LOOP[:2], crash)) == (
         "raised E1 at line 27 in lossG.backward() after 1 step of opt"
     )
+    added = failure("E1", 27, receiver="lossD + lossG")
+    assert summary(recording(added)) == (
+        "raised E1 at line 27 in (lossD + lossG).backward() after 0 backward calls"
+    )
     assert summary(recording(*LOOP[:2], ending="seconds")) == "ran 1 step of opt, until its time was spent"
 
 
