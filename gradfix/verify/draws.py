@@ -7,7 +7,8 @@ then it cannot be seen either that noise is drawn once and for all, or that two 
 :class:`DrawsAlike`, a dispatch mode, also notes on every storage which draws its contents depend on, and
 tells them by the state of the generator, as in a run in which they differ.
 
-What a script draws before it has an optimizer, or into a parameter, are weights, and remains as it is.
+What a script draws before it has an optimizer, or into a parameter, are weights, and remains as it is. So does
+what is drawn from generators other than torch's own one: data, mostly.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ class DrawsAlike(TorchDispatchMode):  # type: ignore[no-untyped-call]
         raw = ctypes.string_at(self.provenance.address_of(state), state.numel())
         what = self.kind(operation, bound)
         draw = what, hashlib.blake2b(raw, digest_size=8).hexdigest()
-        if not self.begun or (0 in operation.writes and isinstance(bound[0], torch.nn.Parameter)):
+        into = bound[0] if 0 in operation.writes else None
+        if not self.begun or given or isinstance(into, torch.nn.Parameter):
             return func(*args, **kwargs), draw
         generator.manual_seed(int(what, 16) + self.seed)
         try:

@@ -84,6 +84,8 @@ FORGED: dict[str, list[Any]] = {
     "other weights without a value": [START, OPTIMIZER, {**STEP, "others": {"mean": None}}, END],
     "settings that are no texts": [START, OPTIMIZER, {**STEP, "modules": {"net": {"p": 1}}}, END],
     "a list of settings": [START, OPTIMIZER, {**STEP, "modules": ["net"]}, END],
+    "draws that are no texts": [START, OPTIMIZER, {**STEP, "draws": [[1, "0a"]]}, END],
+    "draws that are no pairs": [START, OPTIMIZER, {**STEP, "draws": [["0a"]]}, END],
     "clips that are no texts": [START, OPTIMIZER, {**STEP, "clips": [[1, 0.5]]}, END],
     "clips by what is no number": [START, OPTIMIZER, {**STEP, "clips": [["max_norm=1", "half"]]}, END],
     "clips that turn round": [START, OPTIMIZER, {**STEP, "clips": [["max_norm=1", -1.0]]}, END],
