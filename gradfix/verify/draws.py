@@ -7,8 +7,8 @@ then it cannot be seen either that noise is drawn once and for all, or that two 
 :class:`DrawsAlike`, a dispatch mode, also notes on every storage which draws its contents depend on, and
 tells them by the state of the generator, as in a run in which they differ.
 
-What a script draws before it has an optimizer, or into a parameter, are weights, and remains as it is. So does
-what is drawn from generators other than torch's own one: data, mostly.
+What a script draws before it has an optimizer, or into a parameter, are weights, and remains as it is. So
+does what is drawn from generators other than torch's own one: data, mostly.
 """
 
 from __future__ import annotations

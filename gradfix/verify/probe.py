@@ -611,6 +611,8 @@ class Recorder:
                 for key, slot in watched.items():
                     copies[key] = None if slot.tensor.grad is None else slot.tensor.grad.detach().clone()
         retain = args[2] if len(args) > 2 else kwargs.get("retain_graph")
+        if retain is None:
+            retain = args[3] if len(args) > 3 else kwargs.get("create_graph")
         failure: Exception | None = None
         try:
             with self.inside():

@@ -174,7 +174,7 @@ class Backward:
     """Counts successful backward calls."""
     place: Place
     retain: bool
-    """Whether the script asked to retain the graph."""
+    """Whether the script asked to retain the graph, as it does when it asks for a graph of the gradients."""
     value: Values | None
     """The value that was differentiated."""
     reached: frozenset[tuple[int, int]]

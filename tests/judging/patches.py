@@ -113,12 +113,10 @@ def _loss(statement: ast.Expr) -> str:
     return ast.unparse(call.args[0] if through and call.args else owner)
 
 
-def _retaining(statement: ast.Expr) -> str:
+def _retaining(statement: ast.Expr, how: str = "retain_graph") -> str:
     call, _ = _call(statement)
-    others = [keyword for keyword in call.keywords if keyword.arg != "retain_graph"]
-    return ast.unparse(
-        ast.Call(call.func, call.args, [*others, ast.keyword("retain_graph", ast.Constant(True))])
-    )
+    others = [keyword for keyword in call.keywords if keyword.arg != how]
+    return ast.unparse(ast.Call(call.func, call.args, [*others, ast.keyword(how, ast.Constant(True))]))
 
 
 def _optimizers(text: Text) -> list[tuple[ast.Assign, str]]:
@@ -159,6 +157,14 @@ def retain_everywhere(case: Case) -> str | None:
     text = Text(case.path.read_text())
     for statement in text.statements("backward"):
         text.put(statement, _retaining(statement))
+    return text.patched()
+
+
+def create_everywhere(case: Case) -> str | None:
+    """``create_graph=True`` at every backward, which retains graphs too."""
+    text = Text(case.path.read_text())
+    for statement in text.statements("backward"):
+        text.put(statement, _retaining(statement, "create_graph"))
     return text.patched()
 
 
@@ -611,6 +617,7 @@ def recorder_ended(case: Case) -> str | None:
 
 WRONG: dict[str, tuple[Callable[[Case], str | None], tuple[str, ...]]] = {
     "retain_everywhere": (retain_everywhere, (*CARRIES, "carried_hidden_state", "requires_grad_input")),
+    "create_everywhere": (create_everywhere, (*CARRIES, "carried_hidden_state", "requires_grad_input")),
     "steps_last": (steps_last, CARRIES),
     "steps_last_and_retain": (steps_last_and_retain, CARRIES),
     "caught": (caught, ()),
@@ -651,7 +658,7 @@ WRONG: dict[str, tuple[Callable[[Case], str | None], tuple[str, ...]]] = {
 """The ways to go wrong, each with the folders of fixtures in which it is wrong (none: in all)."""
 
 
-HIDING = frozenset({"retain_everywhere", "caught", "backward_patched_to_swallow"})
+HIDING = frozenset({"retain_everywhere", "create_everywhere", "caught", "backward_patched_to_swallow"})
 """Kinds that silence an error. Autograd may raise when it has been through everything that is trained."""
 KEEPING = frozenset({"anomalies_detected", "cloned_instead"})
 """Kinds that leave the mistake as it is, which need not be one of gradients."""
