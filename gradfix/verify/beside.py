@@ -7,6 +7,7 @@ but what is kept up in one version has to be kept up in the other.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -33,11 +34,11 @@ def kept_apart(one: Recording, other: Recording, *, in_earnest: bool) -> str | N
         # Either may end just before what the other has done once. What is kept may go by another name.
         lost = _moving(mine.values(), twice=True) - _moving(theirs.values())
         for name, course in mine.items():
-            if len(course) > 2 and course[0].shape in lost:
+            if len(course) > 2 and course[0].shape in lost and _goes(course):
                 return f"{_spoken(name)} does not change in the fixed program"
         # Something that the original has not may be kept, too.
         for name, course in theirs.items():
-            if len(course) > 2 and len(mine.get(name, ())) == 1:
+            if len(course) > 2 and len(mine.get(name, ())) == 1 and _goes(course):
                 return f"{_spoken(name)} does not change in the original"
     others = _others(other)
     renamed = _by_beginning(others)
@@ -106,11 +107,36 @@ def _courses(run: Recording, of: Callable[[Step], Mapping[str, Values]]) -> dict
 
 def _moving(courses: Iterable[list[Values]], *, twice: bool = False) -> Counter[tuple[int, ...]]:
     """The shapes of the tensors that change, whatever they are called; ``twice``: at two steps or more."""
-    return Counter(course[0].shape for course in courses if len(course) > 1 + twice)
+    return Counter(course[0].shape for course in courses if len(course) > 1 + twice and _goes(course))
+
+
+def _goes(course: list[Values]) -> bool:
+    """Whether a tensor changes by more than rounding."""
+    return any(_away(value, course[0]) for value in course)
+
+
+def _away(value: Values, start: Values) -> bool:
+    """Whether a value is surely another than that at the start."""
+    if not (value.numeric and start.numeric) or value.shape != start.shape:
+        return value.digest != start.digest
+    return math.hypot(*value.minus(start)) > ROUNDING * max(value.norm, start.norm)
 
 
 def _same_course(one: list[Values], other: list[Values]) -> bool:
-    """Whether a tensor goes the same way for as long as both are seen."""
+    """Whether a tensor goes the same way for as long as both are seen.
+
+    An average that is where its weights are stays there, but for rounding in one of two ways to write it.
+    """
+    return _alike(one, other) or _alike(_set_out(one), _set_out(other))
+
+
+def _set_out(course: list[Values]) -> list[Values]:
+    """A course without what is only rounding at its beginning."""
+    rounding = itertools.takewhile(lambda value: not _away(value, course[0]), course[1:])
+    return [course[0], *course[1 + len(list(rounding)) :]]
+
+
+def _alike(one: list[Values], other: list[Values]) -> bool:
     for a, b in zip(one[1:], other[1:]):
         if a.digest == b.digest or not (a.numeric and b.numeric) or a.shape != b.shape:
             continue

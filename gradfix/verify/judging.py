@@ -8,8 +8,8 @@ programs whose gradients are known to be right: those that gradfix's own fixes m
   of them; or
 * if it does so while the weights of both are put back after each step: then the order in which the
   networks are trained (generator first, say) makes no difference, and everything else does. In further runs
-  one optimizer's weights do move, or all are put back to others after each pass, which copies of the former
-  ones do not have; or
+  one optimizer's weights do move, or all are put back to others after every other pass, which copies of the
+  former ones do not have; or
 * if, for state that is carried over passes, its first step consumes the sum of what the passes of the
   original contribute, with their graphs kept and the weights held still: full backpropagation
   through time, where gradfix's own fix truncates. Later steps must go on with the passes after these,
@@ -19,8 +19,8 @@ programs whose gradients are known to be right: those that gradfix's own fixes m
 In the last two cases the repair's optimizers must also have the settings of the original's, and their
 steps must move the weights. In all cases it must keep up what else there is: averages of weights, running
 statistics. And what is found alike is looked at once more in runs that go several times as far, where
-schedules and epochs come to bear, and where weights are put back to others: what goes on with former ones is
-seen, however slowly they are learned.
+schedules and epochs come to bear, and where weights are put back to others every now and then: what goes on
+with former ones is seen, however slowly they are learned.
 
 Random numbers may be drawn anew: then all this has to hold in runs in which all draws of a kind are alike,
 and each step has to depend on as many draws.
@@ -41,7 +41,7 @@ from gradfix import claims
 from gradfix.codemod import Claim
 from gradfix.verify.beside import kept_apart
 from gradfix.verify.cutting import cut_every
-from gradfix.verify.passes import Counts, common
+from gradfix.verify.passes import Counts, Passes, common, in_same_order
 from gradfix.verify.recording import Backward, Event, ParameterState, Place, Recording, Step, Values, plural
 from gradfix.verify.runner import (
     MANNERS,
@@ -532,19 +532,31 @@ def _alone(trial: _Trial, repair: Repair, optimizer: int) -> _Apart | None:
 
 
 def _moved(trial: _Trial, repair: Repair) -> _Apart | None:
-    """What differs where the weights are put back, at the end of each pass, to others than before."""
+    """What differs in passes before which the weights were put back to others: every other one."""
     first = trial.seeds[0]
-    still, held = (
+    whole = (
         trial.repaired(repair, first, still=True, through=True),
         trial.judged(first, still=True, through=True),
     )
-    apart = _apart(still, held, first)
+    apart = _apart(*whole, first)
     if apart is not None and apart.known:
         return apart
-    passes = common(still, held)
+    passes = common(*whole)
     if not passes.ends:
         return _Apart("there are too few steps to compare", known=False)
-    moves = passes.by_optimizer()
+    return _moved_in(trial, repair, passes, whole[0]) or _moved_in(trial, repair, passes.later(), None)
+
+
+def _moved_in(trial: _Trial, repair: Repair, passes: Passes, still: Recording | None) -> _Apart | None:
+    """What differs in the resting ones of these passes, in which all optimizers of ``still`` should step.
+
+    In the other passes networks see others that were moved before, if those step first. So they are compared
+    only if that is so in both versions.
+    """
+    first = trial.seeds[0]
+    moves = passes.moving()
+    if not moves:
+        return None
     runs = (
         trial.repaired(repair, first, moves=moves, through=True),
         trial.judged(first, moves=moves, through=True),
@@ -552,13 +564,16 @@ def _moved(trial: _Trial, repair: Repair) -> _Apart | None:
     kept = kept_apart(*runs, in_earnest=True)
     if kept is not None:
         return _Apart(kept)
-    one, other = map(passes.after_first, runs)
+    resting = passes.resting(runs[0])
+    one, other = runs if in_same_order(*runs) else (resting, passes.resting(runs[1]))
+    # What optimizers remember of the passes between may differ.
     apart = _apart(one, other, first, updates=False, partly=True)
     if apart is not None:
         return apart
-    for optimizer in one.optimizers:
+    for optimizer in one.optimizers if still is not None else ():
         # One that steps once has nothing to go on with.
-        if len(still.steps_of(optimizer.index)) > 1 > len(one.steps_of(optimizer.index)):
+        taken = len(resting.steps_of(optimizer.index))
+        if still is not None and len(still.steps_of(optimizer.index)) > 1 > taken:
             return _Apart(f"{optimizer.name} takes too few steps to compare", known=False)
     return None
 
@@ -801,7 +816,7 @@ def _cut_as_seldom(
 ) -> _Apart | None:
     """What differs from gradfix's own fixes, made to cut the graph every ``length`` passes only.
 
-    On the first seed the weights are put back to others each time, too.
+    On the first seed the weights are put back to others every other time, too.
     """
     if len(steps) < 2:
         return None
@@ -831,16 +846,17 @@ def _cut_as_seldom(
 
 
 def _moved_through(trial: _Trial, cut: Repair, optimizer: int, length: int) -> _Apart | None:
-    """What differs for an optimizer where the weights are put back, after each segment, to others."""
+    """What differs for an optimizer in segments before which the weights were put back to others."""
     first = trial.seeds[0]
     held = trial.judged(first, still=True, through=True)
-    moves = common(held, held).by_optimizer()
+    passes = common(held, held)
+    moves = passes.moving()
     run = trial.judged(first, still=True, through=True, moves=moves)
     rarely = [tuple(length * number for number in numbers) for numbers in moves]
     model = trial.repaired(cut, first, keep=True, still=True, through=True, moves=rarely)
     pairs = zip(_segments(model, optimizer, length), run.steps_of(optimizer))
     for turn, (consumed, step) in enumerate(pairs, start=1):
-        if not claims.same_gradients(consumed, _consumed(step)):
+        if passes.rests(optimizer, turn) and not claims.same_gradients(consumed, _consumed(step)):
             what = f"step {turn} does not consume the sum over its own {length} passes"
             return _Apart(f"{what} once the weights were put back to others (seed {first})")
     return None

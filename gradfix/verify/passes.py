@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gradfix.verify.recording import Recording, Step
+from gradfix.verify.recording import Backward, Recording, Step
 
 Counts = tuple[int, ...]
 """By optimizer: how many steps it has taken."""
@@ -21,14 +21,23 @@ class Passes:
     """Where the passes of two versions end."""
 
     ends: tuple[Counts, ...]
-    """How many steps have been taken when each pass ends."""
 
-    def by_optimizer(self) -> tuple[Counts, ...]:
-        """By optimizer: how many steps it has taken at the end of each pass."""
-        return tuple(zip(*self.ends))
+    def later(self) -> Passes:
+        """The same, but the first two passes are taken for one, so that moving ones rest and the reverse."""
+        return Passes(self.ends[1:])
 
-    def after_first(self, run: Recording) -> Recording:
-        """``run`` with the steps after the first pass only."""
+    def moving(self) -> tuple[Counts, ...]:
+        """By optimizer: the numbers of its last steps in every other pass, the first one among them."""
+        turns = self.ends[::2]
+        return tuple(tuple(end[index] for end in turns) for index in range(len(turns[0]) if turns else 0))
+
+    def rests(self, optimizer: int, number: int) -> bool:
+        """Whether an optimizer takes the step of this number in one of the other passes."""
+        pairs = zip(self.ends[::2], self.ends[1::2])
+        return any(start[optimizer] < number <= end[optimizer] for start, end in pairs)
+
+    def resting(self, run: Recording) -> Recording:
+        """``run`` with the steps of the other passes only."""
         taken: Counter[int] = Counter()
 
         def stays(event: object) -> bool:
@@ -37,7 +46,7 @@ class Passes:
             number = taken[event.optimizer] + 1
             # What has no end is an evaluation within a step that follows.
             taken[event.optimizer] += event.after is not None
-            return bool(self.ends) and number > self.ends[0][event.optimizer]
+            return self.rests(event.optimizer, number)
 
         return replace(run, events=tuple(event for event in run.events if stays(event)))
 
@@ -53,6 +62,28 @@ def common(one: Recording, other: Recording) -> Passes:
         if counts in theirs and all(counts[index] > begun[index] for index in waited):
             ends.append(counts)
     return Passes(tuple(ends))
+
+
+def in_same_order(one: Recording, other: Recording) -> bool:
+    """Whether each step's gradients are computed after as many steps of each optimizer in both runs."""
+    mine, theirs = _computed(one), _computed(other)
+    return all(mine[step] == theirs[step] for step in mine.keys() & theirs.keys())
+
+
+def _computed(run: Recording) -> dict[tuple[int, int], frozenset[Counts]]:
+    """By optimizer and step: how many steps all had taken when the gradients that it uses were computed."""
+    taken = [0] * len(run.optimizers)
+    before: dict[int, Counts] = {}
+    found = {}
+    for event in run.events:
+        if isinstance(event, Backward):
+            before[event.index] = tuple(taken)
+        elif isinstance(event, Step) and event.after is not None:
+            taken[event.optimizer] += 1
+            feeds = {feed for state in event.parameters for feed in state.feeds}
+            computed = frozenset(before[feed] for feed in feeds if feed in before)
+            found[event.optimizer, taken[event.optimizer]] = computed
+    return found
 
 
 def _counts(run: Recording) -> Sequence[Counts]:

@@ -18,13 +18,13 @@ private ``/dev/shm`` is to be had) and ``limits`` (``steps``, ``backwards``, ``s
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
 weights back after each optimizer step, so that a forward repeated later computes the same; with ``alone``,
-the number of an optimizer, all but after its own. ``moves`` puts them back, too, but now and then all of them
+the number of an optimizer, all but after its own. ``moves`` puts them back, too, but after some of the steps
 to other weights than before, the same ones in every run: it has, for each optimizer, a number that stands
-for it in all versions, and how many steps it has taken each time. Where draws are ``alike`` random numbers
-of one kind and shape are the same ones each time (see ``draws.py``). ``fake`` computes nothing (see
-``dataless.py``): there are shapes, hashes and errors, and no values. Only a ``thorough`` run has hashes, and
-the bytes that graphs hold. With ``updates`` more is recorded: the weights after each step and in the end,
-parameters that no optimizer owns, settings of modules.
+for it in all versions, and the numbers of these steps. Where draws are ``alike`` random numbers of one kind
+and shape are the same ones each time (see ``draws.py``). ``fake`` computes nothing (see ``dataless.py``):
+there are shapes, hashes and errors, and no values. Only a ``thorough`` run has hashes, and the bytes that
+graphs hold. With ``updates`` more is recorded: the weights after each step and in the end, parameters that
+no optimizer owns, settings of modules.
 
 It writes ``events.jsonl``, one event a line and flushed, so that a process that is killed leaves
 what it had seen, and ``values.bin``, float64 values that events point into. What is watched runs
@@ -865,8 +865,6 @@ class Holding:
         self.alone: int | None = recorder.job["alone"]
         self.moves: list[list[Any]] = recorder.job["moves"]
         self.active = recorder.job["still"] or self.alone is not None or bool(self.moves)
-        self.moved = 0
-        """How often all weights were put back to others."""
         self.stepped: dict[int, int] = {}
         """By optimizer: how many steps it has taken."""
         self.before: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
@@ -880,37 +878,23 @@ class Holding:
 
     def end(self, optimizer: Any) -> None:
         """It has stepped."""
+        import torch
+
         held = self.before.pop(id(optimizer), [])
         if not held or self.recorder.idling:
             return
         number = self.recorder.optimizers.index(optimizer)
-        self.stepped[number] = self.stepped.get(number, 0) + 1
+        turn = self.stepped[number] = self.stepped.get(number, 0) + 1
         if number == self.alone:
             return
+        if number < len(self.moves) and turn in self.moves[number][1]:
+            # What was kept of earlier weights is not what the run goes on with.
+            name, turns = self.moves[number]
+            key = name, turns.index(turn)
+            with self.recorder.bookkeeping(), torch.no_grad():
+                held = [(one, displaced(value, *key, at)) for at, (one, value) in enumerate(held)]
         for tensor, value in held:
             tensor.data.copy_(value)
-        if self.moves and self.moved < len(self.moves[0][1]):
-            self.move()
-
-    def move(self) -> None:
-        """Put all weights back to others, if it is time: whatever was kept of the former ones shows then."""
-        import torch
-
-        optimizers = self.recorder.optimizers
-        for number, (_, turns) in enumerate(self.moves):
-            if number >= len(optimizers) or self.stepped.get(number, 0) != turns[self.moved]:
-                return
-        # In one order, for two may own the same.
-        for name, optimizer in sorted(
-            zip((name for name, _ in self.moves), optimizers), key=lambda it: it[0]
-        ):
-            tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
-            with self.recorder.bookkeeping(), torch.no_grad():
-                others = [displaced(one.detach(), name, self.moved, at) for at, one in enumerate(tensors)]
-            # Not as bookkeeping: hashes have to tell of it.
-            for tensor, value in zip(tensors, others):
-                tensor.data.copy_(value)
-        self.moved += 1
 
 
 DISPLACED = 0.02
@@ -918,7 +902,7 @@ DISPLACED = 0.02
 
 
 def displaced(value: torch.Tensor, optimizer: int, turn: int, position: int) -> torch.Tensor:
-    """Weights that are moved away, in every run alike."""
+    """Weights that were moved away, in every run alike."""
     import torch
 
     if not value.is_floating_point():

@@ -93,9 +93,8 @@ class Job:
     alone: int | None = None
     """The same, but after those of this optimizer, by number."""
     moves: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    """The same, but whenever all optimizers have taken as many steps as it says, all are put back to other
-    weights: by optimizer, a number of its own (under which other versions may know it), and its steps until
-    each of these times."""
+    """The same, but after some steps they are put back to other weights, which later ones are put back to: by
+    optimizer, a number of its own (under which other versions may know it), and those of its steps."""
     alike: bool = False
     """Draw the same random numbers each time that some of a kind and shape are drawn (see ``draws.py``)."""
     fake: bool = False

@@ -669,8 +669,8 @@ def hides(patch: Patch) -> bool:
     return patch.kind in HIDING or (patch.kind in KEEPING and patch.case.effect == "preserves")
 
 
-UNTOLD = frozenset({"recorder_ended", "other_numbers_drawn"})
-"""Kinds that make a run give out, so that what it trained cannot be told."""
+UNTOLD = frozenset({"recorder_ended", "recorder_silenced", "other_numbers_drawn"})
+"""Kinds that make a run give out, or its record make no sense, so that what it trained cannot be told."""
 
 
 def wrong(cases: list[Case]) -> Iterator[Patch]:

@@ -85,6 +85,7 @@ TAKE = """
         for slow, fast in zip(mean.parameters(), maker.parameters()):
             slow.mul_(0.9).add_(fast, alpha=0.1)
 """
+OF_JUDGE = KEPT.replace("deepcopy(maker)", "deepcopy(judge)")
 OLD_KEPT = KEPT + JUDGE.format(fake="fake") + MAKER + TAKE
 RIGHT_KEPT = KEPT + JUDGE.format(fake="fake.detach()") + MAKER + TAKE
 MAKER_FIRST_KEPT = KEPT + MAKER + JUDGE.format(fake="fake.detach()") + TAKE
@@ -336,6 +337,29 @@ CASES = {
             ("judge(fake), ones", "past(fake), ones"),
         ),
         "refuted",
+    ),
+    "a judge that is copied in every other pass": (
+        OLD_GAN.replace("range(4)", "range(40)"),
+        changed(
+            RIGHT_GAN.replace("range(4)", "range(40)"),
+            (
+                "    opt_maker.zero_grad()",
+                "    if step == 0 or step % 2: past = copy.deepcopy(judge)\n    opt_maker.zero_grad()",
+            ),
+            ("ones, zeros = ", "import copy\nones, zeros = "),
+            ("judge(fake), ones", "past(fake), ones"),
+        ),
+        "refuted",
+    ),
+    "an average of the judge that is taken at once": (
+        OF_JUDGE + JUDGE.format(fake="fake") + MAKER + TAKE.replace("maker", "judge"),
+        OF_JUDGE + JUDGE.format(fake="fake.detach()") + TAKE.replace("maker", "judge") + MAKER,
+        "accepted",
+    ),
+    "an average in one operation": (
+        OLD_KEPT,
+        changed(RIGHT_KEPT, ("slow.mul_(0.9).add_(fast, alpha=0.1)", "slow.lerp_(fast, 0.1)")),
+        "accepted",
     ),
     "a judge from the beginning in every other pass": (
         OLD_GAN.replace("range(4)", "range(12)"),
