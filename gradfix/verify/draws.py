@@ -1,11 +1,11 @@
-"""Runs in which the random numbers of a shape are the same, however often they are drawn.
+"""Runs in which random draws are numbered, so that another program can be given the same numbers.
 
 Executed in the user's interpreter beside the probe: the standard library and torch only, syntax of
 Python 3.9, torch 2.4 and newer. A program that draws new noise where another one uses the noise that it has
-trains as well, and no two gradients of them are equal. Where each draw gives the same numbers, they are. But
-then it cannot be seen either that noise is drawn once and for all, or that two draws became one. So
-:class:`DrawsAlike`, a dispatch mode, also notes on every storage which draws its contents depend on, and
-tells them by the state of the generator, as in a run in which they differ.
+trains as well, and no two gradients of them are equal. They are if both get the same noise. So
+:class:`Numbered`, a dispatch mode, counts the draws of each kind and shape, makes each of them depend on its
+number alone, and notes on every storage which draws its contents depend on. Another run can then be told
+which number each of its draws has to have. Draws from one state of the generator are one draw, as ever.
 
 What a script draws before it has an optimizer, or into a parameter, are weights, and remains as it is. So
 does what is drawn from generators other than torch's own one: data, mostly.
@@ -32,26 +32,35 @@ KINDS = {
 # The original: what scripts see is wrapped (see `provenance.install`).
 _STORAGE = torch.Tensor.untyped_storage
 
-Draw = tuple[str, str]
-"""What is drawn, a digest, and one of the state of the generator that it is drawn from."""
+Draw = tuple[str, int]
+"""What is drawn, a digest, and how many of these were drawn before."""
 NONE: frozenset[Any] = frozenset()
 
 
-class DrawsAlike(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """While it is entered, draws are alike; :meth:`of` tells which ones tensors depend on."""
+class Numbered(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """While it is entered, draws are numbered; :meth:`of` tells which ones tensors depend on."""
 
-    def __init__(self, provenance: Any, seed: int) -> None:
+    def __init__(self, provenance: Any, seed: int, numbers: dict[str, list[int]]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.provenance = provenance
         """The module of that name."""
         self.seed = seed
+        self.numbers = numbers
+        """By kind, if they are to have others than they have by counting: the numbers of its draws; negative
+        ones stand for none that any other draw has."""
         self.begun = False
         """Whether the script has an optimizer."""
+        self.drawn: dict[str, dict[str, int]] = {}
+        """By kind: the generator's states, digests, in which some were drawn, counted."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         """No, as in provenance.py."""
         return False
+
+    def counts(self) -> dict[str, int]:
+        """By kind: how many were drawn."""
+        return {what: len(states) for what, states in self.drawn.items()}
 
     def of(self, tensors: Iterable[torch.Tensor | None]) -> list[Draw]:
         """The draws that any of these tensors depends on, since they were settled."""
@@ -90,8 +99,10 @@ class DrawsAlike(TorchDispatchMode):  # type: ignore[no-untyped-call]
         read = [one for number, value in enumerate(bound) if number not in unread for one in tensors(value)]
         draws = NONE.union(*map(self.marked, read))
         inputs = {_STORAGE(one)._cdata for one in tensors(bound) if self.provenance.strided(one)}
-        if operation.random:
-            result, draw = self.drawn(operation, bound, func, args, kwargs)
+        into = bound[0] if 0 in writes else None
+        given = any(isinstance(value, torch.Generator) for value in bound)
+        if operation.random and self.begun and not given and not isinstance(into, torch.nn.Parameter):
+            result, draw = self.draw(operation, bound, func, args, kwargs)
             draws |= {draw}
         else:
             result = func(*args, **kwargs)
@@ -106,22 +117,25 @@ class DrawsAlike(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.mark(one, draws)
         return result
 
-    def drawn(
+    def draw(
         self, operation: Any, bound: list[Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, Draw]:
         """Run an operation that draws random numbers; which ones, it says."""
-        given = [value for value in bound if isinstance(value, torch.Generator)]
-        generator = given[0] if given else torch.default_generator
+        generator = torch.default_generator
         state = generator.get_state()
         raw = ctypes.string_at(self.provenance.address_of(state), state.numel())
         what = self.kind(operation, bound)
-        draw = what, hashlib.blake2b(raw, digest_size=8).hexdigest()
-        into = bound[0] if 0 in operation.writes else None
-        if not self.begun or given or isinstance(into, torch.nn.Parameter):
-            return func(*args, **kwargs), draw
-        generator.manual_seed(int(what, 16) + self.seed)
+        known = self.drawn.setdefault(what, {})
+        count = known.setdefault(hashlib.blake2b(raw, digest_size=8).hexdigest(), len(known))
+        number: object = count
+        if what in self.numbers:
+            numbers = self.numbers[what]
+            stands = numbers[count] if count < len(numbers) else -1
+            number = stands if stands >= 0 else ("its own", count)
+        named = hashlib.blake2b(repr((what, number, self.seed)).encode(), digest_size=7)
+        generator.manual_seed(int(named.hexdigest(), 16))
         try:
-            return func(*args, **kwargs), draw
+            return func(*args, **kwargs), (what, count)
         finally:
             generator.set_state(state)
             # The state moves on, by which the next draw is told from this one.

@@ -22,8 +22,8 @@ statistics. And what is found alike is looked at once more in runs that go sever
 schedules and epochs come to bear, and where weights are put back to others every now and then: what goes on
 with former ones is seen, however slowly they are learned.
 
-Random numbers may be drawn anew: then all this has to hold in runs in which all draws of a kind are alike,
-and each step has to depend on as many draws.
+Random numbers may be drawn anew: each optimizer has to depend on as many draws as in the repair, and then all
+this has to hold in runs in which it gets the same numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from __future__ import annotations
 import copy
 import itertools
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,7 +40,8 @@ from gradfix import claims
 from gradfix.codemod import Claim
 from gradfix.verify.beside import kept_apart
 from gradfix.verify.cutting import cut_every
-from gradfix.verify.passes import Counts, Passes, common, in_same_order
+from gradfix.verify.pairing import Numbers, paired
+from gradfix.verify.passes import Counts, Passes, common
 from gradfix.verify.recording import Backward, Event, ParameterState, Place, Recording, Step, Values, plural
 from gradfix.verify.runner import (
     MANNERS,
@@ -165,12 +165,19 @@ class _Trial:
         self._limits = limits
         self._manner: Manner = "as it is"
         self._plan = ""
-        self._alike = False
+        self._numbers: dict[int, Numbers] | None = None
 
-    def with_draws_alike(self) -> _Trial:
-        """Another one, in whose runs the same random numbers are drawn each time."""
-        other = copy.copy(self)
-        other._alike = True
+    def paired(self, repair: Repair) -> _Trial | None:
+        """Another one, in which the judged version gets the random numbers of ``repair``, if it can."""
+        counted, other = copy.copy(self), copy.copy(self)
+        counted._numbers = dict.fromkeys(self.seeds, ())
+        other._numbers = {}
+        for seed in self.seeds:
+            model, run = counted.repaired(repair, seed, through=True), counted.judged(seed, through=True)
+            numbers = paired(model, run)
+            if numbers is None:
+                return None
+            other._numbers[seed] = numbers
         return other
 
     def settle(self, mistakes: Sequence[Mistake]) -> str | None:
@@ -194,7 +201,9 @@ class _Trial:
             limits = replace(limits, steps=FURTHER * limits.steps, backwards=FURTHER * limits.backwards)
         how |= {"limits": limits, "manner": self._manner, "plan": self._plan}
         # As in verification, hashes are taken on the first seed.
-        how |= {"updates": True, "thorough": seed == self.seeds[0] and not self._alike, "alike": self._alike}
+        how |= {"updates": True, "thorough": seed == self.seeds[0] and self._numbers is None}
+        if self._numbers is not None:
+            how |= {"numbered": True, "numbers": self._numbers[seed] if version is self._after else ()}
         return Job(*version, (), seed, **how)
 
     def _run(self, version: tuple[Path, str], seed: int, **how: Any) -> Recording:
@@ -427,23 +436,15 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
 
 
 def _drawn_anew(trial: _Trial, repair: Repair) -> _Found | None:
-    """Whether the judged version consumes what ``repair`` consumes, but for new random numbers of the kind.
-
-    Where all draws of a kind are alike both must train alike. And each step must go back to as many draws in
-    both, of which as many are new to the optimizer: two draws are not one, and one is not another each time.
-    """
+    """Whether the judged version consumes what ``repair`` consumes, given the same random numbers for it."""
     first = trial.seeds[0]
     if not trial.judged(first).optimizers or not _same_draws_elsewhere(trial, repair):
         return None
-    alike = trial.with_draws_alike()
-    found = _same(alike, repair)
-    if found.apart is not None:
+    given = trial.paired(repair)
+    found = None if given is None else _same(given, repair)
+    if found is None or found.apart is not None:
         return None
-    one, other = alike.repaired(repair, first, through=True), alike.judged(first, through=True)
-    for optimizer in one.optimizers:
-        if any(a != b for a, b in zip(_drawn(one, optimizer.index), _drawn(other, optimizer.index))):
-            return None
-    return _Found(None, f"but for random numbers that are drawn anew, {found.manner}")
+    return _Found(None, f"given the same random numbers, {found.manner}")
 
 
 def _same_draws_elsewhere(trial: _Trial, repair: Repair) -> bool:
@@ -457,16 +458,6 @@ def _same_draws_elsewhere(trial: _Trial, repair: Repair) -> bool:
         for name in mine.random.apart(theirs.random)
     }
     return apart == {"torch"}
-
-
-def _drawn(run: Recording, optimizer: int) -> list[Counter[tuple[str, bool]]]:
-    """By step of an optimizer: what was drawn for its gradients, and whether that was for an earlier step."""
-    before: set[tuple[str, str]] = set()
-    found = []
-    for step in run.steps_of(optimizer):
-        found.append(Counter((draw[0], draw in before) for draw in step.draws))
-        before |= step.draws
-    return found
 
 
 def _later(trial: _Trial, repair: Repair) -> _Apart | None:
@@ -551,7 +542,7 @@ def _moved_in(trial: _Trial, repair: Repair, passes: Passes, still: Recording | 
     """What differs in the resting ones of these passes, in which all optimizers of ``still`` should step.
 
     In the other passes networks see others that were moved before, if those step first. So they are compared
-    only if that is so in both versions.
+    only if networks see the same ones in both versions, as what they consume in the first pass tells.
     """
     first = trial.seeds[0]
     moves = passes.moving()
@@ -565,7 +556,8 @@ def _moved_in(trial: _Trial, repair: Repair, passes: Passes, still: Recording | 
     if kept is not None:
         return _Apart(kept)
     resting = passes.resting(runs[0])
-    one, other = runs if in_same_order(*runs) else (resting, passes.resting(runs[1]))
+    alike = _begin_alike(trial.repaired(repair, first), trial.judged(first), passes.ends[0])
+    one, other = runs if alike else (resting, passes.resting(runs[1]))
     # What optimizers remember of the passes between may differ.
     apart = _apart(one, other, first, updates=False, partly=True)
     if apart is not None:
@@ -576,6 +568,17 @@ def _moved_in(trial: _Trial, repair: Repair, passes: Passes, still: Recording | 
         if still is not None and len(still.steps_of(optimizer.index)) > 1 > taken:
             return _Apart(f"{optimizer.name} takes too few steps to compare", known=False)
     return None
+
+
+def _begin_alike(one: Recording, other: Recording, until: Counts) -> bool:
+    """Whether two versions consume the same until each optimizer has taken so many steps."""
+    return all(
+        claims.same_gradients(
+            {at: g for at, g in _gradients(mine).items() if g is not None}, _gradients(theirs)
+        )
+        for optimizer, count in zip(one.optimizers, until)
+        for mine, theirs in zip(one.steps_of(optimizer.index)[:count], other.steps_of(optimizer.index))
+    )
 
 
 def _in_earnest(one: Recording, other: Recording, seed: int) -> _Apart | None:
@@ -782,6 +785,10 @@ def _through_time(trial: _Trial, repairs: Sequence[Repair]) -> str | _Apart | No
     if len(lengths) != 1 or _stale(trial):
         return None
     return f"its step consumes the sum over {lengths.pop()} passes of what the original's own graph holds"
+
+
+def _gradients(step: Step) -> dict[int, Values | None]:
+    return {place: state.gradient for place, state in enumerate(step.parameters)}
 
 
 def _consumed(step: Step) -> dict[int, Values | None]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gradfix.verify.recording import Backward, Recording, Step
+from gradfix.verify.recording import Recording, Step
 
 Counts = tuple[int, ...]
 """By optimizer: how many steps it has taken."""
@@ -62,28 +62,6 @@ def common(one: Recording, other: Recording) -> Passes:
         if counts in theirs and all(counts[index] > begun[index] for index in waited):
             ends.append(counts)
     return Passes(tuple(ends))
-
-
-def in_same_order(one: Recording, other: Recording) -> bool:
-    """Whether each step's gradients are computed after as many steps of each optimizer in both runs."""
-    mine, theirs = _computed(one), _computed(other)
-    return all(mine[step] == theirs[step] for step in mine.keys() & theirs.keys())
-
-
-def _computed(run: Recording) -> dict[tuple[int, int], frozenset[Counts]]:
-    """By optimizer and step: how many steps all had taken when the gradients that it uses were computed."""
-    taken = [0] * len(run.optimizers)
-    before: dict[int, Counts] = {}
-    found = {}
-    for event in run.events:
-        if isinstance(event, Backward):
-            before[event.index] = tuple(taken)
-        elif isinstance(event, Step) and event.after is not None:
-            taken[event.optimizer] += 1
-            feeds = {feed for state in event.parameters for feed in state.feeds}
-            computed = frozenset(before[feed] for feed in feeds if feed in before)
-            found[event.optimizer, taken[event.optimizer]] = computed
-    return found
 
 
 def _counts(run: Recording) -> Sequence[Counts]:

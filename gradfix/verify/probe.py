@@ -9,10 +9,10 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
 
 A job is a JSON object: ``path`` (the script's own path), ``source`` (the text to run in its
 place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
-directory), ``args``, ``seed``, ``keep``, ``still``, ``alone``, ``moves``, ``alike``, ``fake``,
-``thorough``, ``updates``, ``level`` (see the module ``sandbox`` beside this one), ``shared`` (whether a
-private ``/dev/shm`` is to be had) and ``limits`` (``steps``, ``backwards``, ``seconds``, ``memory``,
-``file`` and ``disk`` in bytes, ``files``, ``tasks``).
+directory), ``args``, ``seed``, ``keep``, ``still``, ``alone``, ``moves``, ``numbered``, ``numbers``,
+``fake``, ``thorough``, ``updates``, ``level`` (see the module ``sandbox`` beside this one), ``shared``
+(whether a private ``/dev/shm`` is to be had) and ``limits`` (``steps``, ``backwards``, ``seconds``,
+``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
 ``manner`` says whether what the script lacks gets a stand-in (see ``standins/__init__.py``).
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
@@ -20,11 +20,11 @@ retains its graph, and every saved tensor is kept as it was when it was saved. `
 weights back after each optimizer step, so that a forward repeated later computes the same; with ``alone``,
 the number of an optimizer, all but after its own. ``moves`` puts them back, too, but after some of the steps
 to other weights than before, the same ones in every run: it has, for each optimizer, a number that stands
-for it in all versions, and the numbers of these steps. Where draws are ``alike`` random numbers of one kind
-and shape are the same ones each time (see ``draws.py``). ``fake`` computes nothing (see ``dataless.py``):
-there are shapes, hashes and errors, and no values. Only a ``thorough`` run has hashes, and the bytes that
-graphs hold. With ``updates`` more is recorded: the weights after each step and in the end, parameters that
-no optimizer owns, settings of modules.
+for it in all versions, and the numbers of these steps. In a ``numbered`` run random draws are told apart
+by numbers, and may be given others, the ``numbers`` by kind (see ``draws.py``). ``fake`` computes nothing
+(see ``dataless.py``): there are shapes, hashes and errors, and no values. Only a ``thorough`` run has hashes,
+and the bytes that graphs hold. With ``updates`` more is recorded: the weights after each step and in the end,
+parameters that no optimizer owns, settings of modules.
 
 It writes ``events.jsonl``, one event a line and flushed, so that a process that is killed leaves
 what it had seen, and ``values.bin``, float64 values that events point into. What is watched runs
@@ -140,7 +140,7 @@ def dataless() -> Any:
 
 @functools.lru_cache(None)
 def draws() -> Any:
-    """The module for runs that draw the same random numbers again and again; it imports torch."""
+    """The module for runs whose random draws are numbered; it imports torch."""
     return companion("draws")
 
 
@@ -226,7 +226,9 @@ class Recorder:
         self.depth = threading.local()
         self.provenance = provenance().Provenance(job["fake"])
         self.effects = effects().Effects(provenance())
-        self.draws = draws().DrawsAlike(provenance(), job["seed"]) if job["alike"] else None
+        self.draws: Any = None
+        if job["numbered"]:
+            self.draws = draws().Numbered(provenance(), job["seed"], dict(job["numbers"]))
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -690,6 +692,7 @@ class Recorder:
                 around["modules"] = self.effects.settings()
                 around["clips"] = self.clips.pop(owner, [])
             if self.draws:
+                around["drawn"] = self.draws.counts()
                 around["draws"] = self.draws.of(
                     slot.tensor.grad for index, _, slot in owned if index == owner
                 )

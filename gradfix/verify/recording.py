@@ -8,7 +8,6 @@ process, which may have no torch at all. Small tensors are there whole, large on
 from __future__ import annotations
 
 import ast
-import itertools
 import json
 import math
 import operator
@@ -246,9 +245,10 @@ class Step:
     """How its gradients were clipped since the step before, as text, if that was asked for."""
     scale: float = 1.0
     """By what that has multiplied all of them."""
-    draws: frozenset[tuple[str, str]] = frozenset()
-    """The random draws that its gradients depend on: what is drawn, and the generator's state (digests); only
-    recorded where draws are alike."""
+    draws: frozenset[tuple[str, int]] = frozenset()
+    """The random draws that its gradients depend on, in a numbered run: a digest of the kind, the number."""
+    drawn: Mapping[str, int] = field(default_factory=dict)
+    """By kind: how many draws there were until then, in such a run."""
     after: tuple[Values, ...] | None = None
     """The parameters when the step was over, if that was asked for (and it did come to be over)."""
     settings: str = ""
@@ -571,7 +571,8 @@ class _Loader:
                 self.modules,
                 tuple(how for how, _ in clips),
                 math.prod(factor for _, factor in clips),
-                frozenset((what, state) for what, state in raw.get("draws", ())),
+                frozenset((what, number) for what, number in raw.get("draws", ())),
+                dict(raw.get("drawn", {})),
                 settings=self.settings[index],
             )
         return Failure(
@@ -709,8 +710,13 @@ def _check(recording: Recording) -> None:
             if any(not BY_HAND <= feed < backwards for state in event.parameters for feed in state.feeds):
                 raise Forged("a gradient of a backward call that did not happen")
             digests = event.random.torch, event.random.python, event.random.numpy or ""
-            drawn = itertools.chain.from_iterable(event.draws)
-            if not all(isinstance(text, str) for text in (*digests, *event.buffers, *event.others, *drawn)):
+            if not all(
+                type(n) is int and 0 <= n < event.drawn.get(what, 0) <= NUMBERS for what, n in event.draws
+            ):
+                raise Forged("a random draw that did not happen")
+            if not all(type(count) is int and count <= NUMBERS for count in event.drawn.values()):
+                raise Forged("a number that is none")
+            if not all(isinstance(text, str) for text in (*digests, *event.buffers, *event.others)):
                 raise Forged("what is no text stands for one")
         elif isinstance(event, Backward):
             backwards += 1

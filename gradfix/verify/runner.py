@@ -95,8 +95,10 @@ class Job:
     moves: tuple[tuple[int, tuple[int, ...]], ...] = ()
     """The same, but after some steps they are put back to other weights, which later ones are put back to: by
     optimizer, a number of its own (under which other versions may know it), and those of its steps."""
-    alike: bool = False
-    """Draw the same random numbers each time that some of a kind and shape are drawn (see ``draws.py``)."""
+    numbered: bool = False
+    """Number random draws, and record which ones gradients depend on (see ``draws.py``)."""
+    numbers: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """By kind of draw: numbers that they are to have instead of those by counting (negative: their own)."""
     fake: bool = False
     """Compute nothing: shapes, hashes and errors only, at any size (see ``dataless.py``)."""
     thorough: bool = True
@@ -122,7 +124,8 @@ class Job:
             "still": self.still,
             "alone": self.alone,
             "moves": self.moves,
-            "alike": self.alike,
+            "numbered": self.numbered,
+            "numbers": self.numbers,
             "fake": self.fake,
             "thorough": self.thorough,
             "updates": self.updates,

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gradfix.verify.passes import common, in_same_order
-from gradfix.verify.recording import (
-    Backward,
-    Draws,
-    Optimizer,
-    ParameterState,
-    Place,
-    Recording,
-    Step,
-    Values,
-)
+from gradfix.verify.passes import common
+from gradfix.verify.recording import Draws, Optimizer, Place, Recording, Step
 
 NOWHERE = Place(None)
 
@@ -63,37 +54,3 @@ def test_every_other_pass_rests() -> None:
     kept = passes.resting(made)
     assert [step.optimizer for step in kept.steps] == [0, 0, 1, 0, 0, 1]
     assert [number for number in range(1, 9) if passes.rests(0, number)] == [3, 4, 7, 8]
-
-
-def trained(order: str) -> Recording:
-    """A run whose optimizers ``a`` and ``b`` step in this order, on the gradients of ``A`` and ``B``."""
-    nothing = Values((), "torch.float32", "", 0.0, 0.0, True, None, ())
-    events: list[Backward | Step] = []
-    latest: dict[int, int] = {}
-    for name in order:
-        which = ord(name.lower()) - ord("a")
-        if name.islower():
-            state = ParameterState(nothing, nothing, (latest[which],))
-            events.append(Step(which, NOWHERE, Draws("", "", None), (state,), after=()))
-        else:
-            latest[which] = sum(isinstance(event, Backward) for event in events)
-            reached = frozenset({(which, 0)})
-            events.append(Backward(latest[which], NOWHERE, False, None, reached, {}, {}))
-    optimizers = tuple(Optimizer(index, "SGD", NOWHERE, name, ()) for index, name in enumerate("ab"))
-    return Recording("", 0, "finished", "", "", "", optimizers, tuple(events), None, {}, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ("AaBbAaBb", "AaBbAaBb", True),
-        ("AaBbAaBb", "BbAaBbAa", False),
-        ("AaBbAaBb", "ABabABab", False),  # b's gradients are computed before a steps
-        ("ABabABab", "BAbaBAba", True),  # as all are in both
-        ("AaBbAaBb", "AaBb", True),
-        ("AaAaBb", "AaAaBb", True),
-        ("AaAaBb", "AaBbAa", False),
-    ],
-)
-def test_whether_networks_see_each_other_as_trained(one: str, other: str, same: bool) -> None:
-    assert in_same_order(trained(one), trained(other)) is same
