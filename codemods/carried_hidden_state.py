@@ -17,7 +17,8 @@ there is one, else where the pass begins. It goes to the end of the pass where t
 trained (a parameter), so that this keeps its gradient. `retain_graph=True` goes with it.
 
 Preconditions: the failing backward certainly reaches a node of an earlier pass of the loop, and every value
-that leads there is known by name and make (a tensor, a list or tuple of tensors, None at first).
+that leads there is known by name and make (a tensor, a list or tuple of tensors, None at first). A list that
+each pass adds to is reported without a repair: it should have been cleared, with what goes along with it.
 
 Effect: repairs. Gradients up to the first failing pass are unchanged; afterwards each pass learns from its
 own segment (truncated backpropagation through time).
@@ -128,13 +129,27 @@ def _finding(program: Program, carried: Carried) -> Finding:
         why = "whose weights a step has changed since"
     notes.append(note(event.site, "this backward goes through the earlier passes as well: autograd raises"))
     verb = "carry" if len(carried.values) > 1 else "carries"
+    growing = [name for name, value in carried.values.items() if _grows(carried, value)]
+    if growing:
+        why += f"; `{growing[0]}` grows from pass to pass, and has to be cleared"
     return Finding(
         "carried-hidden-state",
         f"{names} {verb} the graph of earlier passes of the loop into `{receiver(program, event)}`, {why}",
         Span.of(event.site),
         tuple(notes),
-        offered(_fixes(program, carried)),
+        offered([] if growing else _fixes(program, carried)),
     )
+
+
+def _grows(carried: Carried, value: Value) -> bool:
+    """Whether a list keeps what several passes have put into it."""
+    depth = len(carried.path)
+    passes = {
+        tensor.node.path[:depth]
+        for tensor in (tensors_in(value) if isinstance(value, Sequence) else ())
+        if tensor.node is not None and tensor.node.path[: depth - 1] == carried.path[:-1]
+    }
+    return sum(path[-1][0] is carried.loop for path in passes if len(path) == depth) > 1
 
 
 def _fixes(program: Program, carried: Carried) -> Iterator[Fix]:
