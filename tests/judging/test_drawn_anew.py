@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from judging.test_going_on import changed
-from judging.test_judging import GAN, HEAD, JUDGE, MAKER, judged
+from judging.test_going_on import changed, outcomes
+from judging.test_judging import GAN, HEAD, JUDGE, MAKER
 
 LONG = GAN.replace("range(4)", "range(40)")
 OLD = LONG + JUDGE.format(fake="fake") + MAKER
@@ -127,7 +127,4 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_drawn_anew_is_held_against_what_it_stands_for(name: str, tmp_path: Path) -> None:
     before, after, expected = CASES[name]
-    old = tmp_path / "old"
-    old.mkdir()
-    (old / "train.py").write_text(before)
-    assert {found for found, _ in judged(old / "train.py", after, tmp_path)} == {expected}
+    assert outcomes(before, after, tmp_path) == {expected}

@@ -129,6 +129,14 @@ Mean = id
 TAKE_ROW = "    row.lerp_(nn.utils.parameters_to_vector(maker.parameters()).detach(), 0.1)\n"
 
 
+def outcomes(before: str, after: str, folder: Path) -> set[str]:
+    """What judging says of the mistakes in one program, given another one."""
+    old = folder / "old"
+    old.mkdir()
+    (old / "train.py").write_text(before)
+    return {found for found, _ in judged(old / "train.py", after, folder)}
+
+
 def averaged(mean: str, text: str, take: str = "    average.take(maker)\n") -> str:
     loop = "average = Mean(maker)\n" + LOOP.replace("range(4)", "range(12)")
     return text.replace(LOOP, f"import copy\n{mean}\n{loop}") + take
@@ -566,7 +574,4 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_right_at_first_is_followed_on(name: str, tmp_path: Path) -> None:
     before, after, expected = CASES[name]
-    old = tmp_path / "old"
-    old.mkdir()
-    (old / "train.py").write_text(before)
-    assert {found for found, _ in judged(old / "train.py", after, tmp_path)} == {expected}
+    assert outcomes(before, after, tmp_path) == {expected}
