@@ -16,6 +16,7 @@ from typing import Annotated, Any, NoReturn, TextIO
 import typer
 
 from gradfix import __version__, catalog, pipeline, project
+from gradfix.command_line import Environment, Module, RunsScripts, Script, script_arguments
 from gradfix.pipeline import Options, Refusal, Wishes
 from gradfix.report import text
 from gradfix.results import Plan, Report
@@ -134,8 +135,9 @@ def check(
     raise typer.Exit(report.exit_code)
 
 
-@app.command()
+@app.command(cls=RunsScripts)
 def apply(
+    context: typer.Context,
     paths: Paths = None,
     output_format: Format = OutputFormat.TEXT,
     select: Select = None,
@@ -163,12 +165,15 @@ def apply(
         bool, typer.Option("--require-proof", help="Leave out a fix that cannot be proved.")
     ] = False,
     python: Python = None,
+    env: Environment = None,
+    script: Script = None,
+    module: Module = None,
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
     quiet: Quiet = False,
 ) -> None:
     """Fix what was found. Each fix is proved by running both versions; a refuted one is never written."""
-    where = paths or ["."]
+    where = _where(paths, module)
     if require_proof and not verify:
         _refuse("--require-proof and --no-verify exclude each other")
     wishes = _wishes(
@@ -177,6 +182,10 @@ def apply(
         codemods,
         unsafe_fixes=unsafe_fixes,
         python=python,
+        environment=env is not None,
+        script=script,
+        module=module,
+        arguments=script_arguments(context),
         verify=verify,
         require_proof=require_proof,
         allow_unsandboxed=allow_unsandboxed,
@@ -202,8 +211,9 @@ def apply(
     raise typer.Exit(plan.exit_code)
 
 
-@app.command()
+@app.command(cls=RunsScripts)
 def verify(
+    context: typer.Context,
     paths: Paths = None,
     output_format: Format = OutputFormat.TEXT,
     select: Select = None,
@@ -223,18 +233,25 @@ def verify(
         typer.Option("--certificate", metavar="FILE", help="Run again what a certificate says was run."),
     ] = None,
     python: Python = None,
+    env: Environment = None,
+    script: Script = None,
+    module: Module = None,
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
     quiet: Quiet = False,
 ) -> None:
     """Run both versions of each rewrite that apply would write, and write down what that showed."""
-    where = paths or ["."]
+    where = _where(paths, module)
     wishes = _wishes(
         select,
         ignore,
         codemods,
         unsafe_fixes=unsafe_fixes or before is not None,
         python=python,
+        environment=env is not None,
+        script=script,
+        module=module,
+        arguments=script_arguments(context),
         allow_unsandboxed=allow_unsandboxed,
     )
     if before is not None:
@@ -379,6 +396,14 @@ def _wishes(
     select: Sequence[str] | None, ignore: Sequence[str] | None, codemods: Sequence[str] | None, **others: Any
 ) -> Wishes:
     return Wishes(select=_names(select), ignore=_names(ignore), codemods=tuple(codemods or ()), **others)
+
+
+def _where(paths: Sequence[str] | None, module: str | None) -> Sequence[str]:
+    """What is looked at: what is named, else the file of the module that is run, else the current folder."""
+    if paths or module is None:
+        return paths or ["."]
+    file = pipeline.module_file(module)
+    return [file] if file is not None else ["."]
 
 
 def _names(values: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -26,7 +26,8 @@ from gradfix.source import Problem, Source
 if TYPE_CHECKING:
     from gradfix.autograd import Program
     from gradfix.certificate import Certificate
-    from gradfix.verify.runner import Evidence
+    from gradfix.verify.command import Command
+    from gradfix.verify.runner import Evidence, Limits
 
 # ---------------------------------------------------------------------------- what is asked for
 
@@ -39,6 +40,14 @@ class Wishes:
     ignore: tuple[str, ...] | None = None
     unsafe_fixes: bool = False
     python: str | None = None
+    environment: bool = False
+    """Whether the script runs in an environment that is made for it (see ``gradfix/environment``)."""
+    script: str | None = None
+    """The script that is run, where the files that are named are modules that it imports."""
+    module: str | None = None
+    """The same, by the name that ``python -m`` is given."""
+    arguments: tuple[str, ...] = ()
+    """What the script is called with."""
     verify: bool = True
     require_proof: bool = False
     codemods: tuple[str, ...] = ()
@@ -56,6 +65,10 @@ class Options:
     settings: project.Settings
     unsafe_fixes: bool = False
     python: str | None = None
+    environment: bool = False
+    script: str | None = None
+    module: str | None = None
+    arguments: tuple[str, ...] = ()
     verify: bool = True
     require_proof: bool = False
     """Whether a fix that cannot be proved is left out."""
@@ -81,20 +94,66 @@ def prepare(paths: Sequence[str], wishes: Wishes) -> Options | Refusal:
     if isinstance(selected, str):
         asked = codemods.select(wishes.select or (), wishes.ignore or ())
         return Refusal(selected if isinstance(asked, str) else f"{settings.file}: {selected}")
-    python = wishes.python or settings.python
+    python = wishes.python or settings.verify.python
     executable = shutil.which(python) if python else None
     if python and executable is None:
         return Refusal(f"there is no Python interpreter {python!r}")
+    if executable and not wishes.python and _came_with_the_code(executable):
+        # Somebody else's program: it came with the code.
+        return Refusal(
+            f"{settings.file}: {python} is part of the repository; name an interpreter with --python"
+        )
+    refusal = _unusable_command(paths, wishes)
+    if refusal is not None:
+        return refusal
     return Options(
         catalog=codemods,
         selected=selected,
         settings=settings,
         unsafe_fixes=wishes.unsafe_fixes or settings.unsafe_fixes,
         python=executable and os.path.abspath(executable),  # Verification runs in other folders.
+        environment=wishes.environment,
+        script=wishes.script,
+        module=wishes.module,
+        arguments=wishes.arguments,
         verify=wishes.verify,
         require_proof=wishes.require_proof,
         allow_unsandboxed=wishes.allow_unsandboxed,
     )
+
+
+def _came_with_the_code(executable: str) -> bool:
+    from gradfix.verify.interpreter import is_tracked
+
+    return is_tracked(executable)
+
+
+def _unusable_command(paths: Sequence[str], wishes: Wishes) -> Refusal | None:
+    """Why the command that is asked for cannot be that of ``paths``."""
+    if wishes.script is not None and not os.path.isfile(wishes.script):
+        return Refusal(f"{wishes.script}: there is no such script")
+    alone = wishes.script is None and wishes.module is None
+    if wishes.arguments and alone and not (len(paths) == 1 and os.path.isfile(paths[0])):
+        return Refusal("what stands after -- is for one script: name it, or say which is run with --script")
+    if wishes.module is not None:
+        from gradfix.verify import command
+
+        try:
+            command.of_module(wishes.module, Path.cwd())
+        except command.CommandError as error:
+            return Refusal(str(error))
+    return None
+
+
+def module_file(name: str) -> str | None:
+    """The file that ``python -m name`` would run from the current folder."""
+    from gradfix.verify import command
+
+    try:
+        found = command.of_module(name, Path.cwd()).entry
+    except command.CommandError:
+        return None
+    return None if found is None else os.path.relpath(found)
 
 
 # ---------------------------------------------------------------------------- files
@@ -522,19 +581,8 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
     attempt = Attempt(candidate.finding, fix, before.source.text, text, Outcome.UNVERIFIED)
     if not options.verify:
         return attempt
-    from gradfix.verify.runner import verify_rewrite
-
-    path = Path(before.source.path)
     try:
-        evidence = verify_rewrite(
-            path,
-            before.source.text,
-            text,
-            fix.claim,
-            fix.effect,
-            python=options.python,
-            allow_unsandboxed=options.allow_unsandboxed,
-        )
+        evidence = _evidence(Path(before.source.path), before.source.text, text, fix, options)
     except Exception as error:
         reason = _failure(before.source.path, "verification", error).message
         return attempt._replace(reason=reason, withheld=options.require_proof)
@@ -544,12 +592,110 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
     return attempt._replace(outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
 
 
+def _evidence(path: Path, before: str, after: str, fix: Fix, options: Options) -> Evidence:
+    """What running both versions shows: by the user's command, else alone, else through a script that imports
+    the file."""
+    from gradfix.autograd.callers import scripts
+    from gradfix.verify.command import Command
+    from gradfix.verify.runner import verify_rewrite
+
+    def run(command: Command) -> Evidence:
+        return verify_rewrite(
+            path,
+            before,
+            after,
+            fix.claim,
+            fix.effect,
+            python=_python(path, options),
+            command=command,
+            limits=_limits(options),
+            allow_unsandboxed=options.allow_unsandboxed,
+        )
+
+    chosen = command_for(str(path), options)
+    evidence = run(chosen)
+    if evidence.outcome != "not run" or chosen != Command(readable=chosen.readable, env=chosen.env):
+        return evidence
+    for script in scripts(os.path.realpath(path))[:THROUGH]:
+        through = run(replace(chosen, entry=Path(script.path)))
+        if through.outcome != "not run":
+            return through
+    return evidence
+
+
+THROUGH = 2
+"""Scripts that import a file, through which it is run if it does nothing by itself."""
+
+
+def command_for(path: str, options: Options) -> Command:
+    """How the user runs the file at ``path``: by the command line, else by the configuration.
+
+    Raises:
+        CommandError: if the configuration's command for it cannot be understood.
+    """
+    from gradfix.verify import command
+
+    settings = options.settings.verify
+    folder = Path(settings.cwd) if settings.cwd else None
+    found = command.Command()
+    if options.module is not None:
+        found = command.of_module(options.module, Path.cwd())
+    elif options.script is not None:
+        found = command.Command(entry=Path(options.script), cwd=Path.cwd())
+    elif options.arguments:
+        found = command.Command(cwd=Path.cwd())
+    elif (text := _configured(path, options.settings)) is not None:
+        base = folder or Path(os.path.dirname(os.path.abspath(options.settings.file or "")))
+        found = replace(command.parse(text, base), cwd=base)
+    return replace(
+        found,
+        args=options.arguments or found.args,
+        cwd=found.cwd or folder,
+        readable=tuple(Path(one) for one in settings.readable),
+        env=settings.env,
+    )
+
+
+def _configured(path: str, settings: project.Settings) -> str | None:
+    """The command that the configuration has for a file."""
+    if not settings.verify.command:
+        return None
+    from pathspec import GitIgnoreSpec
+
+    root = os.path.dirname(os.path.abspath(settings.file or ""))
+    name = os.path.relpath(os.path.realpath(path), os.path.realpath(root)).replace(os.sep, "/")
+    for pattern, text in settings.verify.command:
+        if GitIgnoreSpec.from_lines([pattern]).match_file(name):
+            return text
+    return None
+
+
+def _limits(options: Options) -> Limits:
+    from gradfix.verify.runner import Limits
+
+    seconds = options.settings.verify.seconds
+    return Limits() if seconds is None else Limits(seconds=seconds, total=max(Limits().total, 10 * seconds))
+
+
+def _python(path: Path, options: Options) -> str | None:
+    """The interpreter to use, where one is asked for."""
+    if options.python is not None or not options.environment:
+        return options.python
+    from gradfix.environment import ensure
+
+    return ensure(path).executable
+
+
 def rerun(certificate: Certificate, options: Options) -> Evidence:
     """What running both versions of a certificate shows now."""
     from gradfix.verify.runner import verify_rewrites
 
     (evidence,) = verify_rewrites(
-        [certificate.rewrite()], python=options.python, allow_unsandboxed=options.allow_unsandboxed
+        [certificate.rewrite()],
+        python=options.python,
+        command=command_for(certificate.filename, options),
+        limits=_limits(options),
+        allow_unsandboxed=options.allow_unsandboxed,
     )
     return evidence
 
@@ -627,7 +773,9 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
         (Path(new.path), new.text),
         mistakes,
         repairs,
-        python=options.python,
+        python=_python(Path(old.path), options),
+        command=command_for(old.path, options),
+        limits=_limits(options),
         allow_unsandboxed=options.allow_unsandboxed,
     )
     return Judged(old.path, new.path, old.text, tuple(keyed.values()), judgement)

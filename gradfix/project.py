@@ -28,6 +28,27 @@ _ENVIRONMENTS = frozenset({"pyvenv.cfg", "conda-meta"})
 
 
 @dataclass(frozen=True, slots=True)
+class Verification:
+    """The ``[tool.gradfix.verify]`` table: how the project's scripts are run. Relative paths count from
+    ``pyproject.toml``, and have become absolute here."""
+
+    command: tuple[tuple[str, str], ...] = ()
+    """Pairs of a pattern as in ``.gitignore`` and the command that runs what it matches, as it is typed:
+    ``python train.py --epochs 1``. The first that matches counts; ``*`` stands for a command that is given
+    alone."""
+    cwd: str | None = None
+    """The folder that the commands are typed in."""
+    readable: tuple[str, ...] = ()
+    """Folders with data, outside the project, that a run may read."""
+    env: tuple[str, ...] = ()
+    """Names of variables of the environment that a run gets."""
+    python: str | None = None
+    """The interpreter; a bare name is looked up in ``PATH``."""
+    seconds: float | None = None
+    """How long one run may take."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The ``[tool.gradfix]`` table of a ``pyproject.toml``; its keys are these names with dashes."""
 
@@ -36,8 +57,8 @@ class Settings:
     ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     """Patterns as in ``.gitignore``, relative to the folder of ``pyproject.toml``."""
-    python: str | None = None
-    """The interpreter that verification runs; a relative path counts from ``pyproject.toml``."""
+    verify: Verification = field(default=Verification(), metadata={"key": False})
+    """A table of its own."""
     unsafe_fixes: bool = False
     max_file_size: int = MAX_BYTES
     """In bytes."""
@@ -112,16 +133,69 @@ def _settings_from(table: Mapping[str, object], file: str, shown: str) -> Settin
     for key, value in table.items():
         if key == "bot":  # A table of its own, which the bot reads, from the base branch only.
             continue
+        if key == "verify":
+            verification = _verification_from(value, os.path.dirname(file), shown)
+            if isinstance(verification, Problem):
+                return verification
+            values["verify"] = verification
+            continue
+        if key == "python":
+            return Problem(shown, "tool.gradfix.python has moved: write it as tool.gradfix.verify.python")
         if key not in known:
             return Problem(shown, f"unknown key {key!r} in [tool.gradfix]{near_miss(key, known)}")
         kind, accepted = _accepts(known[key].default, value)
         if not accepted:
             return Problem(shown, f"tool.gradfix.{key} must be {kind}")
         values[known[key].name] = tuple(value) if isinstance(value, list) else value
-    python = os.path.expanduser(values.get("python", ""))
-    if os.path.dirname(python):  # A bare name is looked up in PATH instead.
-        values["python"] = os.path.join(os.path.dirname(file), python)
     return Settings(**values, file=shown)
+
+
+def _verification_from(table: object, folder: str, shown: str) -> Verification | Problem:
+    """The ``[tool.gradfix.verify]`` table of the ``pyproject.toml`` in ``folder``."""
+    name = "tool.gradfix.verify"
+    if not isinstance(table, dict):
+        return Problem(shown, f"{name} must be a table")
+    known = {item.name for item in fields(Verification)}
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in known:
+            return Problem(shown, f"unknown key {key!r} in [{name}]{near_miss(key, known)}")
+        wanted = _VERIFICATION.get(key, "a string")
+        commands = {"*": value} if isinstance(value, str) else value
+        if not {
+            "a command, or a table of patterns and commands": isinstance(commands, dict)
+            and all(isinstance(one, str) for one in commands.values()),
+            "a list of strings": isinstance(value, list) and all(isinstance(one, str) for one in value),
+            "a number of seconds": isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and value > 0,
+            "a string": isinstance(value, str),
+        }[wanted]:
+            return Problem(shown, f"{name}.{key} must be {wanted}")
+        values[key] = value
+        if key == "command":
+            values[key] = tuple(commands.items())
+        elif key == "seconds":
+            values[key] = float(value)
+        elif key == "env":
+            values[key] = tuple(value)
+        elif key == "readable":
+            values[key] = tuple(_from(folder, one) for one in value)
+        elif key == "cwd" or os.path.dirname(value):  # A bare name of an interpreter is looked up in PATH.
+            values[key] = _from(folder, value)
+    return Verification(**values)
+
+
+_VERIFICATION = {
+    "command": "a command, or a table of patterns and commands",
+    "readable": "a list of strings",
+    "env": "a list of strings",
+    "seconds": "a number of seconds",
+}
+
+
+def _from(folder: str, path: str) -> str:
+    return os.path.normpath(os.path.join(folder, os.path.expanduser(path)))
 
 
 def _accepts(default: object, value: object) -> tuple[str, bool]:

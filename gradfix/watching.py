@@ -17,6 +17,7 @@ import ast
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +56,7 @@ DEPTH = 4
 
 def command(script: Sequence[str], python: str | None, *, module: bool = False) -> list[str] | Problem:
     """The command that runs ``script``, its path or module and its arguments, under watch."""
-    from gradfix.verify.runner import choose_interpreter
+    from gradfix.verify.interpreter import choose_interpreter
 
     path = Path.cwd() / "-m" if module else Path(script[0])
     if not module and not path.is_file():
@@ -82,7 +83,7 @@ def explain(facts: Mapping[str, Any]) -> Explanation | None:
         lines = {line for one, line in places if one == path}
         reported = _predicted(path, facts["kind"], lines, told.causes)
         if reported is not None:
-            return _with_fix(told, path, reported)
+            return _with_fix(told, path, reported, facts.get("command", ()))
     return told.explanation(places[0][0])
 
 
@@ -119,8 +120,11 @@ def _contradicts(
     return bool(blamed) and not covered
 
 
-def _with_fix(told: _Told, path: str, reported: Reported) -> Explanation:
-    """The explanation with the notes of the finding, and its patch if one holds."""
+def _with_fix(told: _Told, path: str, reported: Reported, command: Sequence[str]) -> Explanation:
+    """The explanation with the notes of the finding, and its patch if one holds.
+
+    ``command`` is what was run: the same command proves the patch.
+    """
     finding, fix = reported.finding, reported.fix
     noted = {note.span.line for note in finding.notes}
     for note in finding.notes:
@@ -139,8 +143,21 @@ def _with_fix(told: _Told, path: str, reported: Reported) -> Explanation:
     return explanation._replace(
         fix=f"fix ({fix.effect}, {fix.applicability}): {fix.message}",
         patch=patches.unified_diff(relative.replace(os.sep, "/"), parsed.source.data, after),
-        apply=f"gradfix apply --select {finding.code}{unsafe} {name}",
+        apply=f"gradfix apply --select {finding.code}{unsafe} {_as_run(name, path, command)}",
     )
+
+
+def _as_run(name: str, path: str, command: Sequence[str]) -> str:
+    """How ``gradfix apply`` is told to run the file at ``path``, shown as ``name``, by ``command``."""
+    words = [shlex.quote(name)]
+    if command[:1] == ["-m"]:
+        words[:0] = ["-m", shlex.quote(command[1])]
+        command = command[1:]
+    elif command and os.path.realpath(command[0]) != os.path.realpath(path):
+        words[:0] = ["--script", shlex.quote(command[0])]
+    if len(command) > 1:
+        words += ["--", shlex.join(command[1:])]
+    return " ".join(words)
 
 
 # ---------------------------------------------------------------------------- the facts, in lines

@@ -19,6 +19,7 @@ from gradfix import project
 from gradfix.bot import secret
 from gradfix.bot.errors import DONE, PARTLY, USAGE, BotError, UsageError
 from gradfix.bot.markdown import visible
+from gradfix.command_line import Environment, Module, RunsScripts, Script, script_arguments
 from gradfix.source import Problem
 
 if TYPE_CHECKING:
@@ -85,8 +86,9 @@ def run(arguments: Sequence[str]) -> None:
     app(args=list(arguments), prog_name="gradfix bot")
 
 
-@app.command()
+@app.command(cls=RunsScripts)
 def plan(
+    context: typer.Context,
     paths: Annotated[
         list[str] | None,
         typer.Argument(
@@ -107,6 +109,9 @@ def plan(
         str | None,
         typer.Option("--python", metavar="EXE", help="The interpreter to run both versions with."),
     ] = None,
+    env: Environment = None,
+    script: Script = None,
+    module: Module = None,
     verify: Annotated[
         bool, typer.Option("--verify/--no-verify", help="Run both versions of each rewrite.")
     ] = True,
@@ -127,9 +132,17 @@ def plan(
         names = None
         if select is not None:
             names = tuple(name.strip() for value in select for name in value.split(",") if name.strip())
-        made = planning.make(
-            paths or [], Wishes(select=names, unsafe_fixes=unsafe_fixes, python=python, verify=verify)
+        wishes = Wishes(
+            select=names,
+            unsafe_fixes=unsafe_fixes,
+            python=python,
+            environment=env is not None,
+            script=script,
+            module=module,
+            arguments=script_arguments(context),
+            verify=verify,
         )
+        made = planning.make(paths or [], wishes)
         for problem in made.problems:
             _say(f"error: {problem}", error=True)
         for note in made.notes:

@@ -39,20 +39,18 @@ from typing import Any, Literal
 from gradfix import claims
 from gradfix.codemod import Claim
 from gradfix.verify.beside import kept_apart
+from gradfix.verify.command import PLAIN, Command
 from gradfix.verify.cutting import cut_every
+from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.pairing import Numbers, paired
 from gradfix.verify.passes import Counts, Passes, common
 from gradfix.verify.recording import Backward, Event, ParameterState, Place, Recording, Step, Values, plural
 from gradfix.verify.runner import (
-    MANNERS,
     CannotRun,
-    Interpreter,
     Job,
     Limits,
-    Manner,
     Runner,
-    choose_interpreter,
-    planned,
+    completed,
     runner_for,
     why_not,
 )
@@ -115,6 +113,7 @@ def judge(
     repairs: Sequence[Repair],
     *,
     python: str | None = None,
+    command: Command = PLAIN,
     seeds: Sequence[int] = (0, 1, 2),
     limits: Limits | None = None,
     allow_unsandboxed: bool = False,
@@ -127,6 +126,7 @@ def judge(
         mistakes: What is wrong with the original.
         repairs: What gradfix's own fixes make of the original, the most complete first.
         python: The interpreter to use (default: see :func:`runner.choose_interpreter`).
+        command: How the user runs either version.
         seeds: Each version runs once for each.
         limits: What a run, and all of them together, may use.
         allow_unsandboxed: Run even where there is no sandbox.
@@ -138,7 +138,7 @@ def judge(
         return Judgement(tuple(Verdict("not run", chosen) for _ in mistakes))
     try:
         with runner_for(chosen.executable, limits.total, allow_unsandboxed) as runner:
-            trial = _Trial(runner, before, after, tuple(seeds), limits)
+            trial = _Trial(runner, before, after, tuple(seeds), limits, command)
             verdicts = tuple(_verdicts(trial, mistakes, repairs))
             judgement = trial.judgement(verdicts, chosen, time.monotonic() - started)
             runner.forget_all_but(())
@@ -157,14 +157,15 @@ class _Trial:
         after: tuple[Path, str],
         seeds: tuple[int, ...],
         limits: Limits,
+        command: Command,
     ) -> None:
         self._runner = runner
         self.before = before
         self._after = after
         self.seeds = seeds
         self._limits = limits
-        self._manner: Manner = "as it is"
-        self._plan = ""
+        self._command = command
+        self._schema = ""
         self._numbers: dict[int, Numbers] | None = None
 
     def paired(self, repair: Repair) -> _Trial | None:
@@ -181,30 +182,22 @@ class _Trial:
         return other
 
     def settle(self, mistakes: Sequence[Mistake]) -> str | None:
-        """Settle for the first manner in which the original runs; why there is none, if so."""
-        obstacle: str | None = None
-        for manner in MANNERS:
-            self._manner, self._plan = manner, ""
-            self._plan = planned(self._runner, self._job(self.before, self.seeds[0])).plan
-            first = self.original(self.seeds[0])
-            found = next((why for m in mistakes if (why := why_not(first, m.claim))), None)
-            if found is None:
-                return None
-            obstacle = obstacle or found
-        self._manner, self._plan = "as it is", ""
-        return obstacle
+        """Settle for the stand-ins that the original needs; why it cannot be run even so, if so."""
+        self._schema = completed(self._runner, self._job(self.before, self.seeds[0])).job.schema
+        first = self.original(self.seeds[0])
+        return next((why for one in mistakes if (why := why_not(first, one.claim))), None)
 
     def _job(self, version: tuple[Path, str], seed: int, through: bool = False, **how: Any) -> Job:
         limits = self._limits
         if through:
             # A step may be worth many passes.
             limits = replace(limits, steps=FURTHER * limits.steps, backwards=FURTHER * limits.backwards)
-        how |= {"limits": limits, "manner": self._manner, "plan": self._plan}
+        how |= {"limits": limits, "schema": self._schema}
         # As in verification, hashes are taken on the first seed.
         how |= {"updates": True, "thorough": seed == self.seeds[0] and self._numbers is None}
         if self._numbers is not None:
             how |= {"numbered": True, "numbers": self._numbers[seed] if version is self._after else ()}
-        return Job(*version, (), seed, **how)
+        return Job(*version, self._command, seed, **how)
 
     def _run(self, version: tuple[Path, str], seed: int, **how: Any) -> Recording:
         return self._runner.run([self._job(version, seed, **how)])[0]

@@ -7,13 +7,17 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
     python probe.py --serve     import torch once, read paths of job files from standard input,
                                 fork a process for each, answer a line of JSON when one is over
 
-A job is a JSON object: ``path`` (the script's own path), ``source`` (the text to run in its
-place), ``root`` (the project's folder), ``folder`` (where to write; its ``cwd`` is the working
-directory), ``args``, ``seed``, ``keep``, ``still``, ``alone``, ``moves``, ``numbered``, ``numbers``,
-``fake``, ``thorough``, ``updates``, ``level`` (see the module ``sandbox`` beside this one), ``shared``
-(whether a private ``/dev/shm`` is to be had) and ``limits`` (``steps``, ``backwards``, ``seconds``,
-``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
-``manner`` says whether what the script lacks gets a stand-in (see ``standins/__init__.py``).
+A job is a JSON object: ``path`` (the file under test), ``source`` (the text to run in its place),
+``root`` (the project's folder), ``folder`` (where to write), ``command`` (how the user runs it: ``entry``,
+the script that is started, which may be another that imports the file; ``module``, its name for
+``python -m``, or ``null``; ``args``; ``cwd``, the working directory; ``readable``, further folders that may
+be read; ``env``, variables of the user's by name), ``seed``, ``keep``, ``still``, ``alone``, ``moves``,
+``numbered``, ``numbers``, ``fake``, ``thorough``, ``updates``, ``level`` (see the module ``sandbox`` beside
+this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits`` (``steps``, ``backwards``,
+``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
+``schema`` says what takes the place of data and devices that the run does not have: nothing, if it is empty
+(see ``standins/__init__.py``). Where a run fails for want of something, the event ``schema`` has the schema
+with which it might get further.
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
@@ -31,8 +35,9 @@ what it had seen, and ``values.bin``, float64 values that events point into. Wha
 unchanged: hooks read, they draw no random numbers and they swallow no exception. When a budget
 is spent the process exits on the spot, which no ``except:`` of the script can prevent.
 
-The files are opened before the process confines itself, and the user's code may write to ``cwd``
-only: it cannot put anything else in their place.
+The files are opened before the process confines itself, and the user's code may write to the folder
+``scratch`` within ``folder`` only: it cannot put anything else in their place. What it writes elsewhere
+goes there, and is found again (see ``overlay.py``).
 """
 
 from __future__ import annotations
@@ -42,6 +47,7 @@ import ctypes
 import functools
 import gc
 import hashlib
+import importlib.machinery
 import importlib.util
 import inspect
 import itertools
@@ -82,6 +88,7 @@ def companion(name: str) -> Any:
 
 sandbox = companion("sandbox")
 clock = companion("clock")
+overlay = companion("overlay")
 
 EXACT = 10_000
 """Tensors up to this many elements are stored whole, larger ones as a sketch."""
@@ -91,8 +98,6 @@ ROW = 4096
 """Elements in a row of a sketch: a sign for each row and one for each place in it."""
 SOON = 0.05
 """Seconds until a run that waited for a processor is asked again whether its time is over, at least."""
-EARLY = 0.4
-"""The part of a run's time after which it is asked whether it is in a loop that would take all of it."""
 ROWS = 64
 """Rows that are measured at a time: as float64 they fit a processor's cache."""
 GRAPH_NODES = 200_000
@@ -201,7 +206,7 @@ class Recorder:
         self.root: str = os.path.join(job["root"], "")
         self.limits: dict[str, Any] = job["limits"]
         self.pid = os.getpid()
-        self.standins: Any = None
+        self.overlay: Any = None
         self.lock = threading.RLock()
         self.clock = clock.Clock()
         self.events = open(os.path.join(job["folder"], "events.jsonl"), "w", encoding="utf-8")  # noqa: SIM115
@@ -586,8 +591,6 @@ class Recorder:
                 self.finish("steps")
             # Where nothing has been handed to an optimizer, parameters are moved by hand after each call.
             if self.backwards >= self.limits["backwards" if self.optimizers else "steps"]:
-                if self.standins and not self.steps:
-                    self.standins.exhausted()
                 self.finish("backwards")
         self.provenance.leave_if_lost()
         with self.bookkeeping(), torch.no_grad():
@@ -969,7 +972,9 @@ def guard(folder: str) -> None:
             if isinstance(flags, int) and flags & WRITES and not allowed(path):
                 refuse(path)
         elif event in PATHS:
-            for path in args[: PATHS[event]]:
+            # What a link points at is not written to.
+            paths = args[1:2] if event == "os.symlink" else args[: PATHS[event]]
+            for path in paths:
                 if not allowed(path):
                     refuse(path)
         elif event in NETWORK or (event == "socket.__new__" and args[1] in families):
@@ -1046,6 +1051,11 @@ def installed() -> Any:
     return sandbox.interpreter_files()
 
 
+def scratch_of(job: dict[str, Any]) -> str:
+    """The folder that a run may write to."""
+    return os.path.join(job["folder"], "scratch")
+
+
 def confine(job: dict[str, Any], channel: socket.socket | None) -> None:
     """Enter the sandbox that the job names; ``channel`` leads to the supervisor.
 
@@ -1053,11 +1063,12 @@ def confine(job: dict[str, Any], channel: socket.socket | None) -> None:
         SandboxError: if it is not to be had.
     """
     own, project = installed(), sandbox.project_files(job["root"], job["path"])
+    data = sandbox.data_folders(job["command"]["readable"])
     box = sandbox.Confinement(
         job["level"],
         # Stand-ins are loaded when a script asks for what they stand for.
-        sandbox.Readable([STANDINS, *own.whole, *project.whole], own.listed + project.listed),
-        [os.path.join(job["folder"], "cwd")],
+        sandbox.Readable([STANDINS, *own.whole, *project.whole, *data], own.listed + project.listed),
+        [scratch_of(job)],
         # Within another program's sandbox `/dev/shm` is private already.
         job["limits"]["memory"] if job["shared"] and job["level"] == sandbox.LANDLOCK else 0,
         job["newest"],
@@ -1129,16 +1140,14 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
     """Run one job in this process, which ends with it; ``channel`` leads to its supervisor."""
     import torch
 
-    folder = job["folder"]
-    cwd = os.path.join(folder, "cwd")
-    os.makedirs(cwd, exist_ok=True)
+    folder, command = job["folder"], job["command"]
+    scratch = scratch_of(job)
+    os.makedirs(scratch, exist_ok=True)
     for name, descriptor in (("stdout.txt", 1), ("stderr.txt", 2)):
         opened = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(opened, descriptor)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.chdir(cwd)
-    path = job["path"]
-    source = job["source"]
+    os.chdir(scratch)
     recorder = Recorder(job)
     limit(job["limits"])
     try:
@@ -1146,20 +1155,9 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
     except Exception as error:
         recorder.emit("trouble", message="the sandbox could not be set up: " + str(error))
         recorder.finish("trouble")
-    for variable in (
-        "HOME",
-        "TMPDIR",
-        "MPLCONFIGDIR",
-        "NUMBA_CACHE_DIR",
-        "TORCHINDUCTOR_CACHE_DIR",
-        "TRITON_CACHE_DIR",
-    ):
-        os.environ[variable] = cwd
-    tempfile.tempdir = None
-    guard(cwd)
-    plain_processes(job["shared"])
-    group_of_one()
-    seed_all(job["seed"])
+    with contextlib.suppress(OSError):
+        os.chdir(command["cwd"])
+    surround(recorder, job, scratch)
     recorder.emit(
         "start",
         torch=str(torch.__version__),
@@ -1169,74 +1167,162 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
     )
     recorder.install()
     provenance().install(recorder.provenance)
-    sys.argv = [path, *job["args"]]
-    sys.path.insert(0, os.path.dirname(path))
-    main = types.ModuleType("__main__")
-    main.__dict__.update(__file__=path, __builtins__=__builtins__)
-    sys.modules["__main__"] = main
-    # No time of modification: linecache then keeps these lines, whatever the file on disk says.
-    linecache.cache[path] = (len(source), None, source.splitlines(True), path)
-    standins: Any = None
-    if hasattr(signal, "setitimer"):
-
-        def late() -> None:
-            if standins:
-                standins.late()
-            recorder.finish("seconds")
-
-        def early() -> None:
-            if standins and standins.early():
-                recorder.finish("seconds")
-
-        seconds = job["limits"]["seconds"]
-        looks = [(EARLY * seconds, early), (seconds, late)]
-
-        def alarm(*_: object) -> None:
-            if recorder.clock.elapsed() >= looks[0][0]:
-                recorder.interrupt(looks.pop(0)[1])
-            if looks:
-                left = looks[0][0] - recorder.clock.elapsed()
-                signal.setitimer(signal.ITIMER_REAL, max(left, SOON))
-
-        signal.signal(signal.SIGALRM, alarm)
-        signal.setitimer(signal.ITIMER_REAL, looks[0][0])
-    if job["manner"] != "as it is":
+    begin_clock(recorder, job)
+    if job["schema"]:
         with recorder.bookkeeping():
-            standins = recorder.standins = load_standins().install(recorder, job, main)
+            load_standins().install(recorder, job, recorder.overlay)
     with contextlib.ExitStack() as stack:
-        if job["keep"]:
-            # What is saved is copied, so no later step can reach it, and hooks skip the version check.
-            stack.enter_context(
-                torch.autograd.graph.saved_tensors_hooks(recorder.provenance.copied_alike, lambda kept: kept)
-            )
-        if job["fake"]:
-            stack.enter_context(dataless().pretending(recorder.unable))
-            recorder.provenance.raised = recorder.refused
-        if not job["thorough"]:
-            recorder.provenance.lost = "nobody asks for hashes"
-        if job["thorough"] or job["fake"]:
-            stack.enter_context(recorder.provenance)
-        if recorder.draws:
-            stack.enter_context(recorder.draws)
+        modes(stack, recorder, job)
         try:
-            exec(
-                standins.code() if standins else compile(source, path, "exec", dont_inherit=True),
-                main.__dict__,
-            )
-            if standins:
-                standins.after()
+            execute(job)
         except SystemExit as leaving:
-            if standins:
-                standins.left(leaving)
             if leaving.code not in (None, 0):
+                advise(recorder, job, leaving)
                 recorder.finish("error", recorder.failed(leaving, "script", where(recorder, leaving)))
         except BaseException as error:
-            if standins:
-                # A mistake in there says that it is one, and is not taken for the script's.
-                with recorder.bookkeeping():
-                    standins.failed(error)
+            advise(recorder, job, error)
             recorder.finish("error", recorder.failed(error, "script", where(recorder, error)))
+    advise(recorder, job)
     recorder.finish("finished")
+
+
+def surround(recorder: Recorder, job: dict[str, Any], scratch: str) -> None:
+    """Put around a run what is not the recorder's: its folders, its variables, its seeds, its processes."""
+    for variable in (
+        "HOME",
+        "TMPDIR",
+        "MPLCONFIGDIR",
+        "NUMBA_CACHE_DIR",
+        "TORCHINDUCTOR_CACHE_DIR",
+        "TRITON_CACHE_DIR",
+    ):
+        os.environ[variable] = scratch
+    os.environ.update(job["command"]["env"])
+    tempfile.tempdir = None
+    guard(scratch)
+    recorder.overlay = overlay.Overlay(scratch)
+    recorder.overlay.install()
+    led_into(recorder.overlay)
+    # Where there is a tensorflow, tensorboard writes its logs in C, past the layer; this tells it not to.
+    sys.modules["tensorboard.compat.notf"] = types.ModuleType("tensorboard.compat.notf")
+    plain_processes(job["shared"])
+    group_of_one()
+    seed_all(job["seed"])
+
+
+def led_into(layer: Any) -> None:
+    """Let ``torch.save``, which opens its file in C, write into the layer as everything else does."""
+    import torch
+
+    real = torch.save
+
+    @functools.wraps(real)
+    def save(value: object, f: Any, *args: Any, **kwargs: Any) -> None:
+        path = overlay.text_of(f)
+        real(value, f if path is None else layer.writing(path), *args, **kwargs)
+
+    torch.save = save  # type: ignore[assignment]
+
+
+def begin_clock(recorder: Recorder, job: dict[str, Any]) -> None:
+    """End the run when its time is over, where the system has timers."""
+    if not hasattr(signal, "setitimer"):
+        return
+    seconds = job["limits"]["seconds"]
+
+    def late() -> None:
+        if not recorder.errors:
+            advise(recorder, job, late=True)
+        recorder.finish("seconds")
+
+    def alarm(*_: object) -> None:
+        left = seconds - recorder.clock.elapsed()
+        if left <= 0:
+            recorder.interrupt(late)
+        else:
+            signal.setitimer(signal.ITIMER_REAL, max(left, SOON))
+
+    signal.signal(signal.SIGALRM, alarm)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def modes(stack: contextlib.ExitStack, recorder: Recorder, job: dict[str, Any]) -> None:
+    """Enter the modes of torch that the job asks for."""
+    import torch
+
+    if job["keep"]:
+        # What is saved is copied, so no later step can reach it, and hooks skip the version check.
+        stack.enter_context(
+            torch.autograd.graph.saved_tensors_hooks(recorder.provenance.copied_alike, lambda kept: kept)
+        )
+    if job["fake"]:
+        stack.enter_context(dataless().pretending(recorder.unable))
+        recorder.provenance.raised = recorder.refused
+    if not job["thorough"]:
+        recorder.provenance.lost = "nobody asks for hashes"
+    if job["thorough"] or job["fake"]:
+        stack.enter_context(recorder.provenance)
+    if recorder.draws:
+        stack.enter_context(recorder.draws)
+
+
+def execute(job: dict[str, Any]) -> None:
+    """Run what the user's command starts, with the text under test in the place of its file."""
+    command, path, source = job["command"], job["path"], job["source"]
+    entry, module = command["entry"], command["module"]
+    # No time of modification: linecache then keeps these lines, whatever the file on disk says.
+    linecache.cache[path] = (len(source), None, source.splitlines(True), path)
+    sys.argv = [entry, *command["args"]]
+    sys.path.insert(0, command["cwd"] if module else os.path.dirname(entry))
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__file__=entry, __builtins__=__builtins__)
+    sys.modules["__main__"] = main
+    text: str | bytes = source
+    if os.path.realpath(entry) != os.path.realpath(path):
+        imported_as(path, source)
+        with open(entry, "rb") as file:
+            text = file.read()
+    if module:
+        # As ``runpy`` does: the packages around it are imported first.
+        main.__spec__ = importlib.util.find_spec(module)
+        main.__package__ = module if os.path.basename(entry) == "__main__.py" else module.rpartition(".")[0]
+    exec(compile(text, entry, "exec", dont_inherit=True), main.__dict__)
+
+
+def imported_as(path: str, source: str) -> None:
+    """Let the file at ``path`` be imported with another text."""
+    loader = importlib.machinery.SourceFileLoader
+    real = loader.get_code
+
+    def get_code(self: Any, fullname: str) -> Any:
+        if os.path.realpath(self.get_filename(fullname)) == os.path.realpath(path):
+            return compile(source, path, "exec", dont_inherit=True)
+        return real(self, fullname)
+
+    loader.get_code = get_code  # type: ignore[method-assign]
+
+
+ENOUGH = 2
+"""Steps after which a run lacks nothing any more."""
+
+
+def advise(
+    recorder: Recorder, job: dict[str, Any], error: BaseException | None = None, late: bool = False
+) -> None:
+    """Record the schema with which the run might get further, if it lacked something.
+
+    A run whose steps are enough, or that autograd has ended, lacks nothing.
+    """
+    done = recorder.steps if recorder.optimizers else recorder.backwards
+    if done >= ENOUGH or (error is not None and kind_of(error) != "other"):
+        return
+    with recorder.bookkeeping():
+        package = load_standins()
+        if not job["schema"]:
+            package.install(recorder, job, recorder.overlay)
+        found = package.advise(error) if error is not None else package.advise_at_end(late)
+        if found is not None:
+            recorder.emit("schema", text=found)
 
 
 def load_standins() -> Any:
@@ -1375,7 +1461,7 @@ class Server:
         """Fork a process for the job in the file ``name``."""
         with open(name, encoding="utf-8") as file:
             job = json.load(file)
-        if job["manner"] != "as it is" and not self.equipped:
+        if job["schema"] and not self.equipped:
             # Once for all that follow: compiling them takes most of a second, and nothing keeps the result.
             load_standins()
             gc.freeze()

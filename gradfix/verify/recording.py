@@ -311,8 +311,8 @@ class Recording:
     """The end of what the script printed, standard error last."""
     standins: tuple[str, ...] = ()
     """What was missing or reduced, and what the run got in its place."""
-    plan: str = ""
-    """Another plan for made-up content, with which the run might get further (see ``Job.plan``)."""
+    schema: str = ""
+    """The schema with which the run might get further, where it lacked something (see ``Job.schema``)."""
     weights: tuple[tuple[Values, ...], ...] = ()
     """By optimizer: its parameters when the run ended by itself or by an error, if that was asked for."""
     held: Mapping[str, Values] = field(default_factory=dict)
@@ -455,8 +455,8 @@ def _is_backward(call: ast.Call) -> bool:
 EVENTS, VALUES, NUMBERS = 64 << 20, 512 << 20, 100_000
 """Bytes of events and of values that are read, and the number of events."""
 
-PLAN = 1 << 16
-"""Characters that a plan may have."""
+SCHEMA = 1 << 16
+"""Characters that a schema may have."""
 
 UNPRINTABLE = re.compile(r"[^\t\n\r -~\xa0-\ud7ff\ue000-\U0010ffff]")
 """What is not printed of a script's texts: escape sequences may rule the terminal that shows them."""
@@ -483,8 +483,10 @@ class _Loader:
         self.settings: dict[int, str] = {}
 
     def clean(self, text: str) -> str:
-        """``text`` as if the working directory of the run had been the only folder."""
-        for folder in (self.folder / "cwd", self.folder):
+        """``text`` without the folders of the run: what is in the layer lies where the script put it."""
+        scratch = self.folder / "scratch"
+        text = text.replace(f"{scratch}/.overlay/", "/")
+        for folder in (scratch, self.folder):
             text = text.replace(f"{folder}/", "").replace(str(folder), ".")
         return UNPRINTABLE.sub("?", text)
 
@@ -635,7 +637,7 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
     events: list[Event] = []
     optimizers: list[Optimizer] = []
     standins: list[str] = []
-    plan = ""
+    schema = ""
     start: dict[str, Any] = {}
     end: dict[str, Any] = {}
     detail = ""
@@ -650,8 +652,8 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
                 standins.append(loader.clean(f"{raw['what']}: {raw['gave']}"))
             case "trouble":
                 detail = loader.clean(raw["message"])
-            case "plan":
-                plan = str(raw["text"]) if len(str(raw["text"])) <= PLAN else ""
+            case "schema":
+                schema = str(raw["text"]) if len(str(raw["text"])) <= SCHEMA else ""
             case "end":
                 end = raw
             case "stepped":
@@ -684,7 +686,7 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
         seconds=end.get("seconds", 0.0),
         output=loader.clean(_tail(folder / "stdout.txt") + _tail(folder / "stderr.txt")),
         standins=tuple(standins),
-        plan=plan,
+        schema=schema,
         weights=tuple(tuple(map(loader.given, entries)) for entries in end.get("weights", ())),
         held={name: loader.given(entry) for name, entry in end.get("held", {}).items()},
     )

@@ -2,9 +2,8 @@
 
 A process in the user's interpreter imports torch once and forks for every run (where the system
 cannot fork, one process serves each run). The script's text is given to it, so nothing is
-written to the project; the working directory is an empty temporary folder. A script that reads
-data by a path relative to the working directory is therefore reported as not run, with the file
-that it needs; paths built from ``__file__`` work.
+written to the project; it is run by the user's own command (see :mod:`gradfix.verify.command`), in the
+user's working directory, and what it writes is thrown away (``overlay.py``).
 
 The runs are sandboxed (see :mod:`gradfix.verify.sandbox`), and nothing is run where no sandbox is to
 be had, unless the caller allows it. What a run leaves behind is read as something hostile.
@@ -12,17 +11,14 @@ be had, unless the caller allows it. What a run leaves behind is read as somethi
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
 import json
 import os
 import queue
 import re
-import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -33,23 +29,19 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from gradfix import claims
 from gradfix.claims import Check, Still, Surroundings
 from gradfix.codemod import Claim, Effect
 from gradfix.parallel import before_leaving
 from gradfix.verify import hostile, sandbox
-from gradfix.verify.recording import Backward, Draws, Ending, Failure, Recording, load
+from gradfix.verify.command import PLAIN, Command, project_root
+from gradfix.verify.interpreter import Interpreter, choose_interpreter
+from gradfix.verify.recording import Draws, Ending, Failure, Recording, load
 
 PROBE = Path(__file__).with_name("probe.py")
 Outcome = Literal["proved", "refuted", "not run"]
-
-Manner = Literal["as it is", "small", "medium", "full"]
-"""How a script is run: with nothing but what it has; with stand-ins for what is missing and with small
-sizes; with only those sizes small that no network is made for; with stand-ins and its own sizes."""
-MANNERS: tuple[Manner, ...] = ("as it is", "small", "medium", "full")
-"""In the order in which they are tried; larger sizes are not tried where smaller ones took too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +76,8 @@ class Job:
     """The script's own path; it need not exist, and what it holds is not read."""
     source: str
     """The text that runs in its place."""
-    args: tuple[str, ...] = ()
+    command: Command = PLAIN
+    """How the user runs it."""
     seed: int = 0
     keep: bool = False
     """Keep every graph usable, with saved tensors as they were when they were saved."""
@@ -106,9 +99,14 @@ class Job:
     updates: bool = False
     """Record what each step makes of the weights, and what they are in the end."""
     limits: Limits = Limits()
-    manner: Manner = "as it is"
-    plan: str = ""
-    """What is known of the content that is made up for absent files (see ``standins/plans.py``)."""
+    schema: str = ""
+    """What takes the place of data and devices that are missing, as JSON (see ``standins/schema.py``)."""
+
+    def root(self) -> Path:
+        """The folder of the project, which the run may read."""
+        path, entry = self.path.absolute(), self.command.entry
+        roots = [project_root(one.absolute()) for one in (entry, path) if one is not None]
+        return next((root for root in roots if path.is_relative_to(root)), project_root(path))
 
     def payload(self, folder: Path) -> dict[str, Any]:
         """The job as the probe reads it."""
@@ -116,9 +114,9 @@ class Job:
         return {
             "path": str(path),
             "source": self.source,
-            "root": str(project_root(path)),
+            "root": str(self.root()),
             "folder": str(folder),
-            "args": list(self.args),
+            "command": self.command.payload(path),
             "seed": self.seed,
             "keep": self.keep,
             "still": self.still,
@@ -130,8 +128,7 @@ class Job:
             "thorough": self.thorough,
             "updates": self.updates,
             "limits": asdict(self.limits),
-            "manner": self.manner,
-            "plan": self.plan,
+            "schema": self.schema,
         }
 
 
@@ -310,164 +307,6 @@ class Evidence:
             if before is not None and after is not None:
                 return memory(before, after)
         return None
-
-
-# -- which interpreter ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Interpreter:
-    """An interpreter that can run the script."""
-
-    executable: str
-    chosen: str
-    """How it was chosen, for people."""
-
-
-def choose_interpreter(path: Path, explicit: str | None = None) -> Interpreter | str:
-    """The interpreter for the script at ``path``, or the reason why there is none.
-
-    ``explicit`` wins; otherwise the first of these that has torch: a virtual environment named
-    ``.venv``, ``venv`` or ``env`` beside the script or above it, the active one, gradfix's own.
-    """
-    if explicit is not None:
-        found = shutil.which(explicit)
-        if found is None:
-            return f"{explicit} is not an interpreter that can be run"
-        return Interpreter(found, "--python") if _has_torch(found) else f"{explicit} has no torch"
-    candidates = [
-        Interpreter(executable, name)
-        for folder in path.absolute().parents
-        for name in (".venv", "venv", "env")
-        for executable in [_executable(folder / name)]
-        if executable
-    ]
-    active = os.environ.get("VIRTUAL_ENV")
-    if active and (executable := _executable(Path(active))):
-        candidates.append(Interpreter(executable, "VIRTUAL_ENV"))
-    candidates.append(Interpreter(sys.executable, "gradfix's own"))
-    for candidate in candidates:
-        if _has_torch(candidate.executable):
-            return candidate
-    tried = ", ".join(dict.fromkeys(candidate.chosen for candidate in candidates))
-    return f"no interpreter has torch (tried {tried}); name one with --python"
-
-
-def _executable(environment: Path) -> str | None:
-    for name in ("bin/python", "Scripts/python.exe"):
-        if (environment / name).is_file() and (environment / "pyvenv.cfg").is_file():
-            return str(environment / name)
-    return None
-
-
-@functools.cache
-def _has_torch(executable: str) -> bool:
-    ask = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
-    try:
-        return (
-            subprocess.run(
-                [executable, "-c", ask],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                cwd=tempfile.gettempdir(),
-                timeout=60,
-                check=False,
-            ).returncode
-            == 0
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-
-
-NEEDED = "requirements.txt"
-
-
-def project_root(path: Path) -> Path:
-    """The project that a script belongs to: the nearest folder above it that says so, else its own."""
-    # What came without its history may have no more than a licence or a description at its root.
-    for markers in (
-        (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", NEEDED),
-        ("LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING"),
-        # Folders within a project have these of their own.
-        (".gitignore",),
-        ("README.md", "README.rst", "README.txt", "README"),
-    ):
-        held = [one for one in path.absolute().parents if any((one / marker).exists() for marker in markers)]
-        if held and "README.md" in markers:
-            # One part of a project may say of itself what it is, and use what lies beside it.
-            return next((one for one in held[:2] if _has_imported(path.absolute(), one)), held[0])
-        if held:
-            # What an example needs may be listed beside it: its project is the one that it imports.
-            begins = [one for one in held if any((one / m).exists() for m in markers if m != NEEDED)]
-            outer = begins[0] if begins and NEEDED in markers else held[0]
-            return outer if _holds_package(path.absolute(), held[0], outer) else held[0]
-    return _holds_what_is_imported(path.absolute()) or path.absolute().parent
-
-
-@functools.lru_cache(maxsize=64)
-def _imported(text: bytes) -> list[str]:
-    """The modules that a script names in its imports; a verification asks many times."""
-    nodes = list(ast.walk(ast.parse(text)))
-    names = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
-    return names + [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-
-
-def _has_imported(path: Path, folder: Path) -> bool:
-    """Whether every module of a project's that a script imports lies beside the script or in a folder.
-
-    What is in neither is taken for a library's, if it is not in the folder above either.
-    """
-    try:
-        names = {name.split(".")[0] for name in _imported(path.read_bytes())}
-    except (OSError, SyntaxError, ValueError):
-        return True
-    above = folder.parent
-    return not any(
-        (above / (name + ".py")).is_file()
-        and not any(
-            (one / name).is_dir() or (one / (name + ".py")).is_file() for one in (path.parent, folder)
-        )
-        for name in names
-        if name
-    )
-
-
-def _holds_package(path: Path, inner: Path, outer: Path) -> bool:
-    """Whether a script imports a package of the ``outer`` folder, which ``inner`` lacks."""
-    try:
-        names = {name.split(".")[0] for name in _imported(path.read_bytes())} - {""}
-    except (OSError, SyntaxError, ValueError):
-        return False
-    return any(
-        (outer / name / "__init__.py").is_file()
-        and not any((one / name).is_dir() or (one / f"{name}.py").is_file() for one in (path.parent, inner))
-        for name in names
-    )
-
-
-ABOVE = 3
-"""Folders above a script's own that are looked at for what it imports."""
-
-
-def _holds_what_is_imported(path: Path) -> Path | None:
-    """The nearest folder above a script's own that has a module in a folder that the script imports.
-
-    ``from data.pictures import Pictures`` in ``scripts/train.py`` says that the project is where
-    ``data/pictures.py`` is. Only for imports of a part of a package: a ``utils.py`` is everywhere.
-    """
-    try:
-        names = _imported(path.read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return None
-    parts = [Path(*name.split(".")[:2]) for name in names if "." in name]
-    beside = path.parent
-    wanted = [part for part in parts if not (beside / part.parts[0]).exists()]
-    for folder in list(beside.parents)[:ABOVE]:
-        if folder in (Path.home(), Path(folder.anchor)):
-            return None
-        if any((folder / part).with_suffix(".py").is_file() or (folder / part).is_dir() for part in wanted):
-            return folder
-    return None
 
 
 # -- running ----------------------------------------------------------------------------------
@@ -702,8 +541,9 @@ class Runner:
 
     def _apart(self, job: Job, folder: Path) -> dict[str, tuple[Ending, str]]:
         """Run one job by a server of its own, which is within the sandbox itself."""
-        path = job.path.absolute()
-        files = sandbox.project_files(str(project_root(path)), str(path))
+        files = sandbox.project_files(str(job.root()), str(job.path.absolute()))
+        data = sandbox.data_folders([str(one) for one in job.command.readable])
+        files = files._replace(whole=[*files.whole, *data])
         command = self.level.command(files, [str(folder)], job.limits.memory)
         command += [self._executable, str(PROBE), "--serve", "1"]
         server = _Server(command, folder, self._folder / f"server-{folder.name}.txt", self._deadline)
@@ -742,104 +582,42 @@ class Runner:
 
 
 TRIES = 24
-"""How often a run is repeated with another plan for the content of absent files."""
-
+"""How often a run is repeated with a larger schema."""
 PATIENCE = 2
-"""How often it is repeated with less to do where its time was over."""
+"""How often one is repeated whose time was over."""
 
 
-def planned(runner: Runner, job: Job) -> Job:
-    """``job``, or the same with the plan that it needs."""
-    return search(runner, job)[0]
+class Completed(NamedTuple):
+    """What came of looking for what a run lacks."""
+
+    job: Job
+    """The job, with the schema that got furthest."""
+    stopped: str | None
+    """What stopped the run with the largest schema, where that was no use."""
 
 
-def search(runner: Runner, job: Job) -> tuple[Job, Job]:
-    """``job``, or the same with the plan that got furthest, and the last one that was tried: in a few tries,
-    in about the time that one run may take, or two with small sizes, which mostly decide.
+def completed(runner: Runner, job: Job) -> Completed:
+    """``job``, or the same with the schema that gets furthest of those that its runs have asked for.
 
-    A run that stops at content that was made up in a wrong shape says what the shape should have been.
+    A run that fails for want of something says what it lacked (see ``standins/__init__.py``). It is repeated
+    with that until it lacks nothing, or nothing suggests what. Where what was made up has not led any
+    further, nothing is made up: what stopped the run as it is says more.
     """
-    left = job.limits.seconds * (2 if job.manner == "small" else 1)
-    patience, plain = PATIENCE, job
-    furthest, reached = job, (0, 0)
+    furthest, reached, patience = job, (0, 0), PATIENCE
+    left = job.limits.seconds
+    stopped = None
     for _ in range(TRIES):
-        if not forced(job.plan) and not later(job.plan):
-            plain = job
         (recording,) = runner.run([job])
-        if (got := (len(recording.steps), len(recording.backwards))) >= reached:
+        stopped = obstacle(recording)
+        if (got := (len(recording.steps), len(recording.backwards))) > reached:
             furthest, reached = job, got
-        wanted = recording.plan
-        left -= max(0.0, recording.seconds) or (recording.ending == "killed") * job.limits.seconds
-        if recording.ending == "killed" and job.manner == "small":
-            # It was within one operation when its time was over, and could not say what it might do with.
-            wanted = tighter(job.plan)
-        if elsewhere(recording) is not None:
-            wanted = through_another(job.plan)
-        elif recording.crash is not None or len(recording.steps) >= 2:
+        left -= max(0.0, recording.seconds)
+        late = recording.ending in ("seconds", "killed")
+        patience -= late
+        if not recording.schema or patience < 0 or (left < 0 and not late):
             break
-        if not wanted:
-            break
-        if recording.ending == "seconds" and not patience:
-            break
-        if left < -job.limits.seconds:
-            break
-        if left < 0:
-            if recording.ending not in ("seconds", "killed"):
-                break
-            patience -= 1
-        job = replace(job, plan=wanted)
-    (recording,) = runner.run([furthest])
-    nowhere = later(furthest.plan) and obstacle(recording) is not None
-    if nowhere or (forced(furthest.plan) and not recording.backwards):
-        # What stopped it before says more.
-        return plain, job
-    return furthest, job
-
-
-def tighter(plan: str) -> str:
-    """A plan with the least sizes, or none if they are in it."""
-    fields = json.loads(plan) if plan else {}
-    sizes = fields.setdefault("sizes", {})
-    if sizes.get("tight"):
-        return ""
-    sizes["tight"] = True
-    return json.dumps(fields, sort_keys=True)
-
-
-CALLERS = 3
-"""Scripts of a project that are run first in the place of a file, one after the other, if those before
-train without it."""
-
-
-def through_another(plan: str) -> str:
-    """A plan in which the next script of the project runs first in the place of the file, if any is left."""
-    fields = json.loads(plan) if plan else {}
-    caller = fields.setdefault("callers", {})
-    caller["turn"] = caller.get("turn", 0) + 1
-    return json.dumps(fields, sort_keys=True) if caller["turn"] < CALLERS else ""
-
-
-def later(plan: str) -> bool:
-    """Whether another script than the likeliest runs first in the place of the file."""
-    return '"callers": ' in plan
-
-
-def hopeless(runner: Runner, last: Job) -> bool:
-    """Whether no sizes will bring a script further than ``last``, which was tried with small ones.
-
-    With its own sizes it then stops at the same place and for the same reason, but for numbers.
-    """
-    small, full = runner.run([last, replace(last, manner="full")])
-    whys = [obstacle(one) for one in (small, full)]
-    if whys[0] is None or whys[1] is None or full.ending not in ("error", "finished"):
-        return False
-    (place, _, said), (other, _, told) = (why.partition(" raised ") for why in whys if why is not None)
-    return place == other and re.sub(r"\d+", "", said) == re.sub(r"\d+", "", told)
-
-
-def forced(plan: str) -> bool:
-    """Whether a plan makes up what code gives that failed, or lets data give way."""
-    return '"guard": ' in plan or '"elastic": ' in plan
+        job = replace(job, schema=recording.schema)
+    return Completed(furthest, stopped if furthest.schema != job.schema else None)
 
 
 LONGEST = 1 << 16
@@ -912,7 +690,7 @@ def verify_rewrite(
     effect: Effect,
     *,
     python: str | None = None,
-    args: Sequence[str] = (),
+    command: Command = PLAIN,
     seeds: Sequence[int] = (0, 1, 2),
     limits: Limits = Limits(),
     allow_unsandboxed: bool = False,
@@ -926,7 +704,7 @@ def verify_rewrite(
         claim: What must be found.
         effect: What the fix says it does to gradients.
         python: The interpreter to use (default: see :func:`choose_interpreter`).
-        args: The script's arguments.
+        command: How the user runs it.
         seeds: Each version runs once for each.
         limits: What a run, and all of them together, may use.
         allow_unsandboxed: Run even where there is no sandbox.
@@ -939,7 +717,7 @@ def verify_rewrite(
     return verify_rewrites(
         [rewrite],
         python=python,
-        args=args,
+        command=command,
         seeds=seeds,
         limits=limits,
         allow_unsandboxed=allow_unsandboxed,
@@ -950,14 +728,14 @@ def verify_rewrites(
     rewrites: Sequence[Rewrite],
     *,
     python: str | None = None,
-    args: Sequence[str] = (),
+    command: Command = PLAIN,
     seeds: Sequence[int] = (0, 1, 2),
     limits: Limits = Limits(),
     allow_unsandboxed: bool = False,
 ) -> list[Evidence]:
     """:func:`verify_rewrite` for several rewrites with one import of torch (``limits.total`` is for all)."""
     interpreters = [choose_interpreter(rewrite.path, python) for rewrite in rewrites]
-    trials = [_Trial(rewrite, tuple(args), tuple(seeds), limits) for rewrite in rewrites]
+    trials = [_Trial(rewrite, command, tuple(seeds), limits) for rewrite in rewrites]
     found: dict[int, Evidence] = {
         number: Evidence("not run", reason)
         for number, reason in enumerate(interpreters)
@@ -974,38 +752,18 @@ def verify_rewrites(
 def _verify(
     given: Sequence[_Trial], interpreter: Interpreter, total: float, allow_unsandboxed: bool
 ) -> list[Evidence]:
-    """Verify each trial in the first manner in which its original runs, else as it is."""
+    """Verify each trial, with stand-ins for what its original lacks."""
     trials = list(given)
     started = time.monotonic()
     try:
         with runner_for(interpreter.executable, total, allow_unsandboxed) as runner:
             # The originals first: for one that cannot be run, nothing else needs to be.
-            given_up: set[int] = set()
-            for manner in MANNERS:
-                waiting = [
-                    number
-                    for number, trial in enumerate(trials)
-                    if manner == "as it is"
-                    or (
-                        number not in given_up
-                        and (trial.obstacle(runner, exact=False) or trial.unfinished(runner))
-                    )
-                ]
-                attempts = {number: replace(trials[number], manner=manner) for number in waiting}
-                jobs = [attempt.before(attempt.seeds[0]) for attempt in attempts.values()]
-                if manner == "as it is" and len(jobs) == 1 < runner.workers:
-                    # Most likely it can be run, and the other processors have nothing else to do.
-                    jobs = [*trials[0].first_seed, *jobs]
-                runner.run(jobs)
-                for number, attempt in attempts.items():
-                    attempt = attempt.planned(runner)
-                    if manner == "as it is" or attempt.better(trials[number], runner):
-                        trials[number] = attempt
-                        continue
-                    stopped = trials[number].replaced or attempt.obstacle(runner, exact=False)
-                    trials[number] = replace(trials[number], replaced=stopped)
-                    if attempt.too_large(runner) or attempt.hopeless(runner):
-                        given_up.add(number)
+            jobs = [trial.before(trial.seeds[0]) for trial in trials]
+            if len(jobs) == 1 < runner.workers:
+                # Most likely it can be run, and the other processors have nothing else to do.
+                jobs = [*trials[0].first_seed, *jobs]
+            runner.run(jobs)
+            trials = [trial.completed(runner) for trial in trials]
             # One seed of each: where hashes prove everything, it is enough.
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
             runner.run(job for trial in runnable for job in trial.opening(runner))
@@ -1084,19 +842,17 @@ class _Trial:
     """The runs that one rewrite needs, and what they show."""
 
     rewrite: Rewrite
-    args: tuple[str, ...]
+    command: Command
     seeds: tuple[int, ...]
     limits: Limits
-    manner: Manner = "as it is"
-    plan: str = ""
-    tried: str = ""
-    """The last plan that was tried."""
+    schema: str = ""
+    """What takes the place of what the original lacks."""
+    stopped: str | None = None
+    """What stopped the original with stand-ins, where they were no use."""
     hashed: bool = False
     """Whether hashes prove everything, so that no numbers are asked for."""
     outgrown: bool = False
     """Whether the original raises in time, and what comes after that takes too much in earnest."""
-    replaced: str | None = None
-    """What stopped the original where stand-ins took the place of what is missing."""
 
     def before(self, seed: int, **how: bool) -> Job:
         return self.job(self.rewrite.before, seed, **how)
@@ -1105,53 +861,37 @@ class _Trial:
         return self.job(self.rewrite.after, seed, **how)
 
     def job(self, source: str, seed: int, **how: Any) -> Job:
-        """A run of one of the texts, in the manner of this trial."""
+        """A run of one of the texts."""
         # How tensors come about is the same for every seed, and on the others their bytes are compared.
         how.setdefault("thorough", seed == self.seeds[0])
         return Job(
             self.rewrite.path,
             source,
-            self.args,
+            self.command,
             seed,
             limits=self.limits,
-            manner=self.manner,
-            plan=self.plan,
+            schema=self.schema,
             **how,
         )
 
-    def planned(self, runner: Runner) -> _Trial:
-        """The same with the plan that its original needs."""
-        found, last = search(runner, self.before(self.seeds[0]))
-        return replace(self, plan=found.plan, tried=last.plan)
-
-    def hopeless(self, runner: Runner) -> bool:
-        """Whether the original stops with small sizes as it does with all others."""
-        last = replace(self.before(self.seeds[0]), plan=self.tried)
-        return self.manner == "small" and hopeless(runner, last)
+    def completed(self, runner: Runner) -> _Trial:
+        """The same with the schema that its original needs, and the fixed program where it gets further."""
+        job, stopped = completed(runner, self.before(self.seeds[0]))
+        found = replace(self, schema=job.schema, stopped=stopped)
+        (original,) = runner.run([found.before(self.seeds[0])])
+        if original.crash is None:
+            return found
+        return replace(found, schema=completed(runner, found.after(self.seeds[0])).job.schema)
 
     def reference(self, seed: int, **how: bool) -> Job:
         return self.before(seed, keep=True, **how)
-
-    def witnesses(self) -> tuple[Job, ...]:
-        """Both versions without data, as far as faults show: a second opinion on what raises where.
-
-        A run in earnest and at the script's own sizes needs none: the other sees the same and no more.
-        """
-        if self.manner == "as it is":
-            return ()
-        steps, backwards = min(4, self.limits.steps), min(8, self.limits.backwards)
-        limits = replace(self.limits, steps=steps, backwards=backwards)
-        before, after = self.before(self.seeds[0], fake=True), self.after(self.seeds[0], fake=True)
-        # They are asked for errors only.
-        return tuple(replace(job, limits=limits, thorough=False) for job in (before, after))
 
     def too_large(self, runner: Runner) -> bool:
         """Whether the versions cannot be run in earnest within the limits."""
         if self.outgrown:
             return True
-        first = self.before(self.seeds[0])
-        found = runner.run([first, replace(first, plan=self.tried or self.plan)])
-        return any(overwhelmed(recording) for recording in found)
+        (recording,) = runner.run([self.before(self.seeds[0])])
+        return overwhelmed(recording)
 
     def still(self) -> tuple[Job, ...]:
         seed = self.seeds[0]
@@ -1173,8 +913,7 @@ class _Trial:
         """
         seed = self.seeds[0]
         reference = [self.reference(seed)] if self.needs_reference else []
-        witnesses = self.witnesses()
-        return [*witnesses[1:], *reference, self.after(seed), *witnesses[:1]]
+        return [*reference, self.after(seed)]
 
     def opening(self, runner: Runner) -> list[Job]:
         """The runs by which :meth:`settled` decides, or all if there is nothing to decide."""
@@ -1186,8 +925,7 @@ class _Trial:
         An original that raises in its first pass may be done in time where nothing that gets further is.
 
         How a gradient is computed does not depend on the seed. Where hashes prove all of them equal, other
-        seeds and weights that are held still would only show it again. Not so with stand-ins, of which some
-        differ from seed to seed.
+        seeds and weights that are held still would only show it again.
         """
         if self.obstacle(runner) or self.too_large(runner):
             return self
@@ -1195,8 +933,6 @@ class _Trial:
             large = replace(self, outgrown=True)
             (fixed,) = runner.run([large.after(self.seeds[0], fake=True)])
             return self if large.obstacle(runner) or len(fixed.steps) < 2 else large
-        if self.manner != "as it is":
-            return self
         alone = replace(self, seeds=self.seeds[:1], hashed=True)
         original = self.reference if self.needs_reference else self.before
         original_run, fixed_run = runner.run([original(self.seeds[0]), self.after(self.seeds[0])])
@@ -1216,41 +952,19 @@ class _Trial:
         versions += [("after", self.after(seed)) for seed in self.seeds]
         if self.needs_reference:
             versions += [("reference", self.reference(seed)) for seed in self.seeds]
-        versions += zip(("before, without data", "after, without data"), self.witnesses())
         if self.rewrite.claim.feeds and not self.hashed:
             versions += zip(("reference, weights held still", "after, weights held still"), self.still())
         return versions
 
-    def obstacle(self, runner: Runner, exact: bool = True) -> str | None:
-        """Why the original could not be run far enough, if so.
-
-        Without ``exact`` it is enough that it gets to a gradient and to no error but autograd's: a
-        claim that it then does not bear out is no reason to try it in another manner.
-        """
+    def obstacle(self, runner: Runner) -> str | None:
+        """Why the original could not be run far enough, if so."""
         seed, large = self.seeds[0], self.too_large(runner)
         (recording,) = runner.run([self.before(seed, fake=large)])
         found = why_not(recording, self.rewrite.claim)
-        if not exact and found is not None and obstacle(recording) is None and recording.uncaught is None:
-            return None
-        if not exact and self.manner == "as it is" and recording.uncaught and broken_off(recording):
-            # What older versions of torch and numpy took is among the stand-ins.
-            found = found or f"it broke off: {_obstacle(recording.uncaught, recording)}"
         if found is not None and large:
             (earnest,) = runner.run([self.before(seed)])
             found = why_not(earnest, self.rewrite.claim) or f"{TOO_LARGE}: {found}"
         return None if found is None else self.relative(found)
-
-    def better(self, other: _Trial, runner: Runner) -> bool:
-        """Whether the original gets to a gradient, and not only to where it breaks off in another manner."""
-        if self.obstacle(runner, exact=False):
-            return False
-        mine, others = runner.run([self.before(self.seeds[0]), other.before(other.seeds[0])])
-        return not broken_off(mine) or obstacle(others) is not None
-
-    def unfinished(self, runner: Runner) -> bool:
-        """Whether the original breaks off in this manner, and may get further in another."""
-        (recording,) = runner.run([self.before(self.seeds[0])])
-        return broken_off(recording)
 
     def relative(self, text: str) -> str:
         """``text`` with paths of the project relative to its root."""
@@ -1266,8 +980,8 @@ class _Trial:
         )
         python, torch = recordings[0].python, recordings[0].torch
         if blocked:
-            if self.manner == "as it is" and self.replaced not in (None, blocked):
-                blocked = f"{blocked}; with stand-ins for what is missing: {self.replaced}"
+            if self.stopped is not None and self.relative(self.stopped) != blocked:
+                blocked = f"{blocked}; with stand-ins: {self.relative(self.stopped)}"
             return Evidence("not run", blocked, (), runs, python, "", torch, self.seeds)
         standins = tuple(dict.fromkeys(one for recording in recordings for one in recording.standins))
         checks = tuple(replace(one, detail=self.relative(one.detail)) for one in self.checks(runner))
@@ -1339,14 +1053,6 @@ class _Trial:
                     "two runs of the original with the same seed differ, so nothing can be compared",
                 )
             return "refuted", failed[0].detail
-        for version, job, witness in zip(
-            ("original", "fixed program"),
-            (self.before(self.seeds[0]), self.after(self.seeds[0])),
-            () if large else self.witnesses(),
-        ):
-            apart = disagreement(*runner.run([job, witness]))
-            if apart is not None:
-                return "refuted", f"the two rungs disagree: the {version} {apart}"
         for one in checks:
             if one.name == "fixed-runs" and one.verdict == "not checked":
                 return "not run", one.detail
@@ -1403,28 +1109,6 @@ def overwhelmed(recording: Recording, least: int = 2) -> bool:
     return ended or recording.ending in ("seconds", "killed")
 
 
-def disagreement(earnest: Recording, fake: Recording) -> str | None:
-    """How two runs of one version differ in what autograd raises, in words; ``None`` if they do not.
-
-    A run that did not get so far, or stopped for another reason, has no opinion.
-    """
-    one, other = earnest.crash, fake.crash
-    if any(error is not None and error.kind == "other" for error in (one, other)):
-        return None
-    if one is not None and other is not None:
-        if (one.kind, one.place.line) == (other.kind, other.place.line):
-            return None
-        return f"raises {one.kind} at {one.place} with data, {other.kind} at {other.place} without"
-    error, raising, silent = (one, earnest, fake) if one is not None else (other, fake, earnest)
-    if error is None:
-        return None
-    reached = sum(isinstance(event, Backward) for event in raising.until_crash)
-    if len(silent.backwards) <= reached and silent.ending != "finished":
-        return None
-    without = "without data only" if error is other else "with data only"
-    return f"raises {error.kind} at {error.place} {without}"
-
-
 def why_not(before: Recording, claim: Claim) -> str | None:
     """One sentence on why the original did not run far enough to compare anything, if so."""
     stopped = obstacle(before)
@@ -1441,29 +1125,12 @@ def why_not(before: Recording, claim: Claim) -> str | None:
     return None
 
 
-def broken_off(before: Recording) -> bool:
-    """Whether the script's own error, not one of autograd's, ended a run before its second step."""
-    if before.uncaught is None or before.crash is not None:
-        return False
-    return sum(step.consumes for step in before.steps) < 2
-
-
-def elsewhere(before: Recording) -> str | None:
-    """What ran in the place of the file, if it trained without it: such a run says nothing of the file."""
-    through = [one for one in before.standins if one.startswith("a caller of ")]
-    places = [one.place for one in before.backwards]
-    places += [before.crash.place] if before.crash is not None else []
-    return through[-1] if through and places and all(place.line is None for place in places) else None
-
-
 def obstacle(before: Recording) -> str | None:
     """One sentence on why a run did not get to a gradient, if so."""
     if before.ending == "trouble":
         if before.detail.startswith(("the sandbox ", "the record ")):
             return before.detail
         return f"gradfix's recorder failed: {before.detail.strip().splitlines()[-1]}"
-    if (through := elsewhere(before)) is not None:
-        return f"nothing in this file trained, though it was run through another ({through})"
     # Gradients that come of `torch.autograd.grad`, and are assigned, need no backward call.
     if before.crash is not None or before.backwards or any(step.consumes for step in before.steps):
         return None
@@ -1477,27 +1144,59 @@ def obstacle(before: Recording) -> str | None:
 
 
 def _obstacle(error: Failure, before: Recording) -> str:
-    """What a script needed and did not have."""
+    """What a script needed and did not have, with what would supply it."""
     where = str(error.place)
     message = error.message.splitlines()[0] if error.message else ""
     if error.type == "NeedsValues":
         return f"{message} at {where}"
     if error.type == "ModuleNotFoundError":
-        return f"{where} imports {error.missing or message}, which the interpreter does not have"
+        name = (error.missing or message).partition(".")[0]
+        return f"{name} is not installed ({where} imports it): gradfix env --refresh, or give --python"
+    if "attempted relative import with no known parent" in message:
+        return f"{where} imports from the package around it: run it as a module, with -m"
     if error.type == "FileNotFoundError":
-        return f"{where} needs the file {error.missing or message}"
+        needed = f"{where} needs the file {error.missing or message}, which is not there"
+        return f"{needed}: put it there, or name its folder in tool.gradfix.verify.readable"
     if error.type == "SystemExit":
-        printed = [line for line in before.output.splitlines() if line.strip()]
-        said = f": {printed[-1]}" if printed else ""
-        return f"the script left at {where} with exit code {message}{said}"
+        return _left(where, message, before)
+    if error.type == "KeyError" and VARIABLE.fullmatch(message) and "environ" in before.source:
+        return f"{where} needs the variable {message} of the environment: name it in tool.gradfix.verify.env"
     if "network is off" in message:
         return f"{where} tried to reach the network, which is off in the sandbox"
     if error.type == "PermissionError" and error.missing:
         return (
             f"{where} tried to use {error.missing}, which the sandbox refuses: a run reads only the "
-            "interpreter and the project (no hidden files), and writes only to its own temporary folder"
+            "interpreter, the project (no hidden files) and the folders in tool.gradfix.verify.readable"
         )
     if "CUDA" in message or "NVIDIA" in message:
         # What torch says depends on how it was built, and on who has asked before.
         return f"{where} needs an accelerator, and a run has none"
+    if error.type == "IndexError" and "sys.argv" in _line(error, before):
+        return f"{where} reads its arguments: add them after --"
     return f"{where} raised {error.type}: {message}"
+
+
+def _line(error: Failure, before: Recording) -> str:
+    """The line of the script at which an error came out of it."""
+    lines = before.source.splitlines()
+    return lines[error.place.line - 1] if error.place.line and error.place.line <= len(lines) else ""
+
+
+VARIABLE = re.compile(r"'[A-Z][A-Z0-9_]*'")
+REQUIRED = re.compile(
+    r"error: the following arguments are required: (.+)|Missing (?:option|argument) '?([^'.]+)"
+)
+"""What argparse and click say where the command line lacks something."""
+
+
+def _left(where: str, code: str, before: Recording) -> str:
+    """Why a script has left by itself."""
+    for line in before.output.splitlines():
+        if (found := REQUIRED.search(line)) is not None:
+            wanted = found[1] or found[2]
+            return (
+                f"the script requires {wanted.strip()}: add {'it' if ',' not in wanted else 'them'} after --"
+            )
+    printed = [line for line in before.output.splitlines() if line.strip()]
+    said = f": {printed[-1].strip()}" if printed else ""
+    return f"the script left at {where} with exit code {code}{said}"

@@ -159,6 +159,21 @@ def project_files(root: str, script: str) -> Readable:
         top = os.path.join(top, below)
 
 
+def data_folders(folders: list[str]) -> list[str]:
+    """Those of the folders outside the project that may be read.
+
+    The configuration that names them may come with the code: so nothing that holds more than data (a home
+    folder, a temporary one), and nothing hidden or secret.
+    """
+    found = []
+    for folder in folders:
+        real = os.path.realpath(folder)
+        hidden = any(SECRET.match(part) for part in real.split(os.sep) if part)
+        if os.path.exists(real) and not is_shared(real) and not hidden:
+            found.append(real)
+    return found
+
+
 def _visible(folder: str) -> list[os.DirEntry[str]]:
     """The entries of a folder that are no secret and no symbolic link; folders and Python files first."""
     try:

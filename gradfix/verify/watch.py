@@ -81,6 +81,8 @@ LIBRARIES = tuple(
 def main() -> None:
     """Run the script; what it raises leaves this function as it would leave the script."""
     explainer, *command = sys.argv[1:]
+    # The script may change its own arguments.
+    typed = list(command)
     state = os.getcwd(), dict(os.environ)
     watch = Watch()
     sys.meta_path.insert(0, Awaiting(watch))
@@ -90,7 +92,7 @@ def main() -> None:
         raise
     except BaseException as error:
         report(error)
-        explain(watch, error, json.loads(explainer), state)
+        explain(watch, error, json.loads(explainer), state, typed)
         # Python sets the exit code, and ends by the signal where it was Ctrl-C.
         sys.excepthook = lambda *_: None
         raise
@@ -142,14 +144,18 @@ def report(error: BaseException) -> None:
 
 
 def explain(
-    watch: Watch, error: BaseException, explainer: list[str], state: tuple[str, dict[str, str]]
+    watch: Watch,
+    error: BaseException,
+    explainer: list[str],
+    state: tuple[str, dict[str, str]],
+    command: list[str],
 ) -> None:
     """Have the explanation printed, if autograd has raised ``error`` or what led to it."""
     try:
         found = autograd_error(error)
         if found is None:
             return
-        facts = json.dumps(Facts(watch, *found).told)
+        facts = json.dumps({**Facts(watch, *found).told, "command": command})
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()

@@ -12,7 +12,7 @@ import pytest
 from gradfix import pipeline
 from gradfix.codemod import Claim, Effect
 from gradfix.results import Outcome
-from gradfix.verify import runner
+from gradfix.verify import interpreter, runner
 from gradfix.verify.runner import Job, Runner, servers_kept, verify_rewrite
 
 PROGRAM = """\
@@ -58,7 +58,7 @@ def test_verifications_in_a_row_share_a_server(
     monkeypatch.setattr(Runner, "_prepare", lambda self, job: (jobs.append(job), prepare(self, job))[1])
     once = PROGRAM.replace("retain_graph=True", "")
     twice = once.replace("range(2)", "range(1 + 1)")
-    runner._has_torch(sys.executable)  # starts a process of its own
+    interpreter._has_torch(sys.executable)  # starts a process of its own
     servers.clear()
     with servers_kept():
         assert proved(PROGRAM, once)

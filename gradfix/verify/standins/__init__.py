@@ -1,153 +1,73 @@
-"""Stand-ins for what a training script lacks: modules, data, downloads, weights, arguments, CUDA.
+"""Stand-ins for what a run does not have: data, an accelerator, other processes, modules that only log.
 
 This package runs in the USER's interpreter, loaded by path by ``probe.py`` under the name
-``_gradfix_standins``: standard library and torch only, syntax of Python 3.9. :func:`install` puts it
-around one run. Four rules keep a proof honest:
+``_gradfix_standins``: the standard library and torch only, syntax of Python 3.9, and what the script has
+imported itself.
 
-* A stand-in acts only where something is missing, except that the manner ``small`` also reduces sizes
-  that scripts name themselves (``batch_size``, ``learning_starts``, ...).
-* What it gives depends on the seed of the run and on what was asked for, and on nothing else; it draws
-  from generators of its own, never from the script's. The version before a rewrite and the one after
-  it therefore see the same.
-* What cannot be known is not made up: a value of an unknown module that gets into a tensor, into a
-  number or into a condition ends the run with :class:`~.context.NeedsValues`.
-* Every stand-in that was used is an event of the recording, once.
+Nothing is made up until a run has failed for want of it. A run begins with an empty *schema*; where it fails,
+:func:`advise` says what the error lacks as a *larger schema*, and the run is repeated with that: the file
+that was not found, a column that was asked for, the size that a layer wanted. So a schema grows by
+counterexamples until the script takes two optimizer steps, or until no error suggests anything. All runs of
+one verification then use the same schema, so the version before a rewrite and the one after it see the same
+content. Every stand-in is an event of the recording, once.
+
+===========  ===========================================================================================
+`schema`     what is made up, as JSON, and how it grows
+`files`      files and folders that are not there: pictures, sounds, text, tables, arrays
+`value`      what a pickle or a JSON file would have held: a value that its use gives a shape
+`fit`        what the message of an error says of a size, a number of dimensions, a type
+`datasets`   torchvision's and Hugging Face's data sets at their own classes, without their files
+`devices`    an accelerator that is not there is the CPU; a world of one process
+`ignored`    modules that only log or draw
+===========  ===========================================================================================
 """
 
 from __future__ import annotations
 
-import sys
-import types
 from typing import Any
 
-from . import (
-    absent,
-    arguments,
-    callers,
-    commands,
-    content,
-    context,
-    cuda,
-    elastic,
-    files,
-    finder,
-    guards,
-    installed,
-    library,
-    messages,
-    parallel,
-    plans,
-    processes,
-    samples,
-    sizes,
-    weights,
-    worlds,
-)
+from . import context, datasets, devices, files, fit, ignored, schema, value
 
 
-class Standins:
-    """What :func:`install` put around a run."""
-
-    def __init__(self, run: context.Run, main: types.ModuleType) -> None:
-        self.run = run
-        self.main = main
-
-    def code(self) -> types.CodeType:
-        """The script's compiled text; what it needs of the package that it belongs to is there."""
-        callers.within_package(self.run, self.main, self.run.script, self.run.source)
-        return sizes.code_of(self.run, self.run.source, self.run.script)
-
-    def failed(self, error: BaseException) -> None:
-        """Say how content that was made up should have looked, if that is why the run failed."""
-        plan = self.advice(error)
-        if plan is None and error.__context__ is not None:
-            # What a script does after an error fails where there was to be none.
-            plan = self.advice(error.__context__)
-        if plan is not None:
-            self.run.recorder.emit("plan", text=plan)
-
-    def advice(self, error: BaseException) -> str | None:
-        """The plan of a run that might get further than this error."""
-        trained = self.run.recorder.backwards
-        return (
-            samples.advise_if_missed(self.run, error)
-            or (guards.advise(error) if trained else None)
-            or sizes.advise(self.run, error)
-            or library.advise(error)
-            or files.advise(error)
-            or finder.advise(error)
-            or cuda.advise(error)
-            or arguments.advise(error)
-            or worlds.advise(error)
-            or weights.advise(error)
-            or messages.advise(error)
-            or plans.advise(error)
-            or elastic.advise(error)
-            or (None if trained else commands.advise(self.run))
-            or guards.advise(error)
-            or samples.advise(self.run, error)
-        )
-
-    def late(self) -> None:
-        """Say what a run that takes too long might do with less of."""
-        plan = sizes.advise_when_late(self.run)
-        if plan is not None:
-            self.run.recorder.emit("plan", text=plan)
-
-    def early(self) -> bool:
-        """Whether a run is in a loop that would take all of its time, and might do with less of that."""
-        plan = sizes.advise_when_early(self.run)
-        if plan is not None:
-            self.run.recorder.emit("plan", text=plan)
-        return plan is not None
-
-    def exhausted(self) -> None:
-        """Say what a run might do with less of that has differentiated often and made no step."""
-        plan = sizes.advise_when_exhausted(self.run)
-        if plan is not None:
-            self.run.recorder.emit("plan", text=plan)
-
-    def after(self) -> None:
-        """Do what the script left to do at its end: its processes, and what nobody called."""
-        processes.run_waiting()
-        callers.call_what_nobody_called(self.run, self.main)
-        self.left()
-
-    def left(self, leaving: SystemExit | None = None) -> None:
-        """Say what a run might do otherwise whose script has ended without a gradient."""
-        if self.run.recorder.backwards or not (self.run.lacking or self.run.without):
-            return
-        plan = plans.advise_when_left(leaving) if leaving is not None and leaving.code else None
-        plan = plan or cuda.advise_when_left(self.run)
-        if plan is None and self.run.shown is not None:
-            self.failed(self.run.shown)
-            return
-        if plan is None and self.run.lacking:
-            # Perhaps a condition has kept nothing of what was made up.
-            plan = content.planned_with("code", "kept", True) if content.book.touched else None
-            plan = plan or (content.more_samples() if content.book.touched else None)
-            plan = plan or commands.advise(self.run)
-        if plan is not None:
-            self.run.recorder.emit("plan", text=plan)
-
-
-def install(recorder: Any, job: dict[str, Any], main: types.ModuleType) -> Standins:
-    """Put the stand-ins around the run of ``main``, whose recorder is ``recorder``."""
-    run = context.Run(recorder, job)
-    context.current = run
-    content.book = content.Book(job["plan"])
+def install(recorder: Any, job: dict[str, Any], overlay: Any) -> None:
+    """Put what the job's schema says in the place of what is missing, before the script begins."""
+    run = context.begin(recorder, job, overlay)
+    if not job["schema"]:
+        return
+    devices.install(run)
+    ignored.install(run)
+    datasets.install(run)
+    value.install(run)
     files.install(run)
-    absent.install(run)
-    arguments.install(run)
-    cuda.install(run)
-    processes.install(run)
-    parallel.install(run)
-    library.install(run)
-    weights.install(run)
-    sizes.install(run)
-    guards.install(run)
-    elastic.install(run)
-    installed.install()
-    sys.meta_path.insert(0, finder.Inner())
-    sys.meta_path.append(finder.Finder(run))
-    return Standins(run, main)
+
+
+def advise(error: BaseException | None) -> str | None:
+    """The schema of a run that might get further, ``None`` if nothing suggests one.
+
+    Args:
+        error: What ended the run; ``None`` if the script came to its end, or its time was over.
+    """
+    run = context.run()
+    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+        return advise_at_end(late=True)
+    while error is not None:
+        for adviser in (
+            files.missing,
+            ignored.advise,
+            devices.advise,
+            datasets.advise,
+            fit.advise,
+            files.advise,
+        ):
+            if (found := adviser(run, error)) is not None and (text := schema.fresh(run, found)) is not None:
+                return text
+        # What a script does after an error fails where there was to be none.
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def advise_at_end(late: bool) -> str | None:
+    """The same for a script that has come to its end without two steps, or whose time was over."""
+    run = context.run()
+    found = fit.smaller_batches(run) if late else (files.asked_for(run) or files.more(run))
+    return schema.fresh(run, found) if found is not None else None

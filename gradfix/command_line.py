@@ -1,0 +1,53 @@
+"""Arguments that several commands take: how the script under test is run."""
+# Annotations are not put off here: typer reads them all, and would have to compile each.
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from typer.core import TyperCommand
+
+
+class EnvironmentChoice(StrEnum):
+    """Which environment to make."""
+
+    AUTO = "auto"
+
+
+class RunsScripts(TyperCommand):
+    """A command after whose ``--`` stands what the script under test is called with."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Keep what stands after ``--`` for :func:`script_arguments`."""
+        if "--" in args:
+            place = args.index("--")
+            ctx.meta[ARGUMENTS] = tuple(args[place + 1 :])
+            args = args[:place]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """The usage line, with what may stand after ``--``."""
+        return [*super().collect_usage_pieces(ctx), "[-- ARG...]"]
+
+
+ARGUMENTS = "gradfix.arguments"
+
+
+def script_arguments(context: typer.Context) -> tuple[str, ...]:
+    """What stood after ``--`` on the command line of ``context``."""
+    found: tuple[str, ...] = context.meta.get(ARGUMENTS, ())
+    return found
+
+
+Environment = Annotated[
+    EnvironmentChoice | None,
+    typer.Option("--env", help="Run both versions in an environment that is made for the project."),
+]
+Script = Annotated[
+    str | None,
+    typer.Option("--script", metavar="FILE", help="The script to run, where PATH is a module of it."),
+]
+Module = Annotated[
+    str | None,
+    typer.Option("-m", metavar="MODULE", help="Run MODULE, as `python -m` does."),
+]

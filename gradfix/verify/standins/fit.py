@@ -1,0 +1,307 @@
+"""What the message of an error says of content that was made up, and should have been another.
+
+A run with made-up content fails because an array has another size, number of dimensions or type than the
+script takes. The message names what it met and what it wanted; what was met is looked for among the arrays
+that were made. The messages are those of torch 2 and numpy 2.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import re
+from collections.abc import Iterator
+
+import torch
+
+from . import context
+from .schema import Schema, with_entry, with_listed
+
+MET_WANTED = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"cannot be multiplied \(\d+x(?P<met>\d+) and (?P<wanted>\d+)x\d+\)",
+        r"to have (?P<wanted>\d+) channels, but got (?P<met>\d+) channels",
+        r"Expected (?P<wanted>\d+), got (?P<met>\d+)",
+        r"normalized_shape=\[(?P<wanted>\d+)\].*size\s*\[(?:\d+, )*(?P<met>\d+)\]",
+        r"running_mean should contain (?P<met>\d+) elements not (?P<wanted>\d+)",
+        r"size of tensor a \((?P<met>\d+)\) must match the size of tensor b \((?P<wanted>\d+)\)",
+        r"size of tensor a \((?P<wanted>\d+)\) must match the size of tensor b \((?P<met>\d+)\)",
+        r"Expected size (?P<wanted>\d+) but got size (?P<met>\d+)",
+        r"Expected size (?P<met>\d+) but got size (?P<wanted>\d+)",
+        r"expanded size of the tensor \((?P<wanted>\d+)\) must match the existing size \((?P<met>\d+)\)",
+        r"not aligned: (?P<met>\d+) \(dim \d+\) != (?P<wanted>\d+)",
+        r"not aligned: (?P<wanted>\d+) \(dim \d+\) != (?P<met>\d+)",
+        r"from shape \((?:\d+,\s*)*(?P<met>\d+),?\) into shape \((?:\d+,\s*)*(?P<wanted>\d+),?\)",
+        r"shapes \((?:\d+,\s*)*(?P<met>\d+),?\) \((?:\d+,\s*)*(?P<wanted>\d+),?\)",
+        r"shapes \((?:\d+,\s*)*(?P<wanted>\d+),?\) \((?:\d+,\s*)*(?P<met>\d+),?\)",
+        r"input batch_size \((?P<wanted>\d+)\) to match target batch_size \((?P<met>\d+)\)",
+        r"[Tt]arget size \(torch\.Size\(\[(?:\d+, )*(?P<met>\d+)\]\)\).*"
+        r"input size \(torch\.Size\(\[(?:\d+, )*(?P<wanted>\d+)\]\)\)",
+        r"size \((?P<met>\d+)\) must match .*size \((?P<wanted>\d+)\)",
+        r"Length mismatch: Expected axis has (?P<met>\d+) elements, new values have (?P<wanted>\d+)",
+    )
+)
+"""Messages that name a size that was met, and the one that was wanted."""
+INTO_SHAPE = re.compile(
+    r"cannot reshape array of size (?P<met>\d+) into shape \((?P<shape>[\d, ]+)\)|"
+    r"shape '\[(?P<view>[-\d, ]+)\]' is invalid for input of size (?P<size>\d+)"
+)
+DIMENSIONS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"not enough values to unpack \(expected (?P<more>\d+), got (?P<met>\d+)\)",
+        r"too many values to unpack \(expected (?P<more>\d+)",
+        r"array is (?P<met>\d+)-dimensional, but (?P<more>\d+) were indexed",
+        r"too many indices for tensor of dimension (?P<met>\d+)()",
+        r"[Ee]xpected (?P<more>\d)-?D .*?(?:got|but got)[^\d]*(?P<met>\d)-?D",
+        r"must have (?P<more>\d) dimensions, got (?P<met>\d)",
+        r"Dimension out of range \(expected to be in range of \[-(?P<met>\d+), ",
+        r"axis \d is out of bounds for array of dimension (?P<met>\d)",
+        r"expected input to be (?P<more>\d)D(?: or \d)?, got (?P<met>\d)D",
+    )
+)
+SCALAR = re.compile(
+    r"size 1 to a Python scalar|elements cannot be converted to Scalar|only (?:length-1|0-dimensional)"
+)
+"""Messages where an array has the place of a number."""
+WHOLE = re.compile(
+    r"scalar types?:? Long|expected scalar type Long|'indices' to have|must be Long|only integer|"
+    r"not implemented for '(?:Float|Double)'|indices must be integers|arrays used as indices|"
+    r"can't be cast to .*Long|cannot be interpreted as an integer|tensors used as indices must be",
+    re.I,
+)
+"""Messages where floating-point numbers have the place of whole ones."""
+FLOATING = re.compile(
+    r"Found dtype Long but expected|expected (?:scalar type |m1 and m2 .*|.*dtype.*)Float|must be floating|"
+    r"result type Float can't be cast to|Only Tensors of floating point|same dtype, but got Long|"
+    r"not implemented for '(?:Long|Int)'|Input type \(torch\.LongTensor\)|could not infer output dtype",
+    re.I,
+)
+"""Messages where whole numbers have the place of floating-point ones."""
+OF_TEXT = re.compile(
+    r"expected string or bytes|\.str accessor|has no attribute '(?:split|lower|strip|replace|encode)'"
+)
+HEADER = re.compile(
+    r"could not convert string (?:to float|'\w*column_0).*column_|invalid literal.*column_|column_0"
+)
+LARGER = re.compile(
+    r"Output size is too small|Kernel size can't be greater|must be smaller|[Cc]rop size|[Pp]adding size"
+)
+SIDES = (64, 28, 32, 128, 224, 256, 84, 96, 299)
+"""Sides of pictures, in the order in which they are tried."""
+KEY = re.compile(
+    r"^'([^']*)'$|^(\w+)$|\['([^']+)'\](?: not in index|\])|'([^']+)' is not a file in the archive"
+)
+NAMED = re.compile(r"""\[\s*['"]([^'"]+)['"]\s*\]|\.(\w+)\.str\b""")
+
+
+def advise(run: context.Run, error: BaseException) -> Schema | None:
+    """The schema in which what was made up has what an error says that it lacks."""
+    if not (run.schema.get("files") or run.schema.get("datasets") or run.schema.get("hub")):
+        return None
+    message = str(error)
+    for found in (
+        _key(run, error),
+        _header(run, message),
+        _text(run, error),
+        _fields(run, error),
+        *_sizes(run, message),
+        _shape(run, message),
+        _dimensions(run, message),
+        _type(run, message),
+        _pictures(run, message),
+    ):
+        if found is not None:
+            return found
+    return None
+
+
+def _places(run: context.Run) -> list[str]:
+    """The places of arrays, the latest first."""
+    return [place for place in reversed(run.sizes) if place != "pictures"]
+
+
+def _key(run: context.Run, error: BaseException) -> Schema | None:
+    """A table or an archive with the name that was asked for."""
+    if not isinstance(error, (KeyError, AttributeError, ValueError)):
+        return None
+    message = str(error)
+    found = KEY.search(message)
+    if isinstance(error, AttributeError):
+        found = re.search(r"'(?:DataFrame|NpzFile)' object has no attribute '([^']+)'", message)
+    elif isinstance(error, ValueError):
+        found = re.search(
+            r"(?:columns expected but not found|not in list|Usecols do not match).*?\['([^']+)'", message
+        )
+    names = [one for one in found.groups() if one] if found else []
+    if "None of [Index([" in message or "not in index" in message:
+        names = re.findall(r"'([^']+)'", message.partition("dtype")[0])
+    tables = [name for name, entry in run.schema.get("files", {}).items() if entry["kind"] == "table"]
+    for table in [*reversed(tables), *reversed(run.enumerated)]:
+        # Which of several tables it is nobody says: what one has, others may have as well.
+        known = run.schema.get("keys", {}).get(table, [])
+        fresh = [name for name in names if name not in known]
+        if fresh:
+            return with_entry(run.schema, "keys", table, [*known, *fresh])
+    return None
+
+
+def _header(run: context.Run, message: str) -> Schema | None:
+    """A table without a line that names its columns."""
+    tables = [name for name, entry in run.schema.get("files", {}).items() if entry["kind"] == "table"]
+    if tables and HEADER.search(message):
+        return with_entry(run.schema, "types", tables[-1], "no header")
+    return None
+
+
+def _text(run: context.Run, error: BaseException) -> Schema | None:
+    """A column of texts."""
+    trace = run.raised_in(error)
+    if trace is None or not OF_TEXT.search(str(error)):
+        return None
+    names = [one for pair in NAMED.findall(context.statement(trace)) for one in pair if one]
+    for table, known in run.schema.get("keys", {}).items():
+        wanted = [f"{table}['{name}']" for name in names or known if name in known]
+        if wanted:
+            return with_listed(run.schema, "texts", *wanted)
+    return None
+
+
+SPLIT = re.compile(r"""\.split\(\s*(?:['"]([^'"]+)['"])?""")
+NO_NUMBER = re.compile(r"invalid literal for int\(\)|could not convert string to float")
+
+
+def _fields(run: context.Run, error: BaseException) -> Schema | None:
+    """A text whose lines are taken apart into as many fields as an error says."""
+    trace, message = run.raised_in(error), str(error)
+    opened = [run.shown(one) for one in reversed(run.overlay.read)]
+    files = run.schema.get("files", {})
+    name = next((one for one in opened if files.get(one, {}).get("kind") == "text"), None)
+    if trace is None or name is None:
+        return None
+    had = run.schema.get("fields", {}).get(name, {"count": 0, "by": " ", "numbers": False})
+    function = inspect.getsource(trace.tb_frame.f_code) if trace.tb_frame.f_code.co_name != "<module>" else ""
+    split = SPLIT.search(context.statement(trace)) or SPLIT.search(function)
+    if NO_NUMBER.search(message) and had["count"]:
+        return with_entry(run.schema, "fields", name, {**had, "numbers": True})
+    wanted = DIMENSIONS[0].search(message) or DIMENSIONS[1].search(message)
+    indexed = isinstance(error, IndexError) or NO_NUMBER.search(message) is not None
+    if split is None or not (wanted or indexed):
+        return None
+    separator = (split[1] or " ").encode().decode("unicode_escape")
+    count = int(wanted["more"]) if wanted else had["count"] + 1 if had["count"] else 2
+    return with_entry(run.schema, "fields", name, {**had, "count": count, "by": separator})
+
+
+def _sizes(run: context.Run, message: str) -> Iterator[Schema | None]:
+    """An array with the size that was wanted in the place of the one that was met."""
+    for pattern in MET_WANTED:
+        found = pattern.search(message)
+        if found is None:
+            continue
+        met, wanted = int(found["met"]), int(found["wanted"])
+        for place in _places(run):
+            dims = run.sizes[place]
+            for at in reversed(range(len(dims))):
+                # What is met may be several of them side by side: ``[64, 3, 37]`` flattened is 111.
+                if dims[at] > 1 and met % dims[at] == 0 and wanted % (met // dims[at]) == 0 and dims[at] > 30:
+                    size = wanted // (met // dims[at])
+                    if size != dims[at]:
+                        yield with_entry(run.schema, "sizes", place, [*dims[:at], size, *dims[at + 1 :]])
+        pictures = run.sizes.get("pictures")
+        if pictures is not None:
+            yield _picture_of(run, pictures, met, wanted)
+
+
+def _picture_of(run: context.Run, pictures: list[int], met: int, wanted: int) -> Schema | None:
+    """Pictures with the channels, or as many pixels, as were wanted."""
+    side, _, channels = pictures
+    if met == channels and wanted in (1, 3, 4):
+        return with_entry(run.schema, "pictures", "channels", wanted)
+    for count in (channels, 1, 3):
+        new = round((wanted / count) ** 0.5)
+        if met in (side, side * side, side * side * channels) and new * new * count == wanted:
+            chosen = {**run.schema.get("pictures", {}), "side": new, "channels": count}
+            return {**run.schema, "pictures": chosen}
+    return None
+
+
+def _shape(run: context.Run, message: str) -> Schema | None:
+    """An array with as many elements as the shape has that it is brought into."""
+    found = INTO_SHAPE.search(message)
+    if found is None:
+        return None
+    met = int(found["met"] or found["size"])
+    wanted = 1
+    for one in (found["shape"] or found["view"]).split(","):
+        if one.strip() and int(one) > 0:
+            wanted *= int(one)
+    for place in _places(run):
+        dims = run.sizes[place]
+        total = 1
+        for size in dims:
+            total *= size
+        if total == met and dims:
+            rows = dims[0] if len(dims) > 1 else 1
+            if wanted % rows == 0 and wanted // rows > 1:
+                return with_entry(run.schema, "sizes", place, [*dims[:1], wanted // rows][-len(dims) :])
+            return with_entry(run.schema, "sizes", place, [*dims[:1], wanted] if len(dims) > 1 else [wanted])
+    return None
+
+
+def _dimensions(run: context.Run, message: str) -> Schema | None:
+    """The array that was made last, with another number of dimensions."""
+    if SCALAR.search(message):
+        place = next((one for one in _places(run) if run.sizes[one]), None)
+        return with_entry(run.schema, "sizes", place, []) if place is not None else None
+    for pattern in DIMENSIONS:
+        found = pattern.search(message)
+        if found is None:
+            continue
+        groups = found.groupdict()
+        met = int(groups["met"]) if groups.get("met") else None
+        for place in _places(run):
+            dims = run.sizes[place]
+            more = int(groups["more"]) if groups.get("more") else len(dims) + 1
+            if (met is None or len(dims) == met) and len(dims) != more <= 5:
+                larger = [*dims, *(32 if len(dims) + more > 4 else 11 for _ in range(more - len(dims)))]
+                return with_entry(run.schema, "sizes", place, larger[:more])
+    return None
+
+
+def _type(run: context.Run, message: str) -> Schema | None:
+    """The array that was made last and is not yet of the type that was wanted."""
+    if "Cannot handle this data type" in message and _places(run):
+        return with_entry(run.schema, "types", _places(run)[0], "byte")
+    wanted = "int" if WHOLE.search(message) else "float" if FLOATING.search(message) else None
+    if wanted is None:
+        return None
+    from .value import whole_numbers
+
+    for place in _places(run):
+        if whole_numbers(run, place) != (wanted == "int"):
+            return with_entry(run.schema, "types", place, wanted)
+    return None
+
+
+def _pictures(run: context.Run, message: str) -> Schema | None:
+    """Pictures of the next side, for a network that is made for one."""
+    if "pictures" not in run.sizes:
+        return None
+    if not (LARGER.search(message) or any(one.search(message) for one in (*MET_WANTED[:1], INTO_SHAPE))):
+        return None
+    now = run.sizes["pictures"][0]
+    following = SIDES[SIDES.index(now) + 1 :] if now in SIDES else ()
+    return with_entry(run.schema, "pictures", "side", following[0]) if following else None
+
+
+BATCHES = (8, 2)
+
+
+def smaller_batches(run: context.Run) -> Schema | None:
+    """The schema with smaller batches, for a run whose time was over."""
+    if not any(isinstance(one, torch.utils.data.DataLoader) for one in gc.get_objects()):
+        return None
+    smaller = [one for one in BATCHES if one < run.schema.get("batch", 1 << 30)]
+    return {**run.schema, "batch": smaller[0]} if smaller else None

@@ -1,1 +1,0 @@
-"""cleanrl_utils: what it shares with stable_baselines3."""

@@ -1,5 +1,0 @@
-"""dateutil: zones of time."""
-
-from . import tz
-
-__all__ = ["tz"]

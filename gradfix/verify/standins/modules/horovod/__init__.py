@@ -1,1 +1,0 @@
-"""horovod: a world of one process."""

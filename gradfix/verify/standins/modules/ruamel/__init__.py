@@ -1,1 +1,0 @@
-"""ruamel: its one package is ``yaml``."""

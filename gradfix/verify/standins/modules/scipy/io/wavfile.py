@@ -1,6 +1,0 @@
-"""Files of sound."""
-
-from . import read, savemat
-
-write = savemat
-__all__ = ["read", "write"]

@@ -1,8 +1,0 @@
-"""spacy.lang.fr: its words are found like those of any language here."""
-
-from __future__ import annotations
-
-from . import French
-
-STOP_WORDS: set[str] = set()
-__all__ = ["STOP_WORDS", "French"]

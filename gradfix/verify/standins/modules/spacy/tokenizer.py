@@ -1,7 +1,0 @@
-"""spacy.tokenizer."""
-
-from __future__ import annotations
-
-from . import Tokenizer
-
-__all__ = ["Tokenizer"]

@@ -1,5 +1,0 @@
-"""A wrapper that counts episodes."""
-
-from ....environments import RecordEpisodeStatistics
-
-Monitor = ResultsWriter = RecordEpisodeStatistics

@@ -1,5 +1,0 @@
-"""timm.scheduler.cosine_lr."""
-
-from . import CosineLRScheduler
-
-__all__ = ["CosineLRScheduler"]

@@ -1,5 +1,0 @@
-"""Where older versions have what fetches weights."""
-
-from torch.hub import load_state_dict_from_url
-
-__all__ = ["load_state_dict_from_url"]

@@ -1,0 +1,58 @@
+"""The schema of a run: everything that is made up, reduced or replaced, as JSON, and how it grows.
+
+=================  =====================================================================================
+``files``          by path (below the project's root relative to it): how an absent file or folder is
+                   made, see ``files.py``
+``sizes``          by place, such as ``train.npz['x']``: the sizes of an array, where an error has told
+``types``          by place: ``int`` where floating-point numbers were not taken, or the other way round
+``keys``           by place of a mapping, table or archive: the names that were asked for
+``fields``         by file of text: how many fields its lines have, by what they are apart, whether all
+                   are numbers
+``texts``          places whose values are texts
+``pictures``       the ``side`` and the ``channels`` of pictures
+``datasets``       the classes of torchvision that stand without their files
+``hub``            by name of a data set of Hugging Face's: its columns
+``modules``        absent modules that only log or draw
+``accelerator``    whether what is sent to an accelerator stays on the CPU
+``world``          whether the run is the only process of a distributed one
+``alone``          whether data loaders work without further processes, as they do with any other entry
+``batch``          samples in a batch of a data loader, at most
+``seen``           digests of the schemas before this one: none is tried twice
+=================  =====================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+Schema = dict[str, Any]
+
+
+def parsed(text: str) -> Schema:
+    """The schema in a job."""
+    found: Schema = json.loads(text) if text else {}
+    return found
+
+
+def with_entry(schema: Schema, part: str, name: str, entry: Any) -> Schema:
+    """``schema`` with one entry of one of its parts changed."""
+    return {**schema, part: {**schema.get(part, {}), name: entry}}
+
+
+def with_listed(schema: Schema, part: str, *names: str) -> Schema:
+    """``schema`` with further names in one of its lists."""
+    return {**schema, part: list(dict.fromkeys([*schema.get(part, []), *names]))}
+
+
+def fresh(run: Any, schema: Schema) -> str | None:
+    """``schema`` as text, ``None`` if it has been tried: two errors may ask for contrary things."""
+    plain = {name: entry for name, entry in run.schema.items() if name != "seen"}
+    wanted = {name: entry for name, entry in schema.items() if name != "seen"}
+    seen = [*run.schema.get("seen", []), _digest(plain)]
+    return None if _digest(wanted) in seen else json.dumps({**wanted, "seen": seen}, sort_keys=True)
+
+
+def _digest(schema: Schema) -> int:
+    return zlib.crc32(json.dumps(schema, sort_keys=True).encode())
