@@ -241,7 +241,8 @@ def _listing(overlay: Overlay) -> None:
         layered = overlay.layered(absolute)
         real = [] if absolute in overlay.removed or not overlay.there(path) else [path]
         found = [*([layered] if overlay.there(layered) else []), *real]
-        if not found:
+        # A folder with nothing but hidden files keeps a place for data that is not there.
+        if not found or (found == [path] and all(name[:1] == "." for name in real_list(path))):
             overlay.note(path)
         return found or [path]
 

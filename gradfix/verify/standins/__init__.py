@@ -19,6 +19,7 @@ content. Every stand-in is an event of the recording, once.
 `datasets`   torchvision's and Hugging Face's data sets at their own classes, without their files
 `devices`    an accelerator that is not there is the CPU; a world of one process
 `ignored`    modules that only log or draw
+`project`    the project's own packages, as if it had been installed
 ===========  ===========================================================================================
 """
 
@@ -26,7 +27,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import context, datasets, devices, files, fit, ignored, schema, value
+from . import context, datasets, devices, files, fit, ignored, project, schema, value
 
 
 def install(recorder: Any, job: dict[str, Any], overlay: Any) -> None:
@@ -34,6 +35,7 @@ def install(recorder: Any, job: dict[str, Any], overlay: Any) -> None:
     run = context.begin(recorder, job, overlay)
     if not job["schema"]:
         return
+    project.install(run)
     devices.install(run)
     ignored.install(run)
     datasets.install(run)
@@ -52,6 +54,7 @@ def advise(error: BaseException | None) -> str | None:
         return advise_at_end(late=True)
     while error is not None:
         for adviser in (
+            project.advise,
             files.missing,
             ignored.advise,
             devices.advise,

@@ -70,17 +70,28 @@ NOTHING_FOUND = re.compile(
 def missing(run: context.Run, error: BaseException) -> Schema | None:
     """The schema with the file or folder that an error says is not there."""
     if isinstance(error, NotADirectoryError) and error.filename:
-        return _as_classes(run, os.path.dirname(os.path.abspath(os.fsdecode(error.filename))))
+        return _below_a_file(run, os.path.abspath(os.fsdecode(error.filename)))
     path = _missing_path(error)
     if path is None:
         return None
     absolute = os.path.abspath(path)
     folder = os.path.dirname(absolute)
     wanted = _asking(error)
+    if os.path.isfile(folder) and (found := _below_a_file(run, absolute)) is not None:
+        return found
     if folder in run.overlay.lacking or "arent directory" in str(error) or "non-existent" in str(error):
         empty = absolute if folder not in run.overlay.lacking else folder
         return with_entry(run.schema, "files", run.shown(empty), {"kind": "empty folder"})
     return _with_path(run, absolute, wanted)
+
+
+def _below_a_file(run: context.Run, absolute: str) -> Schema | None:
+    """The schema in which what was made up as a folder of files, and had to be one of folders, is one."""
+    while (folder := os.path.dirname(absolute)) != absolute:
+        if (found := _as_classes(run, folder)) is not None:
+            return found
+        absolute = folder
+    return None
 
 
 def _missing_path(error: BaseException) -> str | None:
@@ -115,7 +126,7 @@ def _with_path(run: context.Run, absolute: str, wanted: str = "") -> Schema | No
         if held.get(name, {}).get("kind") == "folder":
             return None
         return with_entry(
-            run.schema, "files", name, {"kind": "folder", "of": _ending_in(run), "count": COUNT}
+            run.schema, "files", name, {"kind": "folder", "of": _ending_in(run, name), "count": COUNT}
         )
     if name in held or SETTINGS.search(os.path.basename(absolute)):
         return None
@@ -150,18 +161,27 @@ ENDING = re.compile(r"""['"][^'"\n]*?(\.[a-z]\w{1,5})['"]""")
 BARE = re.compile(r"""['"](png|jpe?g|npy|wav|txt)['"]""")
 
 
-def _ending_in(run: context.Run) -> str:
-    """The ending of the files that the project's code looks for: in a pattern, else in any text of it."""
+OF_PICTURES = re.compile(r"ima?ge?s?|pictures?|photos?|masks?|frames?", re.I)
+
+
+def _ending_in(run: context.Run, folder: str) -> str:
+    """The ending of the files that the project's code looks for: in a pattern, else in any text of it.
+
+    What a folder's name says of pictures counts more than a text that may be about something else.
+    """
     texts = [run.recorder.job["source"]]
     for module in list(sys.modules.values()):
         name = getattr(module, "__file__", None)
         if name and os.path.isabs(name) and name.endswith(".py") and run.recorder.in_project(name):
             with open(name, encoding="utf-8", errors="replace") as file:
                 texts.append(file.read())
+    pictures = OF_PICTURES.search(os.path.basename(folder)) is not None
     for pattern in (PATTERN, ENDING, BARE):
         for text in texts:
             for found in pattern.findall(text):
                 found = found if found[0] == "." else "." + found
+                if pictures and pattern is not PATTERN and found.lower() not in PICTURES:
+                    continue
                 if found.lower() in (*PICTURES, *SOUNDS, ".npy", ".npz", ".txt", ".csv", ".json"):
                     return str(found)
     return ".png"
@@ -303,7 +323,7 @@ def _content(run: context.Run, absolute: str, kind: str) -> bytes:
 
 
 def picture(run: context.Run, name: str) -> bytes:
-    """A PNG file: colours or shades by the schema, classes 0 and 1 where the name says that it is a mask."""
+    """The file of a picture: by the schema, or with classes 0 and 1 where its name speaks of masks."""
     chosen = {"side": 64, "channels": 3, **run.schema.get("pictures", {})}
     masks, side = (
         MASKS.search(os.path.basename(os.path.dirname(name)) + "/" + os.path.basename(name)),
@@ -312,11 +332,24 @@ def picture(run: context.Run, name: str) -> bytes:
     channels = 1 if masks else chosen["channels"]
     pixels = torch.randint(0, 2 if masks else 256, (side, side, channels), generator=context.generator(name))
     run.sizes["pictures"] = [side, side, channels]
-    return png(pixels.to(torch.uint8))
+    return encoded(pixels.to(torch.uint8), name.lower())
 
 
 COLOURS = {1: 0, 3: 2, 4: 6}
 """The number of a PNG file's type of colour, by channels (PNG specification, section 11.2.2)."""
+
+
+def encoded(pixels: torch.Tensor, name: str) -> bytes:
+    """The file of a picture, in the format that its name says where PIL is there to write it, else PNG."""
+    held = io.BytesIO()
+    try:
+        from PIL import Image
+
+        kind = Image.registered_extensions()[os.path.splitext(name)[1]]
+        Image.fromarray(pixels.numpy().squeeze()).save(held, kind)
+    except (ImportError, KeyError, OSError, ValueError):
+        return png(pixels)
+    return held.getvalue()
 
 
 def png(pixels: torch.Tensor) -> bytes:

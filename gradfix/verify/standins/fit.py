@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import torch
 
-from . import context
+from . import context, value
 from .schema import Schema, with_entry, with_listed
 
 MET_WANTED = tuple(
@@ -80,8 +80,10 @@ FLOATING = re.compile(
 )
 """Messages where whole numbers have the place of floating-point ones."""
 OF_TEXT = re.compile(
-    r"expected string or bytes|\.str accessor|has no attribute '(?:split|lower|strip|replace|encode)'"
+    r"expected string or bytes|\.str accessor|has no attribute '(?:split|lower|strip|replace|encode)'|"
+    r"must be str\b|expected str\b|not supported for dtype 'str'|can only concatenate str|not 'float64'"
 )
+BY_NUMBER = re.compile(r"iloc\[[^],]+,\s*(\d+)\s*\]")
 HEADER = re.compile(
     r"could not convert string (?:to float|'\w*column_0).*column_|invalid literal.*column_|column_0"
 )
@@ -90,10 +92,34 @@ LARGER = re.compile(
 )
 SIDES = (64, 28, 32, 128, 224, 256, 84, 96, 299)
 """Sides of pictures, in the order in which they are tried."""
+SEPARATORS = (",", ";", "\t", " ")
+"""What the columns of a table are apart by, in the order in which they are tried."""
 KEY = re.compile(
     r"^'([^']*)'$|^(\w+)$|\['([^']+)'\](?: not in index|\])|'([^']+)' is not a file in the archive"
 )
 NAMED = re.compile(r"""\[\s*['"]([^'"]+)['"]\s*\]|\.(\w+)\.str\b""")
+
+
+TOO_FEW = re.compile(
+    r"__len__\(\) should return >= 0|num_samples=-|empty range|high <= 0|low >= high|Sum of input lengths|"
+    r"larger than population|larger sample than|cannot take a larger|n_splits|stack expects a non-empty"
+)
+"""What is said where there are fewer samples than are asked for."""
+ROWS = (4096, 32768)
+"""How many rows there are then, first and where those are too few as well."""
+
+
+def _more(run: context.Run, message: str) -> Schema | None:
+    """More rows in tables, and elements in everything that is gone through."""
+    had = value.rows_of(run)
+    larger = next((one for one in ROWS if one > had), None)
+    if larger is None or not TOO_FEW.search(message):
+        return None
+    sizes = {
+        place: [larger, *dims[1:]] if dims[:1] == [had] else dims
+        for place, dims in run.schema.get("sizes", {}).items()
+    }
+    return {**run.schema, "rows": larger, "sizes": sizes}
 
 
 def advise(run: context.Run, error: BaseException) -> Schema | None:
@@ -106,6 +132,8 @@ def advise(run: context.Run, error: BaseException) -> Schema | None:
         _header(run, message),
         _text(run, error),
         _fields(run, error),
+        _more(run, message),
+        _beyond(run, message),
         *_sizes(run, message),
         _shape(run, message),
         _dimensions(run, message),
@@ -144,6 +172,12 @@ def _key(run: context.Run, error: BaseException) -> Schema | None:
         fresh = [name for name in names if name not in known]
         if fresh:
             return with_entry(run.schema, "keys", table, [*known, *fresh])
+        if names and table in tables:
+            # It has the column, and whoever reads it takes its lines apart by something else.
+            had = run.schema.get("fields", {}).get(table, {}).get("by", SEPARATORS[0])
+            following = SEPARATORS[SEPARATORS.index(had) + 1 :]
+            if following:
+                return with_entry(run.schema, "fields", table, {"by": following[0]})
     return None
 
 
@@ -160,11 +194,16 @@ def _text(run: context.Run, error: BaseException) -> Schema | None:
     trace = run.raised_in(error)
     if trace is None or not OF_TEXT.search(str(error)):
         return None
-    names = [one for pair in NAMED.findall(context.statement(trace)) for one in pair if one]
-    for table, known in run.schema.get("keys", {}).items():
-        wanted = [f"{table}['{name}']" for name in names or known if name in known]
+    line = context.statement(trace)
+    names = [one for pair in NAMED.findall(line) for one in pair if one]
+    numbered = BY_NUMBER.search(line)
+    for table in [name for name, entry in run.schema.get("files", {}).items() if entry["kind"] == "table"]:
+        known = run.schema.get("keys", {}).get(table, [])
+        wanted = [name for name in names or known if name in known]
+        if numbered is not None and not names:
+            wanted = [value.column(run, table, int(numbered[1]))]
         if wanted:
-            return with_listed(run.schema, "texts", *wanted)
+            return with_listed(run.schema, "texts", *(f"{table}['{name}']" for name in wanted))
     return None
 
 
@@ -227,6 +266,26 @@ def _picture_of(run: context.Run, pictures: list[int], met: int, wanted: int) ->
     return None
 
 
+BEYOND = re.compile(r"index (\d+) is out of bounds for (?:axis|dimension) (\d+) with size (\d+)")
+MOST = 1 << 17
+"""Rows of an array, at most."""
+
+
+def _beyond(run: context.Run, message: str) -> Schema | None:
+    """An array that goes as far as it is asked for."""
+    found = BEYOND.search(message)
+    if found is None:
+        return None
+    index, axis, size = map(int, found.groups())
+    for place in _places(run):
+        dims = run.sizes[place]
+        at = axis if len(dims) > axis and dims[axis] == size else dims.index(size) if size in dims else None
+        if at is not None and index < MOST:
+            larger = index + 1 if size < 32 else 2 * index
+            return with_entry(run.schema, "sizes", place, [*dims[:at], larger, *dims[at + 1 :]])
+    return None
+
+
 def _shape(run: context.Run, message: str) -> Schema | None:
     """An array with as many elements as the shape has that it is brought into."""
     found = INTO_SHAPE.search(message)
@@ -255,6 +314,9 @@ def _dimensions(run: context.Run, message: str) -> Schema | None:
     if SCALAR.search(message):
         place = next((one for one in _places(run) if run.sizes[one]), None)
         return with_entry(run.schema, "sizes", place, []) if place is not None else None
+    if message == "tuple index out of range" and _places(run):
+        dims = run.sizes[_places(run)[0]]
+        return with_entry(run.schema, "sizes", _places(run)[0], [*dims, 11]) if len(dims) < 5 else None
     for pattern in DIMENSIONS:
         found = pattern.search(message)
         if found is None:
@@ -277,10 +339,8 @@ def _type(run: context.Run, message: str) -> Schema | None:
     wanted = "int" if WHOLE.search(message) else "float" if FLOATING.search(message) else None
     if wanted is None:
         return None
-    from .value import whole_numbers
-
     for place in _places(run):
-        if whole_numbers(run, place) != (wanted == "int"):
+        if value.whole_numbers(run, place) != (wanted == "int"):
             return with_entry(run.schema, "types", place, wanted)
     return None
 

@@ -8,11 +8,14 @@
 ``keys``           by place of a mapping, table or archive: the names that were asked for
 ``fields``         by file of text: how many fields its lines have, by what they are apart, whether all
                    are numbers
+``rows``           how many rows and elements there are where nothing says it
 ``texts``          places whose values are texts
 ``pictures``       the ``side`` and the ``channels`` of pictures
 ``datasets``       the classes of torchvision that stand without their files
 ``hub``            by name of a data set of Hugging Face's: its columns
 ``modules``        absent modules that only log or draw
+``paths``          folders of the project whose packages can be imported
+``beside``         whether the working directory is the script's folder
 ``accelerator``    whether what is sent to an accelerator stays on the CPU
 ``world``          whether the run is the only process of a distributed one
 ``alone``          whether data loaders work without further processes, as they do with any other entry

@@ -35,6 +35,8 @@ SAMPLES = 64
 PRIMES = tuple(one for one in range(37, 200) if all(one % other for other in range(2, 15)))
 LABEL = re.compile(r"label|target|\by\b|y_|_y\b|class|answer|survived|outcome", re.I)
 INDEX = re.compile(r"idx|index|indices|token|\bids?\b|_ids?\b|word|vocab|seq|user|item|edge", re.I)
+DATE = re.compile(r"date|(?:^|_)time(?:stamp)?$|^day$", re.I)
+"""Names of columns that hold a day each."""
 TEXT = frozenset(
     "split strip rstrip lstrip lower upper encode decode replace startswith endswith splitlines title".split()
 )
@@ -52,13 +54,24 @@ def sizes(run: context.Run, place: str, count: int | None = None) -> list[int]:
     """
     found = run.schema.get("sizes", {}).get(place)
     if found is None:
-        rows = [] if place.endswith("[*]") or "[*]" in place else [SAMPLES]
+        rows = [] if place.endswith("[*]") or "[*]" in place else [rows_of(run)]
         wanted = len(rows) + (not _is_label(place)) if count is None else count
         found = [*rows, *(_prime(f"{place} {at}") for at in range(wanted))][: max(wanted, 0)]
     found = list(found)
     run.sizes.pop(place, None)
     run.sizes[place] = found
     return found
+
+
+def rows_of(run: context.Run) -> int:
+    """How many rows and elements there are where nothing says it."""
+    return int(run.schema.get("rows", SAMPLES))
+
+
+def column(run: context.Run, table: str, number: int) -> str:
+    """The name of a column of a table that is asked for by its number."""
+    known = run.schema.get("keys", {}).get(table, [])
+    return str(known[number]) if number < len(known) else f"column_{number - len(known)}"
 
 
 def _prime(about: str) -> int:
@@ -95,26 +108,30 @@ def array(run: context.Run, place: str, count: int | None = None) -> Any:
 def table(run: context.Run, name: str) -> str:
     """The lines of a table: a column for each name that was asked for, and as many others as it takes."""
     known = run.schema.get("keys", {}).get(name, [])
-    width = run.schema.get("sizes", {}).get(name, [SAMPLES, max(_prime(name), len(known))])[1]
+    rows, width = run.schema.get("sizes", {}).get(name, [rows_of(run), max(_prime(name), len(known))])
     names = [*known, *(f"column_{at}" for at in range(width - len(known)))]
-    run.sizes[name] = [SAMPLES, width]
+    run.sizes[name] = [rows, width]
     separator = "\t" if name.endswith((".tsv", ".tab")) else ","
+    separator = run.schema.get("fields", {}).get(name, {}).get("by", separator)
     texts = set(run.schema.get("texts", []))
     columns = []
     for column in names:
         place = f"{name}['{column}']"
         drawn = context.generator(place)
-        if place in texts:
+        if DATE.search(column):
+            days = [f"{2000 + at // 336}-{at // 28 % 12 + 1:02}-{at % 28 + 1:02}" for at in range(rows)]
+            columns.append(days)
+        elif place in texts:
             columns.append(
-                [f"word{number}" for number in torch.randint(0, 9, (SAMPLES,), generator=drawn).tolist()]
+                [f"word{number}" for number in torch.randint(0, 9, (rows,), generator=drawn).tolist()]
             )
         elif whole_numbers(run, place):
-            columns.append(torch.randint(0, 2, (SAMPLES,), generator=drawn).tolist())
+            columns.append(torch.randint(0, 2, (rows,), generator=drawn).tolist())
         else:
-            columns.append([round(number, 4) for number in torch.rand(SAMPLES, generator=drawn).tolist()])
-    rows = [separator.join(names)] if run.schema.get("types", {}).get(name) != "no header" else []
-    rows += [separator.join(str(cell) for cell in row) for row in zip(*columns)]
-    return "\n".join(rows) + "\n"
+            columns.append([round(number, 4) for number in torch.rand(rows, generator=drawn).tolist()])
+    lines = [separator.join(names)] if run.schema.get("types", {}).get(name) != "no header" else []
+    lines += [separator.join(str(cell) for cell in row) for row in zip(*columns)]
+    return "\n".join(lines) + "\n"
 
 
 # -- values --------------------------------------------------------------------------------------
@@ -171,7 +188,8 @@ class Value:
             and self._held is None
             and self._place not in context.run().schema.get("sizes", {})
         ):
-            if not -SAMPLES <= key < SAMPLES:
+            count = rows_of(context.run())
+            if not -count <= key < count:
                 raise IndexError("list index out of range")
             return self._part(key, "[*]")
         return self._array()[key]
@@ -186,7 +204,7 @@ class Value:
         return isinstance(key, str) and key in self._names()
 
     def __len__(self) -> int:
-        return len(self._held) if self._held is not None else len(self._names()) or SAMPLES
+        return len(self._held) if self._held is not None else len(self._names()) or rows_of(context.run())
 
     def __iter__(self) -> Iterator[Any]:
         if self._held is not None:
@@ -196,7 +214,7 @@ class Value:
             return iter([self._part(at, f"[{at}]") for at in range(count)])
         if self._names():
             return iter(self._names())
-        return (self._part(at, "[*]") for at in range(SAMPLES))
+        return (self._part(at, "[*]") for at in range(rows_of(context.run())))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
