@@ -486,7 +486,7 @@ def test_nothing_of_the_repository_is_executed(
             ".gitattributes": b"*.py filter=evil diff=evil merge=evil\n",
             ".lfsconfig": b"[lfs]\n\turl = http://127.0.0.1:1/\n",
             ".gitmodules": b'[submodule "x"]\n\tpath = x\n\turl = http://127.0.0.1:1/x.git\n',
-            "pyproject.toml": b'[tool.gradfix]\npython = "false"\n',
+            "pyproject.toml": b'[tool.gradfix.verify]\npython = "false"\n',
         },
     )
     plan = lab.plan(select=("undetached-fake",))

@@ -14,6 +14,8 @@ from gradfix import parallel, pipeline
 from gradfix.codemod import Claim, Effect
 from gradfix.pipeline import Options, Refusal, Wishes
 from gradfix.results import Outcome, Plan, Report
+from gradfix.verify.command import Command
+from gradfix.verify.runner import Limits
 
 
 @pytest.fixture(autouse=True)
@@ -70,9 +72,12 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, Claim, Eff
         effect: Effect,
         *,
         python: str | None,
+        command: Command,
+        limits: Limits,
         allow_unsandboxed: bool,
     ) -> Evidence:
         assert not allow_unsandboxed
+        assert (command, limits) == (Command(), Limits())
         assert path == Path("src/train.py")
         asked.append((before, after, claim, effect))
         if "good  # refute" in after:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fakes import git
 
-from gradfix.project import Settings, find_files, replace, save, settings_for
+from gradfix.project import Settings, Verification, find_files, replace, save, settings_for
 from gradfix.source import Problem
 
 
@@ -192,11 +192,29 @@ def test_configuration_above_the_repository_belongs_to_somebody_else(tmp_path: P
     assert settings("repository") == Settings()
 
 
-def test_a_relative_interpreter_counts_from_the_configuration(tmp_path: Path) -> None:
-    configure(tmp_path / "a", '[tool.gradfix]\npython = "env/bin/python"\n')
-    configure(tmp_path / "b", '[tool.gradfix]\npython = "python3.12"\n')
-    assert settings("a").python == str(tmp_path / "a" / "env" / "bin" / "python")
-    assert settings("b").python == "python3.12"
+def test_how_scripts_are_run(tmp_path: Path) -> None:
+    configure(
+        tmp_path / "a",
+        """
+        [tool.gradfix.verify]
+        command = {"train.py" = "python train.py --epochs 1", "nets/*.py" = "python -m nets.train"}
+        cwd = "work"
+        readable = ["../data", "/srv/pictures"]
+        env = ["DATA_ROOT"]
+        python = "env/bin/python"
+        seconds = 60
+        """,
+    )
+    configure(tmp_path / "b", "[tool.gradfix.verify]\npython = 'python3.12'\ncommand = 'python main.py'\n")
+    assert settings("a").verify == Verification(
+        command=(("train.py", "python train.py --epochs 1"), ("nets/*.py", "python -m nets.train")),
+        cwd=str(tmp_path / "a" / "work"),
+        readable=(str(tmp_path / "data"), "/srv/pictures"),
+        env=("DATA_ROOT",),
+        python=str(tmp_path / "a" / "env" / "bin" / "python"),
+        seconds=60.0,
+    )
+    assert settings("b").verify == Verification(command=(("*", "python main.py"),), python="python3.12")
 
 
 @pytest.mark.parametrize(
@@ -207,7 +225,16 @@ def test_a_relative_interpreter_counts_from_the_configuration(tmp_path: Path) ->
         ("[tool.gradfix]\nselect = 'x'\n", "tool.gradfix.select must be a list of strings"),
         ("[tool.gradfix]\nignore = [1]\n", "tool.gradfix.ignore must be a list of strings"),
         ("[tool.gradfix]\nunsafe-fixes = 1\n", "tool.gradfix.unsafe-fixes must be true or false"),
-        ("[tool.gradfix]\npython = true\n", "tool.gradfix.python must be a string"),
+        ("[tool.gradfix]\npython = 'x'\n", "write it as tool.gradfix.verify.python"),
+        ("[tool.gradfix]\nverify = 1\n", "tool.gradfix.verify must be a table"),
+        (
+            "[tool.gradfix.verify]\ncomand = 'x'\n",
+            "unknown key 'comand' in [tool.gradfix.verify]; did you mean",
+        ),
+        ("[tool.gradfix.verify]\npython = true\n", "tool.gradfix.verify.python must be a string"),
+        ("[tool.gradfix.verify]\nreadable = 'x'\n", "tool.gradfix.verify.readable must be a list of strings"),
+        ("[tool.gradfix.verify]\nseconds = 0\n", "tool.gradfix.verify.seconds must be a number of seconds"),
+        ("[tool.gradfix.verify]\ncommand = [1]\n", "must be a command, or a table of patterns and commands"),
         ("[tool.gradfix]\nmax-file-size = '4M'\n", "tool.gradfix.max-file-size must be a number of bytes"),
         ("[tool.gradfix\n", "is not valid TOML"),
         ("tool = 1 # gradfix\n", "is not valid TOML"),
