@@ -165,7 +165,8 @@ def _fill(
     own = uv.Uv(uv.find(), work)
     try:
         progress(f"resolving {_counted(len(wanted), 'requirement')}")
-        found = resolve.resolve(wanted, own, base, version, progress)
+        series = ".".join(version.split(".")[:2])
+        found = resolve.resolve(wanted, own, base, series, progress)
         if not found.lines:
             names = "; ".join(f"{one.text}: {one.why}" for one in found.missing)
             raise EnvironmentFailure(f"nothing of what is needed can be installed ({names})")
@@ -196,11 +197,13 @@ def _install(building: Path, found: resolve.Resolution, own: uv.Uv, base: str) -
     )
     if not made.ok:
         raise EnvironmentFailure(f"uv cannot make an environment: {made.first_line}")
+    # Bytecode is made now: a sandboxed run cannot write it, and would compile all of torch every time.
     done = own.call(
         "pip",
         "install",
         *uv.WHEELS_ONLY,
         "--no-deps",
+        "--compile-bytecode",
         "--python",
         str(cache.executable_of(building)),
         *found.options,

@@ -22,6 +22,8 @@ from gradfix.environment.uv import WHEELS_ONLY, Answer, Uv, settings
 Say = Callable[[str], None]
 
 CPU_BUILDS = ("--torch-backend", "cpu")
+EXTENSIONS = ("torchvision", "torchaudio")
+"""What is compiled against PyTorch, and on PyPI for Linux against the one with CUDA."""
 CUDA = ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13")
 """One of these is needed by any build of PyTorch for NVIDIA's GPUs that is on PyPI for Linux."""
 
@@ -102,6 +104,7 @@ class _Resolver:
         if not answer.ok and wishes:
             raise EnvironmentFailure(f"uv cannot resolve the requirements: {answer.first_line}")
         lines = self._without_cuda([wish.now for wish in wishes], _lines(answer))
+        lines = self._without_strangers(lines, missing)
         versions = dict(line.split("==", 1) for line in lines if "==" in line)
         return Resolution(
             lines,
@@ -247,6 +250,21 @@ class _Resolver:
         if any(line.startswith("torch==") for line in found):
             return found
         self.notes.append("there is no CPU build of torch to be had: NVIDIA's libraries come with it (GBs)")
+        return lines
+
+    def _without_strangers(self, lines: tuple[str, ...], missing: list[LeftOut]) -> tuple[str, ...]:
+        """The same, without extensions of PyTorch that are built for GPUs where PyTorch is for the CPU.
+
+        They cannot even be imported, which is worse than that they are not there.
+        """
+        if not any(line.startswith("torch==") and line.endswith("+cpu") for line in lines):
+            return lines
+        strangers = [line for line in lines if line.split("==")[0] in EXTENSIONS and "+cpu" not in line]
+        if sys.platform == "linux":
+            for line in strangers:
+                why = "no CPU build in the index, and one for GPUs does not load with torch for the CPU"
+                missing.append(LeftOut(line.split("==")[0], why, "beside torch"))
+            return tuple(line for line in lines if line not in strangers)
         return lines
 
 
