@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-_VERSION = r"[A-Za-z0-9][A-Za-z0-9._+!-]*(?:\.\*)?"
+_VERSION = r"[A-Za-z0-9](?:[A-Za-z0-9._+!-]*[A-Za-z0-9])?(?:\.\*)?"
 _CLAUSE = rf"(?:===|==|~=|!=|<=|>=|<|>)\s*{_VERSION}"
 _SPECIFIER = rf"{_CLAUSE}(?:\s*,\s*{_CLAUSE})*\s*,?"
 _LINE = re.compile(

@@ -21,7 +21,8 @@ def of_setup_cfg(path: Path, project: Project) -> Stated:
         return collected.stated(path)
     stated = parser.get("options", "install_requires", fallback="")
     if not stated.strip().startswith(("file:", "attr:")):
-        collected.add_all(part.split(" #")[0] for line in stated.splitlines() for part in _parts(line))
+        lines = (line.split(" #")[0].strip() for line in stated.splitlines())
+        collected.add_all(line for line in lines if not line.startswith("#"))
     python = parser.get("options", "python_requires", fallback="").strip()
     return collected.stated(path, python_requires=python)
 
@@ -48,11 +49,6 @@ def of_setup_py(path: Path, project: Project) -> Stated:
             elif keyword.arg == "python_requires":
                 python = next(iter(_strings(keyword.value, names) or [""]))
     return collected.stated(path, python_requires=python)
-
-
-def _parts(line: str) -> list[str]:
-    """Setuptools lets several stand in a line, with semicolons, which also begin a marker."""
-    return [line.strip()] if line.strip() and not line.strip().startswith("#") else []
 
 
 def _called(call: ast.Call) -> str:

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Index
+from wheels import Index
+
 from gradfix.environment import build, cache, cli, uv
 from gradfix.environment.build import Built, ensure
 from gradfix.environment.errors import EnvironmentFailure
@@ -117,7 +118,9 @@ def test_a_distribution_of_an_unknown_name_is_never_guessed(index: Index, projec
 
 def test_nothing_of_a_source_distribution_is_run(index: Index, project: Path, tmp_path: Path) -> None:
     proof = tmp_path / "it-ran"
-    index.sdist("evil", "1.0", f"open({str(proof)!r}, 'w')\nfrom setuptools import setup\nsetup(name='evil')\n")
+    index.sdist(
+        "evil", "1.0", f"open({str(proof)!r}, 'w')\nfrom setuptools import setup\nsetup(name='evil')\n"
+    )
     index.wheel("tqdm", requires=[])
     index.wheel("needs-evil", requires=["evil"])
     (project / "setup.py").write_text(f"open({str(proof)!r}, 'w')\n")
@@ -146,7 +149,8 @@ def test_options_of_a_project_do_not_reach_uv(
     Index(other).wheel("tqdm", "6.6.6")
     (project / "uv.toml").write_text(f"find-links = [{str(other)!r}]\n")
     (project / "pyproject.toml").write_text(f"[tool.uv]\nfind-links = [{str(other)!r}]\n")
-    stated = f"--find-links {other}\n-f {other}\n--extra-index-url http://evil.test/simple\ntqdm --find-links={other}\n"
+    stated = f"--find-links {other}\n-f {other}\n--extra-index-url http://evil.test/simple\n"
+    stated += f"tqdm --find-links={other}\n"
     path = script(project, "import tqdm", stated + f"tqdm ; python_version > '3' --find-links {other}\n")
     monkeypatch.chdir(project)
     built = ensure([path])
@@ -253,7 +257,9 @@ def test_two_at_a_time_make_one(index: Index, project: Path) -> None:
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(build.__file__).parents[2]), "PATH": _path_with_uv()}
     running = [
-        subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE, text=True, env=environment)
+        subprocess.Popen(
+            [sys.executable, "-c", program, path], stdout=subprocess.PIPE, text=True, env=environment
+        )
         for _ in range(2)
     ]
     told = [one.communicate(timeout=60)[0].split() for one in running]
@@ -265,9 +271,7 @@ def _path_with_uv() -> str:
     return os.pathsep.join([os.path.dirname(uv.find()), os.environ.get("PATH", "")])
 
 
-def test_the_folder_of_environments_is_the_users_alone(
-    index: Index, project: Path, tmp_path: Path
-) -> None:
+def test_the_folder_of_environments_is_the_users_alone(index: Index, project: Path, tmp_path: Path) -> None:
     index.wheel("tqdm")
     path = script(project, "import tqdm")
     ensure([path])
@@ -290,6 +294,43 @@ def test_requirements_that_uv_cannot_read_are_relaxed(index: Index, project: Pat
     built = ensure([script(project, "", "tqdm==1.x.y.z\neinops>=0.1.*\n")])
     assert [line.split("==")[0] for line in built.installed] == ["einops", "tqdm"]
     assert [one.stated for one in built.relaxed] == ["tqdm==1.x.y.z", "einops>=0.1.*"]
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere PyPI has builds for the CPU")
+
+
+@linux
+def test_a_cpu_build_is_preferred_to_a_newer_one_with_cuda(index: Index, project: Path) -> None:
+    index.wheel("torch", "2.15.0", requires=["nvidia-cudnn-cu13"])
+    index.wheel("torch", "2.13.0+cpu")
+    index.wheel("nvidia-cudnn-cu13", "9.0")
+    assert ensure([script(project, "import torch")]).installed == ("torch==2.13.0+cpu",)
+    # But not to the version that is asked for.
+    built = ensure([script(project, "import torch", "torch==2.15.0\n")])
+    assert "torch==2.15.0" in built.installed
+    assert any("no CPU build" in note for note in built.notes)
+
+
+@linux
+def test_an_extension_of_torch_for_gpus_is_not_put_beside_a_cpu_build(index: Index, project: Path) -> None:
+    index.wheel("torch", "2.13.0+cpu")
+    index.wheel("torchvision", "0.28.0", requires=["torch==2.13.0"])
+    index.wheel("timm", requires=["torchvision"])
+    built = ensure([script(project, "import torch, timm")])
+    assert built.installed == ("timm==1.0", "torch==2.13.0+cpu")
+    assert list(missing(built)) == ["torchvision"]
+
+
+def test_an_index_that_does_not_answer_is_a_failure(
+    index: Index, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("UV_NO_INDEX", "UV_OFFLINE", "UV_FIND_LINKS"):
+        monkeypatch.delenv(name)
+    # Nothing listens on the port of the discard protocol.
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    with pytest.raises(EnvironmentFailure, match="the index cannot be reached"):
+        ensure([script(project, "import tqdm")])
 
 
 # ---------------------------------------------------------------------------- the command
