@@ -21,6 +21,9 @@ from gradfix.environment.uv import WHEELS_ONLY, Answer, Uv, settings
 
 Say = Callable[[str], None]
 
+MOST_ATTEMPTS = 400
+"""To find a resolution; each takes a tenth of a second or so, and there are up to four for a requirement."""
+
 CPU_BUILDS = ("--torch-backend", "cpu")
 EXTENSIONS = ("torchvision", "torchaudio")
 """What is compiled against PyTorch, and on PyPI for Linux against the one with CUDA."""
@@ -95,7 +98,7 @@ class _Resolver:
         if sys.platform == "linux" and any(one.name in TORCH for one in wanted):
             self._find_cpu_builds()
         answer = self._compile([wish.now for wish in wishes])
-        for _ in range(4 * len(wishes) + 4):
+        for _ in range(MOST_ATTEMPTS):
             if answer.ok or not wishes:
                 break
             wish = self._suspect(wishes, answer)
@@ -194,6 +197,10 @@ class _Resolver:
             return f"it depends on {transitive[1]}, of which there is no wheel for Python {self.version}"
         named = {*_REQUIRED.findall(message), *_CONFLICTING.findall(message)} - {requirement.name}
         others = [wish.now.versioned for wish in wishes if wish.now.name in named]
+        if not others and re.search(r"no (?:usable )?wheels", message):
+            return f"no wheel for Python {self.version}"
+        if re.search(rf"you require {name}\S* and {name}(?![\w-])", message):
+            return "at odds with a constraint of yours"
         if others:
             return f"at odds with {' and '.join(sorted(set(others)))}"
         return "uv cannot resolve it"
@@ -238,7 +245,7 @@ class _Resolver:
             self.options = CPU_BUILDS
         elif "download.pytorch.org" in answer.message:
             self.notes.append(
-                "PyTorch's index of CPU builds cannot be reached, so torch comes from the ordinary index"
+                "PyTorch's index of CPU builds cannot be reached, so torch is taken from the other indexes"
             )
 
     def _without_cuda(self, wanted: Sequence[Requirement], lines: tuple[str, ...]) -> tuple[str, ...]:
@@ -276,6 +283,8 @@ def _lines(answer: Answer) -> tuple[str, ...]:
 
 def _is_unavailable(requirement: Requirement, message: str) -> bool:
     """Whether uv says that a requirement itself cannot be had, whatever else is asked for."""
+    if requirement.name not in message:
+        return False
     name = re.escape(requirement.name)
     return bool(
         re.search(
