@@ -107,7 +107,8 @@ def plan(paths: Sequence[Path], extra: Iterable[str] = ()) -> Plan:
     ]
     return Plan(
         tuple(scripts),
-        tuple(dict.fromkeys([*requirements, *guessed])),
+        # What several files state alike is stated once.
+        tuple({one.text: one for one in reversed([*requirements, *guessed])}.values())[::-1],
         needed,
         stated.left_out,
         stated.files,

@@ -75,7 +75,7 @@ def home() -> Path:
     folder = _place()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.lstat()
+        status = folder.stat()
     except OSError as error:
         raise EnvironmentFailure(f"{folder} cannot be made: {error.strerror}") from error
     if hasattr(os, "getuid") and (

@@ -26,6 +26,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+MOST_FILES = 5
+"""That are named as where something is stated."""
+
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
 
@@ -110,7 +113,9 @@ def _clean(paths: Sequence[str] | None, *, dry_run: bool, quiet: bool) -> None:
 
 def _described(needs: Plan, python: str | None) -> Iterator[str]:
     """What is needed and from where it is known; what the interpreter that would be used lacks of it."""
-    files = ", ".join(os.path.relpath(path) for path in needs.files)
+    files = ", ".join(os.path.relpath(path) for path in needs.files[:MOST_FILES])
+    if len(needs.files) > MOST_FILES:
+        files += f", and {len(needs.files) - MOST_FILES} more"
     yield f"stated in: {files}" if files else "stated: nothing; the imports say what is needed"
     if needs.python_requires:
         yield f"Python: the project asks for {needs.python_requires}"

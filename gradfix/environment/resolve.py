@@ -144,10 +144,12 @@ class _Resolver:
         names = {*_REQUIRED.findall(answer.message), *_CONFLICTING.findall(answer.message)}
         named = [wish for wish in wishes if wish.now.name in names]
         guilty = [wish for wish in wishes if _is_unavailable(wish.now, answer.message)]
+        bounded = [wish for wish in guilty if wish.now.specifier]
+        same = [wish for wish in bounded if wish.now.name == bounded[0].now.name]
         for among in (
-            [wish for wish in guilty if wish.now.specifier][:1],
-            [wish for wish in named if requirements.pinned(wish.now)],
-            [wish for wish in named if wish.now.specifier],
+            # Of several that ask for versions of one distribution it is those that are tied to old ones.
+            *_by_tightness(same),
+            *_by_tightness(named),
             # What already takes any version goes only where nothing that could be relaxed is in its way.
             guilty[:1],
             named[-1:],
@@ -199,7 +201,11 @@ class _Resolver:
         others = [wish.now.versioned for wish in wishes if wish.now.name in named]
         if not others and re.search(r"no (?:usable )?wheels", message):
             return f"no wheel for Python {self.version}"
-        if re.search(rf"you require {name}\S* and {name}(?![\w-])", message):
+        rivals = [
+            wish.now for wish in wishes if wish.now.name == requirement.name and wish.now != requirement
+        ]
+        others += [one.versioned for one in rivals if one.specifier and one.versioned in message]
+        if not others and re.search(rf"you require {name}\S* and {name}(?![\w-])", message):
             return "at odds with a constraint of yours"
         if others:
             return f"at odds with {' and '.join(sorted(set(others)))}"
@@ -279,6 +285,15 @@ def _lines(answer: Answer) -> tuple[str, ...]:
     """The resolution that uv prints, without what is no distribution."""
     lines = (line.strip() for line in answer.output.splitlines())
     return tuple(line for line in lines if re.match(r"[A-Za-z0-9][\w.-]*==", line)) if answer.ok else ()
+
+
+def _by_tightness(wishes: Sequence[_Wish]) -> tuple[list[_Wish], ...]:
+    """Those that ask for one version, those that want none above another, and those with any condition."""
+    return (
+        [wish for wish in wishes if requirements.pinned(wish.now)],
+        [wish for wish in wishes if "<" in wish.now.specifier],
+        [wish for wish in wishes if wish.now.specifier],
+    )
 
 
 def _is_unavailable(requirement: Requirement, message: str) -> bool:

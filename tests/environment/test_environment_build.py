@@ -79,6 +79,21 @@ def test_of_pins_at_odds_the_one_that_helps_is_relaxed(index: Index, project: Pa
     assert relaxed(built) == [("numpy==1.23.5", "numpy 1.26.0")]
 
 
+def test_of_files_that_disagree_what_is_tied_to_old_versions_is_relaxed(index: Index, project: Path) -> None:
+    index.wheel("torch", "2.5")
+    index.wheel("torch", "2.8")
+    index.wheel("torchdata", "0.9", requires=["torch==2.5"])
+    index.wheel("torchdata", "0.10", requires=["torch>=2.7"])
+    stated = {"a": "torch>=2.6", "b": "torch<2.6", "c": "torch>=2.7\ntorch>=2.6", "d": "torchdata==0.9"}
+    for folder, lines in stated.items():
+        (project / folder).mkdir()
+        (project / folder / "requirements.txt").write_text(lines)
+        (project / folder / "train.py").write_text("loss.backward()")
+    built = ensure([project])
+    assert relaxed(built) == [("torch<2.6", "torch 2.8"), ("torchdata==0.9", "torchdata 0.10")]
+    assert built.relaxed[0].why.startswith("at odds with torch>=2.")
+
+
 def test_what_cannot_be_had_is_named_and_the_rest_is_installed(index: Index, project: Path) -> None:
     index.wheel("tqdm")
     index.wheel("gym", "0.1", tag="cp27-cp27m-manylinux1_x86_64")
