@@ -208,7 +208,9 @@ class _Resolver:
         if not others and re.search(rf"you require {name}\S* and {name}(?![\w-])", message):
             return "at odds with a constraint of yours"
         if others:
-            return f"at odds with {' and '.join(sorted(set(others)))}"
+            shown = sorted(set(others))
+            more = " and others" if len(shown) > 2 else ""
+            return f"at odds with {' and '.join(shown[:2])}{more}"
         return "uv cannot resolve it"
 
     # ------------------------------------------------------------------------ uv

@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,8 +121,13 @@ def find() -> str:
 
 
 def settings() -> dict[str, str]:
-    """What the user has set that decides which distributions uv finds."""
-    return {name: os.environ[name] for name in _CACHED_BY if os.environ.get(name)}
+    """What the user has set that decides which distributions uv finds; of files, what they hold too."""
+    found = {name: os.environ[name] for name in _CACHED_BY if os.environ.get(name)}
+    files = [part for name in ("UV_CONSTRAINT", "UV_OVERRIDE") for part in found.get(name, "").split()]
+    for file in filter(None, [*files, found.get("UV_CONFIG_FILE"), *_configuration(os.environ)[1:]]):
+        with suppress(OSError):
+            found[file] = Path(file).read_text(encoding="utf-8", errors="replace")
+    return found
 
 
 def _configuration(environ: Mapping[str, str]) -> list[str]:
@@ -150,7 +156,7 @@ def _environment(environ: Mapping[str, str], constraints: Sequence[Path]) -> dic
     for name in ("UV_CONFIG_FILE", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_FIND_LINKS"):
         # What the user means is relative to where the user is, and uv runs elsewhere.
         if own.get(name):
-            separator = "," if name == "UV_FIND_LINKS" else " "
+            separator = {"UV_FIND_LINKS": ",", "UV_CONFIG_FILE": os.pathsep}.get(name, " ")
             own[name] = separator.join(_absolute(part) for part in own[name].split(separator))
     return own
 

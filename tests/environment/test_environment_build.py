@@ -215,6 +215,8 @@ def test_other_requirements_or_settings_are_another_environment(
     constraint.write_text("tqdm<2\n")
     monkeypatch.setenv("UV_CONSTRAINT", str(constraint))
     assert ensure([path]).installed == ("tqdm==1.0",)
+    constraint.write_text("tqdm<3\n")
+    assert ensure([path]).installed == ("tqdm==2.0",)
 
 
 def test_refresh_makes_it_anew(index: Index, project: Path) -> None:
