@@ -389,6 +389,18 @@ def bot(context: typer.Context) -> None:
     run(context.args)
 
 
+@app.command(
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)
+def env(context: typer.Context) -> None:
+    """Make an environment that scripts can run in: what their project states, else what they import."""
+    # Loaded here and not sooner: a check needs none of it.
+    from gradfix.environment.cli import run
+
+    run(context.args)
+
+
 # ---------------------------------------------------------------------------- arguments
 
 
