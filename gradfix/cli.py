@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn, TextIO
 import typer
 
 from gradfix import __version__, catalog, pipeline, project
-from gradfix.command_line import Environment, Module, RunsScripts, Script, script_arguments
+from gradfix.command_line import Environment, Module, RunsScripts, Script, environment, script_arguments
 from gradfix.pipeline import Options, Refusal, Wishes
 from gradfix.report import text
 from gradfix.results import Plan, Report
@@ -182,7 +182,7 @@ def apply(
         codemods,
         unsafe_fixes=unsafe_fixes,
         python=python,
-        environment=env is not None,
+        environment=environment(env, quiet),
         script=script,
         module=module,
         arguments=script_arguments(context),
@@ -248,7 +248,7 @@ def verify(
         codemods,
         unsafe_fixes=unsafe_fixes or before is not None,
         python=python,
-        environment=env is not None,
+        environment=environment(env, quiet),
         script=script,
         module=module,
         arguments=script_arguments(context),

@@ -1,7 +1,10 @@
 """Arguments that several commands take: how the script under test is run."""
 # Annotations are not put off here: typer reads them all, and would have to compile each.
 
+import sys
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -51,3 +54,23 @@ Module = Annotated[
     str | None,
     typer.Option("-m", metavar="MODULE", help="Run MODULE, as `python -m` does."),
 ]
+
+
+def environment(
+    choice: EnvironmentChoice | None, quiet: bool = False
+) -> Callable[[Sequence[Path]], str] | None:
+    """What makes the environment that is asked for, if one is: for scripts, its interpreter."""
+    if choice is None:
+        return None
+
+    def make(paths: Sequence[Path]) -> str:
+        from gradfix.environment.cli import executable_for
+        from gradfix.environment.errors import EnvironmentFailure
+
+        try:
+            return executable_for(paths, quiet=quiet)
+        except EnvironmentFailure as failure:
+            print(f"error: {failure}", file=sys.stderr)
+            raise typer.Exit(2) from failure
+
+    return make

@@ -40,8 +40,8 @@ class Wishes:
     ignore: tuple[str, ...] | None = None
     unsafe_fixes: bool = False
     python: str | None = None
-    environment: bool = False
-    """Whether the script runs in an environment that is made for it (see ``gradfix/environment``)."""
+    environment: Callable[[Sequence[Path]], str] | None = None
+    """Makes the environment that the scripts run in, for all of them, and gives its interpreter."""
     script: str | None = None
     """The script that is run, where the files that are named are modules that it imports."""
     module: str | None = None
@@ -65,7 +65,7 @@ class Options:
     settings: project.Settings
     unsafe_fixes: bool = False
     python: str | None = None
-    environment: bool = False
+    environment: Callable[[Sequence[Path]], str] | None = None
     script: str | None = None
     module: str | None = None
     arguments: tuple[str, ...] = ()
@@ -444,7 +444,9 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
         for file, report in zip(loading.files, reports)
         if report.findings or report.problems or report.messages
     ]
-    fixable = sum(any(reported.finding.fixes for reported in report.findings) for _, report in told)
+    repairable = [file.path for file, report in told if any(one.finding.fixes for one in report.findings)]
+    fixable = len(repairable)
+    options = _with_environment(repairable, options)
     with _servers_kept() if options.verify and fixable else nullcontext():
         files = for_each(
             lambda one: _plan_file(*one, options),
@@ -606,7 +608,7 @@ def _evidence(path: Path, before: str, after: str, fix: Fix, options: Options) -
             after,
             fix.claim,
             fix.effect,
-            python=_python(path, options),
+            python=options.python,
             command=command,
             limits=_limits(options),
             allow_unsandboxed=options.allow_unsandboxed,
@@ -677,13 +679,12 @@ def _limits(options: Options) -> Limits:
     return Limits() if seconds is None else Limits(seconds=seconds, total=max(Limits().total, 10 * seconds))
 
 
-def _python(path: Path, options: Options) -> str | None:
-    """The interpreter to use, where one is asked for."""
-    if options.python is not None or not options.environment:
-        return options.python
-    from gradfix.environment import ensure
-
-    return ensure(path).executable
+def _with_environment(paths: Iterable[str], options: Options) -> Options:
+    """The options with the interpreter of an environment for these scripts, if one is asked for."""
+    chosen = [Path(path) for path in paths]
+    if options.environment is None or options.python is not None or not chosen or not options.verify:
+        return options
+    return replace(options, python=options.environment(chosen))
 
 
 def rerun(certificate: Certificate, options: Options) -> Evidence:
@@ -711,6 +712,7 @@ def judge(before: str, after: str, options: Options) -> Iterator[Judged]:
 
     In folders, files go together that have the same path in them; those that are equal are passed over.
     """
+    options = _with_environment([before], options)
     with _servers_kept():
         for old, new in _pairs(before, after, options):
             if isinstance(old, Problem) or isinstance(new, Problem):
@@ -773,7 +775,7 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
         (Path(new.path), new.text),
         mistakes,
         repairs,
-        python=_python(Path(old.path), options),
+        python=options.python,
         command=command_for(old.path, options),
         limits=_limits(options),
         allow_unsandboxed=options.allow_unsandboxed,

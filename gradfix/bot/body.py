@@ -159,8 +159,11 @@ def _lead(steps: Sequence[tuple[Rewritten, Step]]) -> str:
     what = f"This fixes {_count(len(steps), 'gradient mistake')} in {where}."
     if proved == len(steps):
         each = "The rewrite is" if proved == 1 else "Every rewrite is"
+        made_up = any("made-up" in one for _, step in steps for one in _standins(step))
+        how = " with made-up data" if made_up else ""
+        why = ", since the real data is not here" if made_up else ""
         return (
-            f"{what} {each} **proved**: both versions were run, and what every optimizer consumed "
+            f"{what} {each} **proved{how}**: both versions were run{why}, and what every optimizer consumed "
             "was compared."
         )
     left = len(steps) - proved
@@ -231,11 +234,20 @@ def _certificate(file: Rewritten, step: Step, numbered: int | None) -> Iterator[
     if shown:
         rows = [f"| {name} | {cell(prose(str(run.get('summary', ''))))} |" for name, run in shown]
         yield "\n".join(["| version | what happened |", "|---|---|", *rows])
+    if standins := _standins(step):
+        yield "In both versions, this was made up, reduced or replaced:"
+        yield "\n".join(f"- {prose(one, 200)}" for one in standins[:_CHECKS])
     checks = [one for one in _items(certificate.get("checks")) if one.get("verdict") != "not checked"]
     if checks:
         yield from _checks(checks)
     if told := _conditions(certificate):
         yield told
+
+
+def _standins(step: Step) -> list[str]:
+    """What took the place of what the runs did not have."""
+    told = (step.rewrite.certificate or {}).get("standins")
+    return [one for one in told if isinstance(one, str)] if isinstance(told, list) else []
 
 
 def _checks(checks: Sequence[dict[str, Any]]) -> Iterator[str]:

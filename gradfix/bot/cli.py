@@ -19,7 +19,7 @@ from gradfix import project
 from gradfix.bot import secret
 from gradfix.bot.errors import DONE, PARTLY, USAGE, BotError, UsageError
 from gradfix.bot.markdown import visible
-from gradfix.command_line import Environment, Module, RunsScripts, Script, script_arguments
+from gradfix.command_line import Environment, Module, RunsScripts, Script, environment, script_arguments
 from gradfix.source import Problem
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def plan(
             select=names,
             unsafe_fixes=unsafe_fixes,
             python=python,
-            environment=env is not None,
+            environment=environment(env),
             script=script,
             module=module,
             arguments=script_arguments(context),

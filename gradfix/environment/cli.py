@@ -97,6 +97,22 @@ def _env(
     return 1 if built.missing else 0
 
 
+def executable_for(paths: Sequence[Path], *, quiet: bool = False) -> str:
+    """The interpreter of an environment that is made for scripts, or was before; what it lacks is told on
+    standard error.
+
+    Raises:
+        EnvironmentFailure: if none can be made.
+    """
+    began = time.monotonic()
+    with Display(sys.stderr, quiet=quiet) as display:
+        built = build.ensure(paths, progress=display)
+    for line in _told(built, time.monotonic() - began, quiet=quiet):
+        if not line.startswith("use it with"):
+            _say(f"note: {line}", sys.stderr)
+    return built.executable
+
+
 def _clean(paths: Sequence[str] | None, *, dry_run: bool, quiet: bool) -> None:
     if paths or dry_run:
         raise EnvironmentFailure("--clean removes all environments, and takes neither a PATH nor --dry-run")
@@ -126,7 +142,7 @@ def _described(needs: Plan, python: str | None) -> Iterator[str]:
 
 
 def _lacked(needs: Plan, python: str | None) -> Iterator[str]:
-    from gradfix.verify.runner import choose_interpreter
+    from gradfix.verify.interpreter import choose_interpreter
 
     chosen = choose_interpreter(needs.scripts[0], python)
     if isinstance(chosen, str):

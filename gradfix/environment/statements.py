@@ -17,7 +17,7 @@ def root_of(path: Path) -> Path:
     for folder in path.parents:
         if any((folder / marker).exists() for marker in (".git", ".hg")):
             return folder
-    from gradfix.verify.runner import project_root
+    from gradfix.verify.command import project_root
 
     return project_root(path)
 

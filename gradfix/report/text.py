@@ -227,6 +227,8 @@ def _outcome(file: Repaired, attempt: Attempt) -> tuple[str, str]:
     done = "fixed, " if file.written and attempt.applied else "not applied, " if attempt.withheld else ""
     # Nobody wanted it run; one that was wanted and could not be has a reason.
     word = "not verified" if attempt.outcome is Outcome.UNVERIFIED and not attempt.reason else attempt.outcome
+    if attempt.outcome is Outcome.PROVED and getattr(attempt.evidence, "made_up", False):
+        word = f"{word} with made-up data"
     colours = {Outcome.PROVED: _GREEN, Outcome.UNVERIFIED: _YELLOW, Outcome.REFUTED: _RED}
     return f"{done}{word}", colours[attempt.outcome]
 

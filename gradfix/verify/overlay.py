@@ -13,6 +13,7 @@ writes outside the scratch folder are refused.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import io
 import os
 import pathlib
@@ -143,6 +144,16 @@ def text_of(path: Any) -> str | None:
     return os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else None
 
 
+@contextlib.contextmanager
+def named(path: str) -> Iterator[None]:
+    """Within it, an error names a file as the script does, not as it lies in the layer."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = path
+        raise
+
+
 def _replace(name: str, function: Any) -> None:
     """Put ``function`` in the place of one of :mod:`os`."""
     real = getattr(os, name)
@@ -168,11 +179,8 @@ def _opening(overlay: Overlay) -> None:
             place = overlay.writing(path, keep="w" not in mode and "x" not in mode)
         else:
             place = overlay.opening(path)
-        try:
+        with named(path):
             return real_open(place, mode, *args, **kwargs)
-        except OSError as error:
-            error.filename = path  # The script's name for it, not that of the layer.
-            raise
 
     def descriptor(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
         text = text_of(path)
@@ -196,11 +204,8 @@ def _looking(overlay: Overlay) -> None:
             place = overlay.reading(text)
             if not overlay.there(place):
                 overlay.note(text)
-            try:
+            with named(text):
                 return real(place, *args, **kwargs)
-            except OSError as error:
-                error.filename = text
-                raise
 
         return function
 
@@ -253,7 +258,8 @@ def _listing(overlay: Overlay) -> None:
         text = text_of(path)
         if text is None or isinstance(path, bytes):  # Whoever asks by bytes is answered in bytes.
             return real_list(path)
-        names = dict.fromkeys(name for place in places(text) for name in real_list(place))
+        with named(text):
+            names = dict.fromkeys(name for place in places(text) for name in real_list(place))
         return [name for name in names if not hidden(text, name)]
 
     def scandir(path: Any = ".") -> Any:
@@ -263,7 +269,7 @@ def _listing(overlay: Overlay) -> None:
             return real_scan(path)
         found: dict[str, Any] = {}
         for place in folders:
-            with real_scan(place) as entries:
+            with named(text), real_scan(place) as entries:
                 for entry in entries:
                     if not hidden(text, entry.name):
                         found.setdefault(entry.name, entry)

@@ -251,6 +251,10 @@ def binary_size(count: int) -> str:
     return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
 
 
+MADE_UP = "made-up"
+"""What the stand-ins for data say of themselves (see ``standins/files.py``)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What verification found. ``proved`` means that every check that could be made holds."""
@@ -298,6 +302,11 @@ class Evidence:
         if self.runs:
             shown.append(f"{'sandbox':<12}{self.sandbox}")
         return [*shown, f"{self.outcome:<12}{self.reason}"]
+
+    @property
+    def made_up(self) -> bool:
+        """Whether the script's data, or a part of it, was made up."""
+        return any(MADE_UP in one for one in self.standins)
 
     def memory(self) -> str | None:
         """What the graphs of the two versions hold, in words, where it differs (see :func:`memory`)."""
@@ -986,6 +995,8 @@ class _Trial:
         standins = tuple(dict.fromkeys(one for recording in recordings for one in recording.standins))
         checks = tuple(replace(one, detail=self.relative(one.detail)) for one in self.checks(runner))
         outcome, reason = self.judge(runner, checks)
+        if outcome == "proved" and standins:
+            reason += f" (with stand-ins for {', '.join(one.partition(': ')[0] for one in standins)})"
         return Evidence(
             outcome,
             reason,

@@ -338,7 +338,7 @@ def test_made_up_content_is_the_same_in_every_run(project: Path) -> None:
     )
     assert evidence.outcome == "proved", evidence.lines()
     assert evidence.standins == ("file data.npz: a made-up array",)
-    assert evidence.reason.endswith("with made-up data.npz")
+    assert evidence.reason.endswith("(with stand-ins for file data.npz)")
     other = source.replace("loss.backward()", "(2 * loss).backward()")
     evidence = verify_rewrite(
         project / "train.py", source, other, Claim(), Effect.PRESERVES, python=sys.executable

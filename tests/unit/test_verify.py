@@ -1595,7 +1595,8 @@ def test_the_schema_that_got_furthest_is_kept(tmp_path: Path) -> None:
             return [
                 Recording(
                     job.source, 0, "finished", "", "", "", (),
-                    (differentiated,) if '"a"' in job.schema else (), None, {}, 0.1, schema=wanted.get(job.schema, ""),
+                    (differentiated,) if '"a"' in job.schema else (), None, {}, 0.1,
+                    schema=wanted.get(job.schema, ""),
                 )
                 for job in jobs
             ]  # fmt: skip

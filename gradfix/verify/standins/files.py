@@ -8,6 +8,7 @@ file is a mark, and whoever loads it gets a value that its use gives a shape (se
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
@@ -102,7 +103,8 @@ def _missing_path(error: BaseException) -> str | None:
         return os.fsdecode(name)
     for pattern in IN_MESSAGE:
         if (found := pattern.search(str(error))) is not None:
-            return found[1]
+            # What opens a file in C names the one in the layer.
+            return found[1].replace(context.run().overlay.layer + os.sep, os.sep)
     return None
 
 
@@ -173,7 +175,7 @@ def _ending_in(run: context.Run, folder: str) -> str:
     for module in list(sys.modules.values()):
         name = getattr(module, "__file__", None)
         if name and os.path.isabs(name) and name.endswith(".py") and run.recorder.in_project(name):
-            with open(name, encoding="utf-8", errors="replace") as file:
+            with contextlib.suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:
                 texts.append(file.read())
     pictures = OF_PICTURES.search(os.path.basename(folder)) is not None
     for pattern in (PATTERN, ENDING, BARE):

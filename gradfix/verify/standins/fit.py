@@ -233,6 +233,10 @@ def _fields(run: context.Run, error: BaseException) -> Schema | None:
     return with_entry(run.schema, "fields", name, {**had, "count": count, "by": separator})
 
 
+APART = 3
+"""Columns of an array that are not among those that are met, at most."""
+
+
 def _sizes(run: context.Run, message: str) -> Iterator[Schema | None]:
     """An array with the size that was wanted in the place of the one that was met."""
     for pattern in MET_WANTED:
@@ -248,6 +252,10 @@ def _sizes(run: context.Run, message: str) -> Iterator[Schema | None]:
                     size = wanted // (met // dims[at])
                     if size != dims[at]:
                         yield with_entry(run.schema, "sizes", place, [*dims[:at], size, *dims[at + 1 :]])
+                elif dims[at] > 30 and 0 < dims[at] - met <= APART:
+                    # All columns but the last ones, which are what is to be learnt.
+                    size = wanted + dims[at] - met
+                    yield with_entry(run.schema, "sizes", place, [*dims[:at], size, *dims[at + 1 :]])
         pictures = run.sizes.get("pictures")
         if pictures is not None:
             yield _picture_of(run, pictures, met, wanted)
