@@ -493,12 +493,9 @@ def test_the_reason_names_what_was_refused(yard: Yard, attack: Attack) -> None:
     for code in (
         "import urllib.request\nurllib.request.urlopen('http://192.0.2.1/')",
         "open(HOME + '/.netrc')",
-        "open(PROJECT + '/model.pt', 'wb')",
-        "import torch\ntorch.save(torch.ones(1), PROJECT + '/model.pt')",
     ):
         recording = attack(level("here"), code, apart=False)
         reasons.append(why_not(recording, Claim()) or "")
     assert "tried to reach the network, which is off in the sandbox" in reasons[0]
     assert ".netrc, which the sandbox refuses" in reasons[1]
-    assert "model.pt, which the sandbox refuses" in reasons[2] and "model.pt" in reasons[3]
     assert all(reason.startswith("line ") for reason in reasons)

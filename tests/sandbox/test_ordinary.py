@@ -82,9 +82,9 @@ with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile("w+") 
     shutil.copytree(folder, "tree"); shutil.make_archive("all", "zip", folder)
     print(sorted(os.listdir(folder)), open("tree/copy").read())
 os.rename("tree", "moved"); shutil.rmtree("moved")
-print(os.path.expanduser("~") == os.getcwd())
+print(os.path.expanduser("~") == tempfile.gettempdir(), os.getcwd() == os.path.dirname(__file__))
 """,
-        "['copy', 'second'] x\nTrue\n",
+        "['copy', 'second'] x\nTrue True\n",
     ),
     "data of the project": (
         """
