@@ -1,0 +1,175 @@
+"""How a script is run: the command, its working directory, the project that it belongs to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gradfix import pipeline
+from gradfix.cli import app
+from gradfix.pipeline import Options, Refusal, Wishes
+from gradfix.verify import interpreter
+from gradfix.verify.command import PLAIN, Command, CommandError, of_module, parse
+from gradfix.verify.runner import Job
+from gradfix.verify.sandbox import data_folders
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "project"
+    (folder / "nets").mkdir(parents=True)
+    for name in ("pyproject.toml", "train.py", "nets/gan.py", "nets/__main__.py"):
+        (folder / name).touch()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_commands_as_they_are_typed(project: Path) -> None:
+    assert parse("python train.py --epochs 1 'a b'", project) == Command(
+        ("--epochs", "1", "a b"), entry=project / "train.py"
+    )
+    assert parse("/usr/bin/python3.11 -m nets.gan -x", project) == Command(
+        ("-x",), module="nets.gan", entry=project / "nets/gan.py", cwd=project
+    )
+    assert of_module("nets", project).entry == project / "nets/__main__.py"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("sh train.sh", "does not begin with python"),
+        ("", "does not begin with python"),
+        ("python", "names no script"),
+        ("python -c pass", "names no script"),
+        ("python nothing.py", "there is no file"),
+        ("python -m nets.nothing", "there is no module nets.nothing"),
+        ("python 'train.py", "is no command"),
+    ],
+)
+def test_what_is_no_command_of_a_script(text: str, why: str, project: Path) -> None:
+    with pytest.raises(CommandError, match=why):
+        parse(text, project)
+
+
+def test_the_working_directory(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = project / "nets" / "gan.py"
+    assert PLAIN.working_directory(script) == project
+    monkeypatch.chdir(project / "nets")
+    assert PLAIN.working_directory(project / "train.py") == project / "nets"
+    monkeypatch.chdir(tmp_path)  # Outside the project nothing may be read.
+    assert PLAIN.working_directory(script) == project / "nets"
+    assert Command(cwd=project).working_directory(script) == project
+
+
+def test_variables_that_are_passed_on(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
+    monkeypatch.setenv("DATA_ROOT", "/data")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    command = Command(env=("DATA_ROOT", "AWS_SECRET_ACCESS_KEY", "NOT_SET"))
+    assert command.payload(project / "train.py")["env"] == {"DATA_ROOT": "/data"}
+
+
+def test_folders_that_may_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home" / ".ssh").mkdir(parents=True)
+    (tmp_path / "home" / "pictures").mkdir()
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    wanted = ["data", "home", "home/.ssh", "home/pictures", "nothing"]
+    found = data_folders([str(tmp_path / one) for one in wanted] + ["/", "/etc"])
+    assert found == [str(tmp_path / "data"), str(tmp_path / "home" / "pictures")]
+
+
+def test_a_file_is_run_in_the_project_of_its_script(project: Path) -> None:
+    job = Job(project / "nets" / "gan.py", "", Command(entry=project / "train.py"))
+    assert job.root() == project
+
+
+# -- what the command line and the configuration say ----------------------------------------------
+
+
+def options(
+    project: Path, table: str = "", paths: tuple[str, ...] = ("train.py",), **wishes: object
+) -> Options:
+    (project / "pyproject.toml").write_text(table)
+    found = pipeline.prepare(list(paths), Wishes(**wishes))  # type: ignore[arg-type]
+    assert isinstance(found, Options), found
+    return found
+
+
+def test_arguments_after_the_dashes_win_over_the_configuration(project: Path) -> None:
+    table = """
+        [tool.gradfix.verify]
+        command = {"train.py" = "python train.py --epochs 1", "nets/*.py" = "python -m nets.gan"}
+        readable = ["../data"]
+        env = ["DATA_ROOT"]
+    """
+    common = {"readable": (project.parent / "data",), "env": ("DATA_ROOT",)}
+    chosen = options(project, table)
+    assert pipeline.command_for("train.py", chosen) == Command(
+        ("--epochs", "1"), entry=project / "train.py", cwd=project, **common
+    )
+    assert pipeline.command_for("nets/other.py", chosen).module == "nets.gan"
+    chosen = options(project, table, arguments=("-x",))
+    assert pipeline.command_for("train.py", chosen) == Command(("-x",), cwd=project, **common)
+    chosen = options(project, table, paths=("nets/gan.py",), script="train.py", arguments=("-x",))
+    assert pipeline.command_for("nets/gan.py", chosen).entry == Path("train.py")
+
+
+def test_arguments_are_for_one_script(project: Path) -> None:
+    for paths in (["."], ["train.py", "nets/gan.py"]):
+        found = pipeline.prepare(paths, Wishes(arguments=("-x",)))
+        assert isinstance(found, Refusal) and "is for one script" in found.message
+    found = pipeline.prepare(["train.py"], Wishes(script="nothing.py"))
+    assert isinstance(found, Refusal) and "there is no such script" in found.message
+    found = pipeline.prepare(["train.py"], Wishes(module="nets.nothing"))
+    assert isinstance(found, Refusal) and "there is no module" in found.message
+
+
+@pytest.mark.parametrize("command", ["apply", "verify"])
+def test_the_command_line_takes_them_apart(
+    command: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[list[str], Wishes]] = []
+
+    def prepare(paths: list[str], wishes: Wishes) -> Refusal:
+        asked.append((list(paths), wishes))
+        return Refusal("enough")
+
+    monkeypatch.setattr(pipeline, "prepare", prepare)
+    CliRunner().invoke(app, [command, "train.py", "--", "--dry-run", "x", "--", "y"])
+    CliRunner().invoke(app, [command, "-m", "nets.gan"])
+    assert [paths for paths, _ in asked] == [["train.py"], [os.path.join("nets", "gan.py")]]
+    assert [wishes.arguments for _, wishes in asked] == [("--dry-run", "x", "--", "y"), ()]
+    assert [wishes.module for _, wishes in asked] == [None, "nets.gan"]
+
+
+# -- interpreters that came with the code ----------------------------------------------------------
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True)
+
+
+def test_an_interpreter_that_is_committed_is_not_started(project: Path, tmp_path: Path) -> None:
+    witness = tmp_path / "started"
+    for place in (".venv/bin/python", "tools/python"):
+        (project / place).parent.mkdir(parents=True)
+        (project / place).write_text(f"#!/bin/sh\ntouch {witness}\n")
+        (project / place).chmod(0o755)
+    (project / ".venv" / "pyvenv.cfg").touch()
+    git(project, "init", "-q")
+    git(project, "add", "-A", "-f")
+    chosen = interpreter.choose_interpreter(project / "train.py")
+    assert isinstance(chosen, str) or not chosen.executable.startswith(str(project))
+    (project / "pyproject.toml").write_text("[tool.gradfix.verify]\npython = 'tools/python'\n")
+    found = pipeline.prepare(["train.py"], Wishes())
+    assert isinstance(found, Refusal) and "is part of the repository" in found.message
+    assert not witness.exists()
+    # One that is the user's own, beside it, is.
+    git(project, "rm", "-q", "-r", "--cached", ".venv")
+    interpreter._has_torch.cache_clear()
+    interpreter.choose_interpreter(project / "train.py")
+    assert witness.exists()

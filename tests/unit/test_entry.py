@@ -1,0 +1,76 @@
+"""Scripts that are run as modules, through others, and with the files that they write."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradfix import pipeline
+from gradfix.pipeline import Options, Wishes
+from gradfix.results import Outcome
+from gradfix.verify.command import Command, of_module
+from gradfix.verify.runner import Job, run_many
+
+TRAINER = """import torch
+
+def train(network, batches):
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+    for x, t in batches:
+        loss = (network(x) - t).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+"""
+MAIN = """import sys
+import torch
+from nets.trainer import train
+
+torch.manual_seed(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+train(torch.nn.Linear(2, 1), [(torch.ones(4, 2), torch.ones(4, 1))] * 3)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "nets" / "__init__.py").touch()
+    (tmp_path / "nets" / "trainer.py").write_text(TRAINER)
+    (tmp_path / "nets" / "start.py").write_text(MAIN.replace("nets.trainer", ".trainer"))
+    (tmp_path / "main.py").write_text(MAIN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_module_is_run_as_python_runs_it(project: Path) -> None:
+    start = project / "nets" / "start.py"
+    source = start.read_text() + "assert __package__ == 'nets' and __spec__.name == 'nets.start'\n"
+    as_script = Job(start, source)
+    as_module = Job(start, source, of_module("nets.start", project, ["5"]))
+    script, module = run_many([as_script, as_module], python=sys.executable)
+    assert script.uncaught is not None and "relative import" in script.uncaught.message
+    assert module.ending == "finished" and len(module.steps) == 3, module.uncaught
+
+
+def test_a_module_is_run_with_another_text_through_its_script(project: Path) -> None:
+    trainer = project / "nets" / "trainer.py"
+    command = Command(entry=project / "main.py")
+    twice = TRAINER.replace("    for x, t in batches:", "    for x, t in batches[:2]:")
+    jobs = [Job(trainer, TRAINER, command), Job(trainer, twice, command), Job(trainer, TRAINER)]
+    whole, cut, alone = run_many(jobs, python=sys.executable)
+    assert (len(whole.steps), len(cut.steps), len(alone.steps)) == (3, 2, 0)
+    assert whole.backwards[0].place.line == 8 and whole.backwards[0].place.receiver == "loss"
+
+
+@pytest.mark.parametrize("script", [None, "main.py"], ids=["found", "named"])
+def test_a_fix_in_a_module_is_proved_through_the_script_that_imports_it(
+    script: str | None, project: Path
+) -> None:
+    options = pipeline.prepare(["nets/trainer.py"], Wishes(python=sys.executable, script=script))
+    assert isinstance(options, Options)
+    (file,) = pipeline.plan(["nets/trainer.py"], options).files
+    assert [(one.finding.code, one.outcome) for one in file.attempts] == [
+        ("needless-retain-graph", Outcome.PROVED)
+    ], [one.reason for one in file.attempts]
