@@ -19,6 +19,7 @@ import os
 import pathlib
 import shutil
 import sys
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -49,7 +50,8 @@ class Overlay:
         """Folders that are not there, and that the script wanted to write a file into."""
         self.maker: Callable[[str], bool] | None = None
         """Makes a file in the layer that is asked for and not there; whether it did."""
-        self._stat, self._mkdir = os.stat, os.mkdir
+        self.process, self.told = os.getpid(), os.path.join(self.scratch, ".absent")
+        self._stat, self._mkdir, self._open = os.stat, os.mkdir, io.open
 
     def there(self, path: str) -> bool:
         """Whether the real file system has anything at ``path``."""
@@ -115,9 +117,21 @@ class Overlay:
         absolute = self.outside(path)
         if absolute is None or absolute.endswith(CODE) or len(self.absent) >= ASKED:
             return
-        if not (absolute + os.sep).startswith((sys.prefix + os.sep, sys.base_prefix + os.sep)):
-            self.absent.pop(absolute, None)
-            self.absent[absolute] = None
+        installed = (sys.prefix + os.sep, sys.base_prefix + os.sep)
+        if (absolute + os.sep).startswith(installed) or _asked_by_a_library():
+            return
+        self.absent.pop(absolute, None)
+        self.absent[absolute] = None
+        if os.getpid() != self.process:
+            # What a process that the script has forked asks for, its parent does not see.
+            with self._open(self.told, "a", encoding="utf-8") as file:
+                file.write(absolute + "\n")
+
+    def asked(self) -> list[str]:
+        """The absent paths that the script and its processes asked for, the latest last."""
+        with contextlib.suppress(OSError), self._open(self.told, encoding="utf-8") as file:
+            self.absent.update(dict.fromkeys(file.read().splitlines()[:ASKED]))
+        return list(self.absent)
 
     def opening(self, path: str) -> str:
         """The place to read the content of ``path`` from."""
@@ -137,6 +151,23 @@ class Overlay:
         _changing(self)
         # Removing a tree by descriptors goes past paths.
         shutil._use_fd_functions = False  # type: ignore[attr-defined]
+
+
+STANDARD = os.path.dirname(os.__file__) + os.sep
+LIBRARIES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+
+
+def _asked_by_a_library() -> bool:
+    """Whether a library asks for what is its own, such as its settings; not one that reads data."""
+    frame: types.FrameType | None = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if any(one in name for one in LIBRARIES):
+            return (os.sep + "torchvision" + os.sep) not in name
+        if name != __file__ and not name.startswith((STANDARD, "<frozen")):
+            return False
+        frame = frame.f_back
+    return False
 
 
 def text_of(path: Any) -> str | None:

@@ -1166,8 +1166,8 @@ def _obstacle(error: Failure, before: Recording) -> str:
     if "attempted relative import with no known parent" in message:
         return f"{where} imports from the package around it: run it as a module, with -m"
     if error.type == "FileNotFoundError":
-        needed = f"{where} needs the file {error.missing or message}, which is not there"
-        return f"{needed}: put it there, or name its folder in tool.gradfix.verify.readable"
+        needed = f"the file {error.missing}, which is not there" if error.missing else f"a file: {message}"
+        return f"{where} needs {needed}: put it there, or name its folder in tool.gradfix.verify.readable"
     if error.type == "SystemExit":
         return _left(where, message, before)
     if error.type == "KeyError" and VARIABLE.fullmatch(message) and "environ" in before.source:

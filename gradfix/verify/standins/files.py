@@ -77,7 +77,7 @@ def missing(run: context.Run, error: BaseException) -> Schema | None:
         return None
     absolute = os.path.abspath(path)
     folder = os.path.dirname(absolute)
-    wanted = _asking(error)
+    wanted = _asking(error) or ("r" if IN_MESSAGE[2].search(str(error)) else "")
     if os.path.isfile(folder) and (found := _below_a_file(run, absolute)) is not None:
         return found
     if folder in run.overlay.lacking or "arent directory" in str(error) or "non-existent" in str(error):
@@ -128,7 +128,7 @@ def _with_path(run: context.Run, absolute: str, wanted: str = "") -> Schema | No
         if held.get(name, {}).get("kind") == "folder":
             return None
         return with_entry(
-            run.schema, "files", name, {"kind": "folder", "of": _ending_in(run, name), "count": COUNT}
+            run.schema, "files", name, {"kind": "folder", "of": _ending_in(run), "count": COUNT}
         )
     if name in held or SETTINGS.search(os.path.basename(absolute)):
         return None
@@ -163,13 +163,13 @@ ENDING = re.compile(r"""['"][^'"\n]*?(\.[a-z]\w{1,5})['"]""")
 BARE = re.compile(r"""['"](png|jpe?g|npy|wav|txt)['"]""")
 
 
-OF_PICTURES = re.compile(r"ima?ge?s?|pictures?|photos?|masks?|frames?", re.I)
+READS_PICTURES = re.compile(r"\b(?:PIL|cv2|imread|imageio|skimage|torchvision)\b")
 
 
-def _ending_in(run: context.Run, folder: str) -> str:
+def _ending_in(run: context.Run) -> str:
     """The ending of the files that the project's code looks for: in a pattern, else in any text of it.
 
-    What a folder's name says of pictures counts more than a text that may be about something else.
+    Where it reads pictures, the name of another file is about something else.
     """
     texts = [run.recorder.job["source"]]
     for module in list(sys.modules.values()):
@@ -177,15 +177,17 @@ def _ending_in(run: context.Run, folder: str) -> str:
         if name and os.path.isabs(name) and name.endswith(".py") and run.recorder.in_project(name):
             with contextlib.suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:
                 texts.append(file.read())
-    pictures = OF_PICTURES.search(os.path.basename(folder)) is not None
-    for pattern in (PATTERN, ENDING, BARE):
-        for text in texts:
-            for found in pattern.findall(text):
-                found = found if found[0] == "." else "." + found
-                if pictures and pattern is not PATTERN and found.lower() not in PICTURES:
-                    continue
-                if found.lower() in (*PICTURES, *SOUNDS, ".npy", ".npz", ".txt", ".csv", ".json"):
-                    return str(found)
+    whole = "\n".join(texts)
+    endings = (*SOUNDS, ".npy", ".npz", ".txt", ".csv", ".json")
+    for pattern, kinds in (
+        (PATTERN, (*PICTURES, *endings)),
+        (ENDING, PICTURES),
+        (BARE, PICTURES),
+        *(() if READS_PICTURES.search(whole) else ((ENDING, endings), (BARE, endings))),
+    ):
+        for found in pattern.findall(whole):
+            if (ending := "." + found.lstrip(".")).lower() in kinds:
+                return str(ending)
     return ".png"
 
 
@@ -200,7 +202,7 @@ def _as_classes(run: context.Run, folder: str) -> Schema | None:
 
 def asked_for(run: context.Run) -> Schema | None:
     """The schema with the last path that the script asked for and went on without, but for checkpoints."""
-    for absolute in reversed(list(run.overlay.absent)):
+    for absolute in reversed(run.overlay.asked()):
         name = run.shown(absolute)
         inside = absolute.startswith((os.path.join(run.root, ""), os.path.join(run.cwd, "")))
         if (
@@ -381,9 +383,10 @@ def _sound(name: str) -> bytes:
 def _text(run: context.Run, name: str) -> str:
     """Lines of words, or of as many fields as they are taken apart into: a word first, or all numbers."""
     fields = run.schema.get("fields", {}).get(name)
-    chosen = torch.randint(
-        0, len(WORDS), (LINES, fields["count"] if fields else 9), generator=context.generator(name)
-    )
+    count = fields["count"] if fields else 9
+    if fields and fields["numbers"]:
+        _, count = run.sizes[name] = run.schema.get("sizes", {}).get(name, [LINES, count])
+    chosen = torch.randint(0, len(WORDS), (LINES, count), generator=context.generator(name))
     if fields is None:
         return "".join(" ".join(WORDS[number] for number in line) + ".\n" for line in chosen.tolist())
     words = [[str(number % 2) for number in line] for line in chosen.tolist()]

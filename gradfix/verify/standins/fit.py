@@ -208,7 +208,9 @@ def _text(run: context.Run, error: BaseException) -> Schema | None:
 
 
 SPLIT = re.compile(r"""\.split\(\s*(?:['"]([^'"]+)['"])?""")
-NO_NUMBER = re.compile(r"invalid literal for int\(\)|could not convert string to float")
+NO_NUMBER = re.compile(r"invalid literal for int\(\)|could not convert string")
+NUMBERS = 37
+"""In a line of such a table, where nothing says how many: a prime, as for other sizes."""
 
 
 def _fields(run: context.Run, error: BaseException) -> Schema | None:
@@ -222,8 +224,11 @@ def _fields(run: context.Run, error: BaseException) -> Schema | None:
     had = run.schema.get("fields", {}).get(name, {"count": 0, "by": " ", "numbers": False})
     function = inspect.getsource(trace.tb_frame.f_code) if trace.tb_frame.f_code.co_name != "<module>" else ""
     split = SPLIT.search(context.statement(trace)) or SPLIT.search(function)
-    if NO_NUMBER.search(message) and had["count"]:
-        return with_entry(run.schema, "fields", name, {**had, "numbers": True})
+    if NO_NUMBER.search(message) and not had["numbers"] and (had["count"] or split is None):
+        # Whoever reads it without taking lines apart wants a table of numbers.
+        return with_entry(
+            run.schema, "fields", name, {**had, "count": had["count"] or NUMBERS, "numbers": True}
+        )
     wanted = DIMENSIONS[0].search(message) or DIMENSIONS[1].search(message)
     indexed = isinstance(error, IndexError) or NO_NUMBER.search(message) is not None
     if split is None or not (wanted or indexed):
