@@ -109,7 +109,7 @@ def executable_for(paths: Sequence[Path], *, quiet: bool = False) -> str:
         built = build.ensure(paths, progress=display)
     for line in _told(built, time.monotonic() - began, quiet=quiet):
         if not line.startswith("use it with"):
-            _say(f"note: {line}", sys.stderr)
+            _say(line if line.startswith("note: ") else f"note: {line}", sys.stderr)
     return built.executable
 
 

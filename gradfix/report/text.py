@@ -185,6 +185,8 @@ def summary_of_plan(plan: Plan) -> str:
     verb = "Fixed" if files and all(file.written for file in files) else "Would fix"
     outcomes = [f"{sum(1 for attempt in applied if attempt.outcome is kind)} {kind}" for kind in Outcome]
     told = ", ".join(outcome for outcome in outcomes if not outcome.startswith("0 "))
+    if made_up := sum(map(_made_up, applied)):
+        told += f"; {made_up} with made-up data"
     fixed = f"{verb} {_count(len(applied), 'finding')} in {_count(len(files), 'file')} ({told})"
     parts = [fixed if applied else "Fixed nothing"]
     refuted = sum(attempt.outcome is Outcome.REFUTED for attempt in plan.attempts)
@@ -222,12 +224,17 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def _made_up(attempt: Attempt) -> bool:
+    """Whether a fix is proved by runs whose data was made up."""
+    return attempt.outcome is Outcome.PROVED and attempt.evidence is not None and attempt.evidence.made_up
+
+
 def _outcome(file: Repaired, attempt: Attempt) -> tuple[str, str]:
     """What became of a fix in a few words, and their colour."""
     done = "fixed, " if file.written and attempt.applied else "not applied, " if attempt.withheld else ""
     # Nobody wanted it run; one that was wanted and could not be has a reason.
     word = "not verified" if attempt.outcome is Outcome.UNVERIFIED and not attempt.reason else attempt.outcome
-    if attempt.outcome is Outcome.PROVED and getattr(attempt.evidence, "made_up", False):
+    if _made_up(attempt):
         word = f"{word} with made-up data"
     colours = {Outcome.PROVED: _GREEN, Outcome.UNVERIFIED: _YELLOW, Outcome.REFUTED: _RED}
     return f"{done}{word}", colours[attempt.outcome]

@@ -227,7 +227,6 @@ class Recorder:
         self.settings: dict[int, str] = {}
         self.clips: dict[int, list[tuple[str, float]]] = {}
         """By optimizer: how its gradients were clipped since its last step, and by what factor."""
-        self.last_step = 0.0
         self.depth = threading.local()
         self.provenance = provenance().Provenance(job["fake"])
         self.effects = effects().Effects(provenance())
@@ -705,7 +704,6 @@ class Recorder:
                 self.settings[owner] = around["settings"] = settings
             self.emit("step", optimizer=owner, at=at, parameters=rows, **around)
         self.steps += 1
-        self.last_step = self.clock.elapsed()
 
     def stepped(self, optimizer: Any) -> None:
         """An optimizer has stepped."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
+from gradfix.bot import body
+from gradfix.cli import app
 from gradfix.codemod import Claim, Effect
+from gradfix.results import Outcome
 from gradfix.verify.command import Command
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Job, Limits, Runner, completed, obstacle, verify_rewrite
@@ -344,6 +350,33 @@ def test_made_up_content_is_the_same_in_every_run(project: Path) -> None:
         project / "train.py", source, other, Claim(), Effect.PRESERVES, python=sys.executable
     )
     assert evidence.outcome == "refuted", evidence.lines()
+
+
+def test_a_proof_with_made_up_data_says_so(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the terminal, in the JSON, in the certificate, and in a pull request."""
+    monkeypatch.chdir(project)
+    source = TRAIN + program(PROGRAMS["arrays by name"][0])
+    Path("train.py").write_text(source.replace("loss.backward()", "loss.backward(retain_graph=True)"))
+    told = "file data.npz: a made-up array"
+    shown = CliRunner().invoke(app, ["verify", "--python", sys.executable, "train.py"]).output
+    assert "proved with made-up data (preserves)" in shown
+    assert f"      replaced    {told}\n" in shown
+    assert "(1 proved; 1 with made-up data)" in shown
+    (certificate,) = Path("gradfix-evidence").glob("*.json")
+    evidence = json.loads(certificate.read_text())["evidence"]
+    assert evidence["standins"] == [told]
+    listed = (
+        CliRunner()
+        .invoke(
+            app, ["apply", "--dry-run", "--output-format", "json", "--python", sys.executable, "train.py"]
+        )
+        .stdout
+    )
+    assert told in listed
+    step = SimpleNamespace(rewrite=SimpleNamespace(certificate=evidence, outcome=Outcome.PROVED, reason=""))
+    file = SimpleNamespace(path="train.py")
+    assert "**proved with made-up data**" in body._lead([(file, step)])  # type: ignore[list-item]
+    assert f"- {told}" in "\n".join(body._certificate(file, step, None))  # type: ignore[arg-type]
 
 
 def test_a_data_set_of_torchvision_is_the_class_itself(runner: Runner, project: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,7 @@ MAY_NOT_IMPORT = {
     "gradfix.verify.sandbox": ("gradfix",),
     "gradfix.verify.supervisor": ("gradfix",),
     "gradfix.verify.clock": ("gradfix",),
+    "gradfix.verify.overlay": ("gradfix",),
     "gradfix.verify.provenance": ("gradfix",),
     "gradfix.verify.dataless": ("gradfix",),
     "gradfix.verify.standins": ("gradfix",),
@@ -136,8 +138,27 @@ def test_codemods_import_only_gradfix_and_the_standard_library(path: Path) -> No
     assert {module.split(".")[0] for module in imports(path)} <= {"gradfix", *sys.stdlib_module_names}
 
 
-@pytest.mark.parametrize("name", ["probe", "provenance", "dataless", "watch"])
+@pytest.mark.parametrize("name", ["probe", "overlay", "provenance", "dataless", "watch"])
 def test_what_runs_in_the_users_interpreter_needs_only_torch(name: str) -> None:
     # Where there is a numpy, scripts may draw random numbers from it, so the probe seeds it.
     found = {module.split(".")[0] for module in imports(ROOT / "gradfix" / "verify" / f"{name}.py")}
     assert found <= {"torch", "numpy", *sys.stdlib_module_names}
+
+
+def test_verification_has_no_import_cycle() -> None:
+    graph: dict[str, set[str]] = {}
+    names = {name_of(path): path for path in MODULES if belongs(name_of(path), "gradfix.verify")}
+    for name, path in names.items():
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if not isinstance(node, ast.ImportFrom):
+                continue
+            source = node.module or ""
+            if node.level:
+                source = ".".join(filter(None, [package, node.module]))
+            wanted = {f"{source}.{alias.name}" for alias in node.names} | {source}
+            # A package is not its modules: who asks it for one of them imports that one.
+            found = {one for one in wanted if one in names and names[one].name != "__init__.py"}
+            graph.setdefault(name, set()).update(found - {name})
+    order = TopologicalSorter(graph)
+    order.prepare()  # It raises if there is a cycle.
