@@ -16,7 +16,15 @@ from typing import Annotated, Any, NoReturn, TextIO
 import typer
 
 from gradfix import __version__, catalog, pipeline, project
-from gradfix.command_line import Environment, Module, RunsScripts, Script, environment, script_arguments
+from gradfix.command_line import (
+    Environment,
+    Module,
+    PassesOn,
+    RunsScripts,
+    Script,
+    environment,
+    script_arguments,
+)
 from gradfix.pipeline import Options, Refusal, Wishes
 from gradfix.report import text
 from gradfix.results import Plan, Report
@@ -191,6 +199,7 @@ def apply(
         allow_unsandboxed=allow_unsandboxed,
     )
     options = _prepared(where, wishes)
+    _say_what_may_be_read(options, quiet)
     plan = pipeline.plan(where, options)
     if dry_run or patch is not None:
         _hand_out_patch(plan, patch, show=dry_run and output_format is OutputFormat.TEXT)
@@ -258,7 +267,9 @@ def verify(
         _judge(before, where, output_format, wishes, quiet)
     if certificate is not None:
         _rerun(certificate, paths, output_format, wishes)
-    plan = pipeline.plan(where, _prepared(where, wishes))
+    options = _prepared(where, wishes)
+    _say_what_may_be_read(options, quiet)
+    plan = pipeline.plan(where, options)
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
 
@@ -377,10 +388,7 @@ def explain(
     _stop_for(known.problems)
 
 
-@app.command(
-    add_help_option=False,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-)
+@app.command(cls=PassesOn)
 def bot(context: typer.Context) -> None:
     """Open pull requests with the rewrites: plan, publish, status, review."""
     # Loaded here and not sooner: nothing else needs an HTTP client.
@@ -389,10 +397,7 @@ def bot(context: typer.Context) -> None:
     run(context.args)
 
 
-@app.command(
-    add_help_option=False,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-)
+@app.command(cls=PassesOn)
 def env(context: typer.Context) -> None:
     """Make an environment that scripts can run in: what their project states, else what they import."""
     # Loaded here and not sooner: a check needs none of it.
@@ -402,6 +407,13 @@ def env(context: typer.Context) -> None:
 
 
 # ---------------------------------------------------------------------------- arguments
+
+
+def _say_what_may_be_read(options: Options, quiet: bool) -> None:
+    """Say which folders outside the project the configuration lets runs read: it may come with the code."""
+    if options.verify and options.settings.verify.readable and not quiet:
+        folders = ", ".join(options.settings.verify.readable)
+        _print(f"note: runs may read {folders}, as {options.settings.file} says\n", sys.stderr)
 
 
 def _wishes(

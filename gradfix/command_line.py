@@ -33,6 +33,15 @@ class RunsScripts(TyperCommand):
         return [*super().collect_usage_pieces(ctx), "[-- ARG...]"]
 
 
+class PassesOn(TyperCommand):
+    """A command that takes its arguments as they stand, for another command line to understand."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Leave everything in ``ctx.args``."""
+        ctx.args = list(args)
+        return []
+
+
 ARGUMENTS = "gradfix.arguments"
 
 

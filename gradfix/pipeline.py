@@ -82,8 +82,11 @@ class Refusal(NamedTuple):
     message: str
 
 
-def prepare(paths: Sequence[str], wishes: Wishes) -> Options | Refusal:
-    """The options for ``paths``: the configuration, overridden by what is asked for."""
+def prepare(paths: Sequence[str], wishes: Wishes, scripts: Sequence[str] | None = None) -> Options | Refusal:
+    """The options for ``paths``: the configuration, overridden by what is asked for.
+
+    ``scripts`` are the files that are run, where the configuration is that of other paths.
+    """
     settings = project.settings_for(paths)
     if isinstance(settings, Problem):
         return Refusal(f"{settings.path}: {settings.message}")
@@ -103,7 +106,7 @@ def prepare(paths: Sequence[str], wishes: Wishes) -> Options | Refusal:
         return Refusal(
             f"{settings.file}: {python} is part of the repository; name an interpreter with --python"
         )
-    refusal = _unusable_command(paths, wishes)
+    refusal = _unusable_command(paths if scripts is None else scripts, wishes)
     if refusal is not None:
         return refusal
     return Options(

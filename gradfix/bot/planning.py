@@ -43,24 +43,43 @@ def make(paths: Sequence[str], wishes: Wishes) -> Made:
     if changed := git.uncommitted(root):
         raise UsageError(f"{changed[0]} has changes that are not committed, and a plan is about a commit")
     files = git.files_of(root, commit)
-    options = pipeline.prepare([str(root)], wishes)
+    options = pipeline.prepare([str(root)], wishes, where)
     if isinstance(options, Refusal):
         raise UsageError(options.message)
+    options, notes = _within_the_repository(options)
     settings = files.get("pyproject.toml")
     bot = config.read(git.content_of(root, settings.blob) if settings else None)
-    return _Maker(root, commit, files, options, bot).make(where)
+    return _Maker(root, commit, files, options, bot, notes).make(where)
+
+
+def _within_the_repository(options: Options) -> tuple[Options, list[str]]:
+    """The options without what the configuration lets runs have of the machine: a pull request is public."""
+    asked = options.settings.verify
+    if not (asked.readable or asked.env):
+        return options, []
+    settings = replace(options.settings, verify=replace(asked, readable=(), env=()))
+    note = (
+        f"{options.settings.file}: readable and env of tool.gradfix.verify are not for the bot, and left out"
+    )
+    return replace(options, settings=settings), [note]
 
 
 class _Maker:
     def __init__(
-        self, root: Path, commit: str, files: dict[str, git.Entry], options: Options, bot: BotConfig
+        self,
+        root: Path,
+        commit: str,
+        files: dict[str, git.Entry],
+        options: Options,
+        bot: BotConfig,
+        notes: list[str],
     ) -> None:
         self._root = root
         self._commit = commit
         self._files = files
         self._options = options
         self._bot = bot
-        self._notes: list[str] = []
+        self._notes = notes
         self._problems: list[Problem] = []
 
     def make(self, where: Sequence[str]) -> Made:

@@ -94,6 +94,29 @@ def test_from_a_checkout_to_a_pull_request(lab: World, tmp_path: Path) -> None:
     assert status.stdout.startswith(f"{BRANCH}: open: 1 rewrite ")
 
 
+def test_plan_runs_the_user_s_command_within_the_repository(lab: World, tmp_path: Path) -> None:
+    """What it saw is published: so it reads nothing else of the machine, whatever the configuration says."""
+    lab.forge.commit(
+        REPOSITORY,
+        "main",
+        {
+            "models/gan.py": b"import sys\nassert sys.argv[1:] == ['--fast']\n" + GAN,
+            "rnn.py": None,
+            "pyproject.toml": b'[tool.gradfix.verify]\nreadable = ["/srv"]\nenv = ["DATA_ROOT"]\n',
+        },
+    )
+    clone = checkout(lab.forge, tmp_path / "clone")
+    plan = ("plan", "--python", sys.executable, "-o", "../plan.json", "models/gan.py")
+    planned = process(*plan, "--", "--fast", cwd=clone)
+    assert planned.returncode == 0, planned.stderr
+    assert "readable and env of tool.gradfix.verify are not for the bot" in planned.stderr
+    outcomes = [json.loads((tmp_path / "plan.json").read_text())["changes"][0]["rewrites"][0]["outcome"]]
+    again = process(*plan, "--", "--slow", cwd=clone)
+    assert again.returncode == 0, (again.stdout, again.stderr)
+    outcomes += [json.loads((tmp_path / "plan.json").read_text())["changes"][0]["rewrites"][0]["outcome"]]
+    assert outcomes == ["proved", "unverified"]
+
+
 def test_plan_does_not_start_beside_a_token(clone: Path) -> None:
     done = bot("plan", cwd=clone, GH_TOKEN="x")
     assert done.returncode == 2
