@@ -17,6 +17,7 @@ import contextlib
 import io
 import os
 import pathlib
+import re
 import shutil
 import sys
 import types
@@ -35,10 +36,15 @@ class Overlay:
 
     Args:
         scratch: The folder that the run may write to.
+        root: The project's folder.
+        withheld: Matches the names in it that the sandbox does not let be read. To the script they are not
+            there, so that it goes on as it does where nobody has such a file.
     """
 
-    def __init__(self, scratch: str) -> None:
+    def __init__(self, scratch: str, root: str, withheld: re.Pattern[str]) -> None:
         self.scratch = os.path.realpath(scratch)
+        self.root = os.path.join(root, "")
+        self.withheld = withheld
         self.layer = os.path.join(self.scratch, ".overlay")
         self.removed: set[str] = set()
         """Absolute paths of the real file system that the script has removed."""
@@ -82,10 +88,21 @@ class Overlay:
         if absolute is None:
             return path
         layered = self.layered(absolute)
-        if absolute in self.removed or self.there(layered):
+        if absolute in self.removed or self.there(layered) or self.is_withheld(absolute):
             return layered
         made = self.maker is not None and not self.there(path) and self.maker(absolute)
         return layered if made else path
+
+    def is_withheld(self, absolute: str) -> bool:
+        """Whether the sandbox keeps what lies at an absolute path from the run."""
+        if not absolute.startswith(self.root):
+            return False
+        return any(self.withheld.match(part) for part in absolute[len(self.root) :].split(os.sep))
+
+    def covers(self, folder: str) -> bool:
+        """Whether a folder may hold what the script does not see."""
+        absolute = os.path.join(os.path.abspath(folder), "")
+        return absolute.startswith(self.root) or any(one.startswith(absolute) for one in self.removed)
 
     def writing(self, path: str, keep: bool = False) -> str:
         """The place to write ``path`` to; with ``keep`` what is there is copied into it first."""
@@ -98,7 +115,7 @@ class Overlay:
                 self.make_folders(os.path.dirname(layered))
             else:
                 self.lacking.add(os.path.dirname(absolute))
-            if keep and absolute not in self.removed and self.there(absolute):
+            if keep and absolute not in self.removed and self.reading(path) == path and self.there(path):
                 shutil.copyfile(absolute, layered)
         self.removed.discard(absolute)
         return layered
@@ -283,7 +300,9 @@ def _listing(overlay: Overlay) -> None:
         return found or [path]
 
     def hidden(path: str, name: str) -> bool:
-        return os.path.join(os.path.abspath(path), name) in overlay.removed
+        absolute = os.path.join(os.path.abspath(path), name)
+        covered = absolute in overlay.removed or overlay.is_withheld(absolute)
+        return covered and not overlay.there(overlay.layered(absolute))
 
     def listdir(path: Any = ".") -> list[Any]:
         text = text_of(path)
@@ -296,7 +315,7 @@ def _listing(overlay: Overlay) -> None:
     def scandir(path: Any = ".") -> Any:
         text = text_of(path)
         folders = [] if text is None else places(text)
-        if text is None or isinstance(path, bytes) or folders == [text]:
+        if text is None or isinstance(path, bytes) or (folders == [text] and not overlay.covers(text)):
             return real_scan(path)
         found: dict[str, Any] = {}
         for place in folders:

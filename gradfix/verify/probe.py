@@ -1198,7 +1198,7 @@ def surround(recorder: Recorder, job: dict[str, Any], scratch: str) -> None:
     os.environ.update(job["command"]["env"])
     tempfile.tempdir = None
     guard(scratch)
-    recorder.overlay = overlay.Overlay(scratch)
+    recorder.overlay = overlay.Overlay(scratch, job["root"], sandbox.SECRET)
     recorder.overlay.install()
     led_into(recorder.overlay)
     # Where there is a tensorflow, tensorboard writes its logs in C, past the layer; this tells it not to.

@@ -1161,11 +1161,14 @@ def _obstacle(error: Failure, before: Recording) -> str:
     if error.type == "NeedsValues":
         return f"{message} at {where}"
     if error.type == "ModuleNotFoundError":
-        name = (error.missing or message).partition(".")[0]
+        name = error.missing or message
         return f"{name} is not installed ({where} imports it): gradfix env --refresh, or give --python"
     if "attempted relative import with no known parent" in message:
         return f"{where} imports from the package around it: run it as a module, with -m"
     if error.type == "FileNotFoundError":
+        parts = os.path.normpath(error.missing).split(os.sep) if error.missing else []
+        if any(sandbox.SECRET.match(part) for part in parts if part not in (os.curdir, os.pardir)):
+            return f"{where} needs {error.missing}, which the sandbox withholds: hidden files and secrets"
         needed = f"the file {error.missing}, which is not there" if error.missing else f"a file: {message}"
         return f"{where} needs {needed}: put it there, or name its folder in tool.gradfix.verify.readable"
     if error.type == "SystemExit":

@@ -479,7 +479,8 @@ for name in ("beside.py", ".ssh/id_ed25519", ".netrc", "documents/diary.txt", ".
             recording = attack(level("here"), code, apart=False, path=path)
             helper = path.parent == yard.home
             assert ("# a helper" in recording.output) == helper
-            assert recording.output.count("Permission denied") == (4 if helper else 3 + 1)
+            refused = [recording.output.count(one) for one in ("Permission denied", "No such file")]
+            assert sum(refused) == 4
             assert (SECRET in recording.output) is (not helper)  # The script's own folder is open to it.
     finally:
         (yard.home / "requirements.txt").unlink()

@@ -82,7 +82,9 @@ def advise(run: context.Run, error: BaseException) -> Schema | None:
 def _column(run: context.Run, error: BaseException) -> Schema | None:
     """The column that a data set of the hub was asked for and has not."""
     message = str(error)
-    found = re.search(r"Column '?(\w+)'? not in the dataset|^'(\w+)'$|Columns? \['(\w+)'", message)
+    found = re.search(
+        r"Column '?(\w+)'? (?:not in the dataset|doesn't exist)|^'(\w+)'$|Columns? \['(\w+)'", message
+    )
     hub: dict[str, Any] = run.schema.get("hub", {})
     if not found or not hub:
         return None
@@ -138,6 +140,7 @@ def _bound(signature: inspect.Signature, *given: Any) -> dict[str, Any]:
 def _keep_samples(run: context.Run, data: Any, name: str, chosen: str) -> None:
     kind = KINDS[name]
     count = kind.counts.get(chosen) or next(iter(kind.counts.values()))
+    count = min(count, run.schema.get("samples", count))
     drawn = context.generator(name, chosen)
     pixels = torch.randint(0, 256, (DIFFERENT, *kind.shape), generator=drawn).to(torch.uint8)
     labels = torch.randint(0, kind.classes, (DIFFERENT,), generator=drawn)

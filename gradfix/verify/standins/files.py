@@ -13,6 +13,7 @@ import errno
 import io
 import os
 import re
+import string
 import struct
 import sys
 import types
@@ -83,7 +84,7 @@ def missing(run: context.Run, error: BaseException) -> Schema | None:
     if folder in run.overlay.lacking or "arent directory" in str(error) or "non-existent" in str(error):
         empty = absolute if folder not in run.overlay.lacking else folder
         return with_entry(run.schema, "files", run.shown(empty), {"kind": "empty folder"})
-    return _with_path(run, absolute, wanted)
+    return _with_path(run, absolute, wanted, "array" if IN_MESSAGE[0].search(str(error)) else None)
 
 
 def _below_a_file(run: context.Run, absolute: str) -> Schema | None:
@@ -119,7 +120,7 @@ def _asking(error: BaseException) -> str:
     return str(found)
 
 
-def _with_path(run: context.Run, absolute: str, wanted: str = "") -> Schema | None:
+def _with_path(run: context.Run, absolute: str, wanted: str = "", kind: str | None = None) -> Schema | None:
     """The schema with a file, a folder or a family of files at ``absolute``, if any is made there."""
     ending = os.path.splitext(absolute)[1].lower()
     name = run.shown(absolute)
@@ -130,9 +131,9 @@ def _with_path(run: context.Run, absolute: str, wanted: str = "") -> Schema | No
         return with_entry(
             run.schema, "files", name, {"kind": "folder", "of": _ending_in(run), "count": COUNT}
         )
-    if name in held or SETTINGS.search(os.path.basename(absolute)):
+    if name in held or SETTINGS.search(os.path.basename(absolute)) or run.overlay.is_withheld(absolute):
         return None
-    kind = _kind(ending, wanted)
+    kind = kind or _kind(ending, wanted)
     if kind is None:
         return None
     alike = [one for one in held if os.path.dirname(one) == os.path.dirname(name) and one.endswith(ending)]
@@ -388,7 +389,9 @@ def _text(run: context.Run, name: str) -> str:
         _, count = run.sizes[name] = run.schema.get("sizes", {}).get(name, [LINES, count])
     chosen = torch.randint(0, len(WORDS), (LINES, count), generator=context.generator(name))
     if fields is None:
-        return "".join(" ".join(WORDS[number] for number in line) + ".\n" for line in chosen.tolist())
+        lines = [" ".join(WORDS[number] for number in line).capitalize() + ".\n" for line in chosen.tolist()]
+        # Who asks for a letter later on has seen it.
+        return "".join([*lines, string.ascii_letters + string.digits + string.punctuation + "\n"])
     words = [[str(number % 2) for number in line] for line in chosen.tolist()]
     if not fields["numbers"]:
         words = [[WORDS[number % len(WORDS)], *line[1:]] for number, line in enumerate(words)]

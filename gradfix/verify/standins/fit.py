@@ -370,6 +370,8 @@ def _pictures(run: context.Run, message: str) -> Schema | None:
 
 
 BATCHES = (8, 2)
+FEW = 512
+"""Samples in a data set of torchvision's, where going through all of them takes too long."""
 
 
 def smaller_batches(run: context.Run) -> Schema | None:
@@ -377,4 +379,5 @@ def smaller_batches(run: context.Run) -> Schema | None:
     if not any(isinstance(one, torch.utils.data.DataLoader) for one in gc.get_objects()):
         return None
     smaller = [one for one in BATCHES if one < run.schema.get("batch", 1 << 30)]
-    return {**run.schema, "batch": smaller[0]} if smaller else None
+    fewer = {"samples": FEW} if run.schema.get("datasets") else {}
+    return {**run.schema, **fewer, "batch": smaller[0]} if smaller else None

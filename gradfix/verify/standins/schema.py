@@ -18,6 +18,7 @@
 ``beside``         whether the working directory is the script's folder
 ``accelerator``    whether what is sent to an accelerator stays on the CPU
 ``world``          whether the run is the only process of a distributed one
+``samples``        samples in a data set of torchvision's, at most
 ``alone``          whether data loaders work without further processes, as they do with any other entry
 ``batch``          samples in a batch of a data loader, at most
 ``seen``           digests of the schemas before this one: none is tried twice

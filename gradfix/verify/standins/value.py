@@ -426,10 +426,11 @@ def _weights(run: context.Run) -> None:
     for owner in (torch.nn.Module, torch.optim.Optimizer):
 
         def load(self: Any, state: Any, *args: Any, _real: Any = owner.load_state_dict, **kwargs: Any) -> Any:
-            if isinstance(state, Value):
-                run.used(
-                    f"weights in {state._place.partition('[')[0]}", "those that the network was made with"
-                )
+            # What a script has made of weights that are not there, name by name, is nothing.
+            if isinstance(state, Value) or (not state and run.enumerated):
+                place = state._place if isinstance(state, Value) else next(reversed(run.enumerated))
+                name = place.partition("[")[0]
+                run.used(f"weights in {name}", "those that the network was made with")
                 return None
             return _real(self, state, *args, **kwargs)
 
