@@ -54,8 +54,6 @@ class Overlay:
         """Absolute paths in the layer that the script has opened, the latest last."""
         self.lacking: set[str] = set()
         """Folders that are not there, and that the script wanted to write a file into."""
-        self.maker: Callable[[str], bool] | None = None
-        """Makes a file in the layer that is asked for and not there; whether it did."""
         self.process, self.told = os.getpid(), os.path.join(self.scratch, ".absent")
         self._stat, self._mkdir, self._open = os.stat, os.mkdir, io.open
 
@@ -88,10 +86,8 @@ class Overlay:
         if absolute is None:
             return path
         layered = self.layered(absolute)
-        if absolute in self.removed or self.there(layered) or self.is_withheld(absolute):
-            return layered
-        made = self.maker is not None and not self.there(path) and self.maker(absolute)
-        return layered if made else path
+        covered = absolute in self.removed or self.there(layered) or self.is_withheld(absolute)
+        return layered if covered else path
 
     def is_withheld(self, absolute: str) -> bool:
         """Whether the sandbox keeps what lies at an absolute path from the run."""

@@ -50,24 +50,12 @@ PROGRAMS = {
         """,
         ["file data/input.txt: a made-up text of common words"],
     ),
-    "lines that are taken apart": (
-        """
-        pairs = []
-        for line in open("pairs.txt"):
-            name, label = line.strip().split("\\t")
-            pairs.append((name, int(label)))
-        labels = torch.tensor([label for _, label in pairs]).float()[:, None]
-        train(nn.Linear(1, 1), [(labels, labels)] * 3)
-        """,
-        ["file pairs.txt: a made-up text of common words"],
-    ),
     "a table, by name": (
         """
         import pandas
-        table = pandas.read_csv("houses.csv", sep=";")
+        table = pandas.read_csv("houses.csv")
         x = torch.tensor(table[["area", "rooms"]].values).float()
         t = torch.tensor(table["price"].values).float()[:, None]
-        assert table["sold_date"].iloc[0] < table["sold_date"].iloc[-1]
         train(nn.Linear(2, 1), [(x, t)] * 3)
         """,
         ["file houses.csv: a made-up table"],
@@ -152,15 +140,6 @@ PROGRAMS = {
         train(nn.Linear(784, 2), [(x, labels)] * 3, nn.functional.cross_entropy)
         """,
         ["folder photos/train: 64 made-up .png files in 2 folders"],
-    ),
-    "a sound": (
-        """
-        import wave
-        with wave.open("speech.wav") as file:
-            data = torch.tensor(list(file.readframes(512))).float()
-        train(nn.Linear(1, 1), [(data[:, None], data[:, None])] * 3)
-        """,
-        ["file speech.wav: a made-up sound"],
     ),
     "weights": (
         """

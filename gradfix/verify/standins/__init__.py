@@ -13,7 +13,7 @@ content. Every stand-in is an event of the recording, once.
 
 ===========  ===========================================================================================
 `schema`     what is made up, as JSON, and how it grows
-`files`      files and folders that are not there: pictures, sounds, text, tables, arrays
+`files`      files and folders that are not there: pictures, texts, tables, arrays
 `value`      what a pickle or a JSON file would have held: a value that its use gives a shape
 `fit`        what the message of an error says of a size, a number of dimensions, a type
 `datasets`   torchvision's and Hugging Face's data sets at their own classes, without their files

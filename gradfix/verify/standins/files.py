@@ -1,6 +1,6 @@
 """Files and folders that are not there: real ones, made up in the run's layer over the file system.
 
-What a file holds follows from the ending of its name: pictures, sounds, text, tables and arrays are written
+What a file holds follows from the ending of its name: pictures, texts and tables are written
 in their own formats, so that any library reads them. What a pickle or a JSON file holds nobody knows; such a
 file is a mark, and whoever loads it gets a value that its use gives a shape (see ``value.py``). Settings
 (``config.json``, ``*.yaml``) are never made up, for they say what the script does.
@@ -16,8 +16,6 @@ import re
 import string
 import struct
 import sys
-import types
-import wave
 import zlib
 from typing import Any
 
@@ -27,12 +25,11 @@ from . import context, value
 from .schema import Schema, with_entry
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".gif", ".ppm")
-SOUNDS = (".wav", ".flac", ".mp3", ".ogg")
 TABLES = (".csv", ".tsv", ".tab", ".data")
 ARRAYS = (".npy", ".npz", ".mat", ".h5", ".hdf5")
 NESTED = (".json", ".jsonl", ".pkl", ".pickle", ".p", ".pt", ".pth", ".bin", ".ckpt", ".tar", ".joblib")
 TEXTS = (".txt", ".text", ".tokens", ".raw", ".en", ".de", ".fr", ".src", ".tgt", ".train", ".valid", ".test")
-DATA = (*PICTURES, *SOUNDS, *TABLES, *ARRAYS, *NESTED, ".txt")
+DATA = (*PICTURES, *TABLES, *ARRAYS, *NESTED, ".txt")
 SETTINGS = re.compile(r"conf|cfg|setting|param|option|\bargs?\b|hparam|\.ya?ml$|\.toml$|\.ini$", re.I)
 CHECKPOINT = re.compile(
     r"resum|check_?point|ckpt|pretrain|snapshot|weight|\.pth?$|\.ckpt$|save|best|log|out", re.I
@@ -43,8 +40,6 @@ MASKS = re.compile(r"mask|label|segm|annot|(?<![a-z])gt(?![a-z])|ground", re.I)
 
 COUNT = 64
 """Files in a folder that is made up; eight times as many where those were too few."""
-SECONDS, RATE = 2, 16000
-"""Of sounds."""
 LINES = 400
 WORDS = (
     "the of and to in a is that it was for on are as with his they at be this from have or by one had not "
@@ -56,7 +51,6 @@ WORDS = (
 
 IN_MESSAGE = (
     re.compile(r"name = '([^']+)', errno = 2\b"),  # h5py
-    re.compile(r"Error opening '([^']+)'"),  # soundfile
     re.compile(r"^(\S+) not found\.?$"),  # numpy.loadtxt
     re.compile(r"[Pp]arent directory (\S+) does not exist"),  # torch.save
     re.compile(r"non-existent directory: '([^']+)'"),  # pandas
@@ -121,7 +115,7 @@ def _asking(error: BaseException) -> str:
 
 
 def _with_path(run: context.Run, absolute: str, wanted: str = "", kind: str | None = None) -> Schema | None:
-    """The schema with a file, a folder or a family of files at ``absolute``, if any is made there."""
+    """The schema with a file or a folder at ``absolute``, if any is made there."""
     ending = os.path.splitext(absolute)[1].lower()
     name = run.shown(absolute)
     held: dict[str, Any] = run.schema.get("files", {})
@@ -136,18 +130,12 @@ def _with_path(run: context.Run, absolute: str, wanted: str = "", kind: str | No
     kind = kind or _kind(ending, wanted)
     if kind is None:
         return None
-    alike = [one for one in held if os.path.dirname(one) == os.path.dirname(name) and one.endswith(ending)]
-    if len(alike) >= 2 and kind in ("picture", "sound", "array", "nested"):
-        # One file after the other: from here on all of their kind.
-        family = os.path.join(os.path.dirname(name), "*" + ending)
-        return with_entry(run.schema, "files", family, {"kind": kind})
     return with_entry(run.schema, "files", name, {"kind": kind})
 
 
 def _kind(ending: str, mode: str = "") -> str | None:
     for kind, endings in (
         ("picture", PICTURES),
-        ("sound", SOUNDS),
         ("table", TABLES),
         ("array", ARRAYS),
         ("nested", NESTED),
@@ -179,7 +167,7 @@ def _ending_in(run: context.Run) -> str:
             with contextlib.suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:
                 texts.append(file.read())
     whole = "\n".join(texts)
-    endings = (*SOUNDS, ".npy", ".npz", ".txt", ".csv", ".json")
+    endings = (".npy", ".npz", ".txt", ".csv", ".json")
     for pattern, kinds in (
         (PATTERN, (*PICTURES, *endings)),
         (ENDING, PICTURES),
@@ -256,22 +244,9 @@ def more(run: context.Run) -> Schema | None:
 
 
 def install(run: context.Run) -> None:
-    """Make what the schema names, and let what belongs to a family be made when it is asked for."""
-    files: dict[str, Any] = run.schema.get("files", {})
-    for name, entry in files.items():
-        if "*" not in name:
-            _make(run, os.path.join(run.root, name), entry)
-    families = {name: entry for name, entry in files.items() if "*" in name}
-
-    def on_demand(absolute: str) -> bool:
-        folder, ending = os.path.dirname(run.shown(absolute)), os.path.splitext(absolute)[1].lower()
-        entry = families.get(os.path.join(folder, "*" + ending))
-        if entry is not None:
-            _make(run, absolute, entry)
-        return entry is not None
-
-    run.overlay.maker = on_demand if families else None
-    _without_download(run)
+    """Make what the schema names."""
+    for name, entry in run.schema.get("files", {}).items():
+        _make(run, os.path.join(run.root, name), entry)
 
 
 def _make(run: context.Run, absolute: str, entry: dict[str, Any]) -> None:
@@ -293,7 +268,7 @@ def _make(run: context.Run, absolute: str, entry: dict[str, Any]) -> None:
 
 
 WORD = {"nested": "value, shaped by its use", "array": "array", "text": "text of common words"}
-WORD.update(picture="picture", sound="sound", table="table")
+WORD.update(picture="picture", table="table")
 
 
 def _fill(run: context.Run, absolute: str, entry: dict[str, Any]) -> None:
@@ -318,12 +293,10 @@ def _content(run: context.Run, absolute: str, kind: str) -> bytes:
     name = run.shown(absolute)
     if kind == "picture":
         return picture(run, name)
-    if kind == "sound":
-        return _sound(name)
     if kind == "table":
         return value.table(run, name).encode()
     if kind == "text":
-        return _text(run, name).encode()
+        return _text(name).encode()
     return value.MARK + name.encode()
 
 
@@ -370,50 +343,8 @@ def png(pixels: torch.Tensor) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
 
-def _sound(name: str) -> bytes:
-    noise = torch.randint(-3000, 3000, (SECONDS * RATE,), generator=context.generator(name))
-    held = io.BytesIO()
-    with wave.open(held, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(RATE)
-        file.writeframes(struct.pack(f"<{len(noise)}h", *noise.tolist()))
-    return held.getvalue()
-
-
-def _text(run: context.Run, name: str) -> str:
-    """Lines of words, or of as many fields as they are taken apart into: a word first, or all numbers."""
-    fields = run.schema.get("fields", {}).get(name)
-    count = fields["count"] if fields else 9
-    if fields and fields["numbers"]:
-        _, count = run.sizes[name] = run.schema.get("sizes", {}).get(name, [LINES, count])
-    chosen = torch.randint(0, len(WORDS), (LINES, count), generator=context.generator(name))
-    if fields is None:
-        lines = [" ".join(WORDS[number] for number in line).capitalize() + ".\n" for line in chosen.tolist()]
-        # Who asks for a letter later on has seen it.
-        return "".join([*lines, string.ascii_letters + string.digits + string.punctuation + "\n"])
-    words = [[str(number % 2) for number in line] for line in chosen.tolist()]
-    if not fields["numbers"]:
-        words = [[WORDS[number % len(WORDS)], *line[1:]] for number, line in enumerate(words)]
-    return "".join(fields["by"].join(line) + "\n" for line in words)
-
-
-def _without_download(run: context.Run) -> None:
-    """Let a file that was made up not be downloaded over."""
-    import urllib.request
-
-    def keeping(real: Any, place: int, name: str) -> Any:
-        def download(*args: Any, **kwargs: Any) -> Any:
-            target = kwargs.get(name, args[place] if len(args) > place else None)
-            if isinstance(target, str) and run.overlay.exists(target):
-                return target, None
-            return real(*args, **kwargs)
-
-        return download
-
-    modules: list[tuple[types.ModuleType, str, str]] = [
-        (urllib.request, "urlretrieve", "filename"),
-        (torch.hub, "download_url_to_file", "dst"),
-    ]
-    for module, function, name in modules:
-        setattr(module, function, keeping(getattr(module, function), 1, name))
+def _text(name: str) -> str:
+    chosen = torch.randint(0, len(WORDS), (LINES, 9), generator=context.generator(name)).tolist()
+    lines = [" ".join(WORDS[number] for number in line).capitalize() + ".\n" for line in chosen]
+    # Who asks for a letter later on has seen it.
+    return "".join([*lines, string.ascii_letters + string.digits + string.punctuation + "\n"])

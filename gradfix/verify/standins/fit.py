@@ -8,14 +8,13 @@ that were made. The messages are those of torch 2 and numpy 2.
 from __future__ import annotations
 
 import gc
-import inspect
 import re
 from collections.abc import Iterator
 
 import torch
 
 from . import context, value
-from .schema import Schema, with_entry, with_listed
+from .schema import Schema, with_entry
 
 MET_WANTED = tuple(
     re.compile(pattern)
@@ -79,11 +78,6 @@ FLOATING = re.compile(
     re.I,
 )
 """Messages where whole numbers have the place of floating-point ones."""
-OF_TEXT = re.compile(
-    r"expected string or bytes|\.str accessor|has no attribute '(?:split|lower|strip|replace|encode)'|"
-    r"must be str\b|expected str\b|not supported for dtype 'str'|can only concatenate str|not 'float64'"
-)
-BY_NUMBER = re.compile(r"iloc\[[^],]+,\s*(\d+)\s*\]")
 HEADER = re.compile(
     r"could not convert string (?:to float|'\w*column_0).*column_|invalid literal.*column_|column_0"
 )
@@ -92,12 +86,9 @@ LARGER = re.compile(
 )
 SIDES = (64, 28, 32, 128, 224, 256, 84, 96, 299)
 """Sides of pictures, in the order in which they are tried."""
-SEPARATORS = (",", ";", "\t", " ")
-"""What the columns of a table are apart by, in the order in which they are tried."""
 KEY = re.compile(
     r"^'([^']*)'$|^(\w+)$|\['([^']+)'\](?: not in index|\])|'([^']+)' is not a file in the archive"
 )
-NAMED = re.compile(r"""\[\s*['"]([^'"]+)['"]\s*\]|\.(\w+)\.str\b""")
 
 
 TOO_FEW = re.compile(
@@ -130,8 +121,6 @@ def advise(run: context.Run, error: BaseException) -> Schema | None:
     for found in (
         _key(run, error),
         _header(run, message),
-        _text(run, error),
-        _fields(run, error),
         _more(run, message),
         _beyond(run, message),
         *_sizes(run, message),
@@ -172,12 +161,6 @@ def _key(run: context.Run, error: BaseException) -> Schema | None:
         fresh = [name for name in names if name not in known]
         if fresh:
             return with_entry(run.schema, "keys", table, [*known, *fresh])
-        if names and table in tables:
-            # It has the column, and whoever reads it takes its lines apart by something else.
-            had = run.schema.get("fields", {}).get(table, {}).get("by", SEPARATORS[0])
-            following = SEPARATORS[SEPARATORS.index(had) + 1 :]
-            if following:
-                return with_entry(run.schema, "fields", table, {"by": following[0]})
     return None
 
 
@@ -187,55 +170,6 @@ def _header(run: context.Run, message: str) -> Schema | None:
     if tables and HEADER.search(message):
         return with_entry(run.schema, "types", tables[-1], "no header")
     return None
-
-
-def _text(run: context.Run, error: BaseException) -> Schema | None:
-    """A column of texts."""
-    trace = run.raised_in(error)
-    if trace is None or not OF_TEXT.search(str(error)):
-        return None
-    line = context.statement(trace)
-    names = [one for pair in NAMED.findall(line) for one in pair if one]
-    numbered = BY_NUMBER.search(line)
-    for table in [name for name, entry in run.schema.get("files", {}).items() if entry["kind"] == "table"]:
-        known = run.schema.get("keys", {}).get(table, [])
-        wanted = [name for name in names or known if name in known]
-        if numbered is not None and not names:
-            wanted = [value.column(run, table, int(numbered[1]))]
-        if wanted:
-            return with_listed(run.schema, "texts", *(f"{table}['{name}']" for name in wanted))
-    return None
-
-
-SPLIT = re.compile(r"""\.split\(\s*(?:['"]([^'"]+)['"])?""")
-NO_NUMBER = re.compile(r"invalid literal for int\(\)|could not convert string")
-NUMBERS = 37
-"""In a line of such a table, where nothing says how many: a prime, as for other sizes."""
-
-
-def _fields(run: context.Run, error: BaseException) -> Schema | None:
-    """A text whose lines are taken apart into as many fields as an error says."""
-    trace, message = run.raised_in(error), str(error)
-    opened = [run.shown(one) for one in reversed(run.overlay.read)]
-    files = run.schema.get("files", {})
-    name = next((one for one in opened if files.get(one, {}).get("kind") == "text"), None)
-    if trace is None or name is None:
-        return None
-    had = run.schema.get("fields", {}).get(name, {"count": 0, "by": " ", "numbers": False})
-    function = inspect.getsource(trace.tb_frame.f_code) if trace.tb_frame.f_code.co_name != "<module>" else ""
-    split = SPLIT.search(context.statement(trace)) or SPLIT.search(function)
-    if NO_NUMBER.search(message) and not had["numbers"] and (had["count"] or split is None):
-        # Whoever reads it without taking lines apart wants a table of numbers.
-        return with_entry(
-            run.schema, "fields", name, {**had, "count": had["count"] or NUMBERS, "numbers": True}
-        )
-    wanted = DIMENSIONS[0].search(message) or DIMENSIONS[1].search(message)
-    indexed = isinstance(error, IndexError) or NO_NUMBER.search(message) is not None
-    if split is None or not (wanted or indexed):
-        return None
-    separator = (split[1] or " ").encode().decode("unicode_escape")
-    count = int(wanted["more"]) if wanted else had["count"] + 1 if had["count"] else 2
-    return with_entry(run.schema, "fields", name, {**had, "count": count, "by": separator})
 
 
 APART = 3

@@ -1,4 +1,4 @@
-"""The project's own packages, as if the project had been installed, and data that lies beside the script."""
+"""The project's own packages, as if the project had been installed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,13 @@ from .schema import Schema, with_listed
 
 
 def advise(run: context.Run, error: BaseException) -> Schema | None:
-    """The schema in which a package of the project is found, or a file that lies beside the script."""
+    """The schema in which a package of the project is found."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         top = error.name.partition(".")[0]
         for folder in (run.root, os.path.join(run.root, "src")):
             there = [os.path.join(folder, top), os.path.join(folder, top + ".py")]
             if any(os.path.exists(one) for one in there) and folder not in run.schema.get("paths", []):
                 return with_listed(run.schema, "paths", folder)
-    path = getattr(error, "filename", None)
-    if isinstance(error, FileNotFoundError) and isinstance(path, str) and not os.path.isabs(path):
-        beside = os.path.join(os.path.dirname(run.recorder.job["command"]["entry"]), path)
-        if os.path.exists(beside) and not run.schema.get("beside"):
-            return {**run.schema, "beside": True}
     return None
 
 
@@ -30,6 +25,3 @@ def install(run: context.Run) -> None:
     for folder in run.schema.get("paths", []):
         sys.path.append(folder)
         run.used("packages of the project", "those in its folder, as if it had been installed")
-    if run.schema.get("beside"):
-        os.chdir(os.path.dirname(run.recorder.job["command"]["entry"]))
-        run.used("the working directory", "the script's own folder, where its files are")

@@ -6,16 +6,12 @@
 ``sizes``          by place, such as ``train.npz['x']``: the sizes of an array, where an error has told
 ``types``          by place: ``int`` where floating-point numbers were not taken, or the other way round
 ``keys``           by place of a mapping, table or archive: the names that were asked for
-``fields``         by file of text: how many fields its lines have, by what they are apart, whether all
-                   are numbers
 ``rows``           how many rows and elements there are where nothing says it
-``texts``          places whose values are texts
 ``pictures``       the ``side`` and the ``channels`` of pictures
 ``datasets``       the classes of torchvision that stand without their files
 ``hub``            by name of a data set of Hugging Face's: its columns
 ``modules``        absent modules that only log or draw
 ``paths``          folders of the project whose packages can be imported
-``beside``         whether the working directory is the script's folder
 ``accelerator``    whether what is sent to an accelerator stays on the CPU
 ``world``          whether the run is the only process of a distributed one
 ``samples``        samples in a data set of torchvision's, at most

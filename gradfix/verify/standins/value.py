@@ -35,8 +35,6 @@ SAMPLES = 64
 PRIMES = tuple(one for one in range(37, 200) if all(one % other for other in range(2, 15)))
 LABEL = re.compile(r"label|target|\by\b|y_|_y\b|class|answer|survived|outcome", re.I)
 INDEX = re.compile(r"idx|index|indices|token|\bids?\b|_ids?\b|word|vocab|seq|user|item|edge", re.I)
-DATE = re.compile(r"date|(?:^|_)time(?:stamp)?$|^day$", re.I)
-"""Names of columns that hold a day each."""
 TEXT = frozenset(
     "split strip rstrip lstrip lower upper encode decode replace startswith endswith splitlines title".split()
 )
@@ -66,12 +64,6 @@ def sizes(run: context.Run, place: str, count: int | None = None) -> list[int]:
 def rows_of(run: context.Run) -> int:
     """How many rows and elements there are where nothing says it."""
     return int(run.schema.get("rows", SAMPLES))
-
-
-def column(run: context.Run, table: str, number: int) -> str:
-    """The name of a column of a table that is asked for by its number."""
-    known = run.schema.get("keys", {}).get(table, [])
-    return str(known[number]) if number < len(known) else f"column_{number - len(known)}"
 
 
 def _prime(about: str) -> int:
@@ -112,20 +104,11 @@ def table(run: context.Run, name: str) -> str:
     names = [*known, *(f"column_{at}" for at in range(width - len(known)))]
     run.sizes[name] = [rows, width]
     separator = "\t" if name.endswith((".tsv", ".tab")) else ","
-    separator = run.schema.get("fields", {}).get(name, {}).get("by", separator)
-    texts = set(run.schema.get("texts", []))
     columns = []
     for column in names:
         place = f"{name}['{column}']"
         drawn = context.generator(place)
-        if DATE.search(column):
-            days = [f"{2000 + at // 336}-{at // 28 % 12 + 1:02}-{at % 28 + 1:02}" for at in range(rows)]
-            columns.append(days)
-        elif place in texts:
-            columns.append(
-                [f"word{number}" for number in torch.randint(0, 9, (rows,), generator=drawn).tolist()]
-            )
-        elif whole_numbers(run, place):
+        if whole_numbers(run, place):
             columns.append(torch.randint(0, 2, (rows,), generator=drawn).tolist())
         else:
             columns.append([round(number, 4) for number in torch.rand(rows, generator=drawn).tolist()])
