@@ -158,6 +158,21 @@ def test_the_patch_is_one_that_git_takes_and_the_script_then_runs(tmp_path: Path
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_the_same_command_proves_the_patch(tmp_path: Path) -> None:
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "gan.py").write_text(GAN)
+    (tmp_path / "gan.py").write_text(GAN)
+    (tmp_path / "main.py").write_text("import nets.gan\n")
+    path = os.path.join("nets", "gan.py")
+    for command, proves in {
+        ("gan.py", "--rate", "0 1"): "gan.py -- --rate '0 1'",
+        ("-m", "nets.gan", "-x"): f"-m nets.gan {path} -- -x",
+        ("main.py",): f"--script main.py {path}",
+    }.items():
+        told = explanation(run(tmp_path, *command).stderr)
+        assert told.endswith(f"Apply it with: gradfix apply --select undetached-fake {proves}\n")
+
+
 def test_a_state_that_is_carried_over(tmp_path: Path) -> None:
     (tmp_path / "rnn.py").write_text(RNN)
     # A module beside the script does not get into the process that explains.

@@ -87,9 +87,14 @@ def whole_numbers(run: context.Run, place: str) -> bool:
 
 
 @context.quietly
-def array(run: context.Run, place: str, count: int | None = None) -> Any:
-    """The array of numpy's at a place: numbers from 0 to 1, or 0 and 1 where they are whole."""
-    shape, drawn = sizes(run, place, count), context.generator(place)
+def array(run: context.Run, place: str, count: int | None = None, number: object = 0) -> Any:
+    """The array of numpy's at a place: numbers from 0 to 1, or 0 and 1 where they are whole.
+
+    Args:
+        count: The number of dimensions, if that is known.
+        number: What tells the elements at one place from each other.
+    """
+    shape, drawn = sizes(run, place, count), context.generator(place, number)
     if run.schema.get("types", {}).get(place) == "byte":
         return torch.randint(0, 256, shape, generator=drawn).to(torch.uint8).numpy()
     if whole_numbers(run, place):
@@ -123,8 +128,8 @@ def table(run: context.Run, name: str) -> str:
 class Value:
     """A part of a file that is not there; see the module's docstring."""
 
-    def __init__(self, place: str) -> None:
-        self._place = place
+    def __init__(self, place: str, number: object = 0) -> None:
+        self._place, self._number_of = place, number
         self._parts: dict[Any, Any] = {}
         self._held: Any = None
         """The array or the text that it has turned out to be."""
@@ -133,20 +138,23 @@ class Value:
 
     def _array(self, count: int | None = None) -> Any:
         if self._held is None or isinstance(self._held, str):
-            self._held = array(context.run(), self._place, count)
+            self._held = array(context.run(), self._place, count, self._number_of)
         return self._held
 
     def _tensor(self) -> torch.Tensor:
         return torch.as_tensor(self._array())
 
     def _text(self) -> str:
-        self._held = " ".join(f"word{zlib.crc32(f'{self._place}{at}'.encode()) % 50}" for at in range(8))
-        text: str = self._held
+        about = f"{self._place} {self._number_of}"
+        text = " ".join(f"word{zlib.crc32(f'{about} {at}'.encode()) % 50}" for at in range(8))
+        self._held = text
         return text
 
     def _part(self, key: Any, step: str) -> Value:
         if key not in self._parts:
-            self._parts[key] = Value(self._place + step)
+            # Elements of one list have one place, and are told apart by their numbers.
+            number = (self._number_of, key) if step == "[*]" else self._number_of
+            self._parts[key] = Value(self._place + step, number)
         found: Value = self._parts[key]
         return found
 
