@@ -14,9 +14,7 @@ import io
 import os
 import re
 import string
-import struct
 import sys
-import zlib
 from typing import Any
 
 import torch
@@ -49,12 +47,10 @@ WORDS = (
 
 # -- what an error says is missing ---------------------------------------------------------------
 
-IN_MESSAGE = (
-    re.compile(r"name = '([^']+)', errno = 2\b"),  # h5py
-    re.compile(r"^(\S+) not found\.?$"),  # numpy.loadtxt
-    re.compile(r"[Pp]arent directory (\S+) does not exist"),  # torch.save
-    re.compile(r"non-existent directory: '([^']+)'"),  # pandas
-)
+BY_H5PY = re.compile(r"name = '([^']+)', errno = 2\b")
+BY_NUMPY = re.compile(r"^(\S+) not found\.?$")
+NO_FOLDER = re.compile(r"[Pp]arent directory (\S+) does not exist|non-existent directory: '([^']+)'")
+"""What ``torch.save`` and pandas say where they are to write."""
 NOTHING_FOUND = re.compile(
     r"num_samples=0|[Ff]ound 0|[Nn]o (?:such )?(?:files?|images?|data)|list index out of range|empty|"
     r"division by zero|not (?:found|exist)|can't find|could not find|[Dd]ownload|need at least one array|"
@@ -72,13 +68,13 @@ def missing(run: context.Run, error: BaseException) -> Schema | None:
         return None
     absolute = os.path.abspath(path)
     folder = os.path.dirname(absolute)
-    wanted = _asking(error) or ("r" if IN_MESSAGE[2].search(str(error)) else "")
+    wanted = _asking(error) or ("r" if BY_NUMPY.search(str(error)) else "")
     if os.path.isfile(folder) and (found := _below_a_file(run, absolute)) is not None:
         return found
-    if folder in run.overlay.lacking or "arent directory" in str(error) or "non-existent" in str(error):
+    if folder in run.overlay.lacking or NO_FOLDER.search(str(error)):
         empty = absolute if folder not in run.overlay.lacking else folder
         return with_entry(run.schema, "files", run.shown(empty), {"kind": "empty folder"})
-    return _with_path(run, absolute, wanted, "array" if IN_MESSAGE[0].search(str(error)) else None)
+    return _with_path(run, absolute, wanted, "array" if BY_H5PY.search(str(error)) else None)
 
 
 def _below_a_file(run: context.Run, absolute: str) -> Schema | None:
@@ -96,10 +92,10 @@ def _missing_path(error: BaseException) -> str | None:
     name = getattr(error, "filename", None)
     if absent and isinstance(name, (str, bytes)) and name:
         return os.fsdecode(name)
-    for pattern in IN_MESSAGE:
+    for pattern in (BY_H5PY, BY_NUMPY, NO_FOLDER):
         if (found := pattern.search(str(error))) is not None:
             # What opens a file in C names the one in the layer.
-            return found[1].replace(context.run().overlay.layer + os.sep, os.sep)
+            return str(found[found.lastindex or 1]).replace(context.run().overlay.layer + os.sep, os.sep)
     return None
 
 
@@ -303,44 +299,30 @@ def _content(run: context.Run, absolute: str, kind: str) -> bytes:
 def picture(run: context.Run, name: str) -> bytes:
     """The file of a picture: by the schema, or with classes 0 and 1 where its name speaks of masks."""
     chosen = {"side": 64, "channels": 3, **run.schema.get("pictures", {})}
-    masks, side = (
-        MASKS.search(os.path.basename(os.path.dirname(name)) + "/" + os.path.basename(name)),
-        chosen["side"],
-    )
+    masks, side = MASKS.search("/".join(name.split("/")[-2:])), chosen["side"]
     channels = 1 if masks else chosen["channels"]
     pixels = torch.randint(0, 2 if masks else 256, (side, side, channels), generator=context.generator(name))
     run.sizes["pictures"] = [side, side, channels]
     return encoded(pixels.to(torch.uint8), name.lower())
 
 
-COLOURS = {1: 0, 3: 2, 4: 6}
-"""The number of a PNG file's type of colour, by channels (PNG specification, section 11.2.2)."""
-
-
 def encoded(pixels: torch.Tensor, name: str) -> bytes:
-    """The file of a picture, in the format that its name says where PIL is there to write it, else PNG."""
-    held = io.BytesIO()
-    try:
+    """The file of a picture, in the format that its name says.
+
+    Raises:
+        NeedsValues: if no library is there that reads pictures, nor any other that writes them.
+    """
+    held, ending = io.BytesIO(), os.path.splitext(name)[1]
+    with contextlib.suppress(ImportError, KeyError):
         from PIL import Image
 
-        kind = Image.registered_extensions()[os.path.splitext(name)[1]]
-        Image.fromarray(pixels.numpy().squeeze()).save(held, kind)
-    except (ImportError, KeyError, OSError, ValueError):
-        return png(pixels)
-    return held.getvalue()
+        Image.fromarray(pixels.numpy().squeeze()).save(held, Image.registered_extensions()[ending])
+        return held.getvalue()
+    with contextlib.suppress(ImportError):
+        import cv2
 
-
-def png(pixels: torch.Tensor) -> bytes:
-    """The PNG file of an array of bytes, ``(height, width, channels)``."""
-    height, width, channels = pixels.shape
-    rows = torch.cat([torch.zeros(height, 1, dtype=torch.uint8), pixels.reshape(height, -1)], 1)
-
-    def chunk(kind: bytes, held: bytes) -> bytes:
-        return struct.pack(">I", len(held)) + kind + held + struct.pack(">I", zlib.crc32(kind + held))
-
-    head = struct.pack(">IIBBBBB", width, height, 8, COLOURS[channels], 0, 0, 0)
-    data = zlib.compress(bytes(rows.flatten().tolist()), 1)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+        return bytes(cv2.imencode(ending, pixels.numpy())[1])
+    context.run().stop(f"{name} is not there, and neither PIL nor cv2 is installed to make it up")
 
 
 def _text(name: str) -> str:
