@@ -307,22 +307,22 @@ def picture(run: context.Run, name: str) -> bytes:
 
 
 def encoded(pixels: torch.Tensor, name: str) -> bytes:
-    """The file of a picture, in the format that its name says.
-
-    Raises:
-        NeedsValues: if no library is there that reads pictures, nor any other that writes them.
-    """
-    held, ending = io.BytesIO(), os.path.splitext(name)[1]
+    """The file of a picture, in the format that its name says; where no library writes one, the run ends."""
+    held, ending = b"", os.path.splitext(name)[1]
     with contextlib.suppress(ImportError, KeyError):
         from PIL import Image
 
-        Image.fromarray(pixels.numpy().squeeze()).save(held, Image.registered_extensions()[ending])
-        return held.getvalue()
-    with contextlib.suppress(ImportError):
-        import cv2
+        file = io.BytesIO()
+        Image.fromarray(pixels.numpy().squeeze()).save(file, Image.registered_extensions()[ending])
+        held = file.getvalue()
+    if not held:
+        with contextlib.suppress(ImportError):
+            import cv2
 
-        return bytes(cv2.imencode(ending, pixels.numpy())[1])
-    context.run().stop(f"{name} is not there, and neither PIL nor cv2 is installed to make it up")
+            held = bytes(cv2.imencode(ending, pixels.numpy())[1])
+    if not held:
+        context.run().stop(f"{name} is not there, and neither PIL nor cv2 is installed to make it up")
+    return held
 
 
 def _text(name: str) -> str:
