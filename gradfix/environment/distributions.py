@@ -78,6 +78,7 @@ SUPPLIERS: dict[str, tuple[str, ...]] = {
     "distutils": ("setuptools",),
     "pydensecrf": ("pydensecrf",),
     "tensorboard_logger": ("tensorboard-logger",),
+    "torch.utils.tensorboard": ("tensorboard",),
     "tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-gpu"),
     "absl": ("absl-py",),
     "gin": ("gin-config",),

@@ -94,7 +94,15 @@ def _is_foreign(module: str, root: Path) -> bool:
 
 
 def _deciding(named: _Named) -> str:
+    """The part of an import's name that says which distribution supplies it."""
+    from gradfix.environment.distributions import SUPPLIERS
+
     parts = named.module.split(".")
+    whole = [*parts, *named.names[:1]]
+    for length in range(len(whole), 1, -1):
+        # A part of torch's that only works where another distribution is installed.
+        if (module := ".".join(whole[:length])) in SUPPLIERS:
+            return module
     if parts[0] not in NAMESPACES:
         return parts[0]
     return ".".join([*parts, *named.names[:1]][:2])

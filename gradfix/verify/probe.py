@@ -1144,7 +1144,7 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
     for name, descriptor in (("stdout.txt", 1), ("stderr.txt", 2)):
         opened = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(opened, descriptor)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(terminal(), 0)
     os.chdir(scratch)
     recorder = Recorder(job)
     limit(job["limits"])
@@ -1182,6 +1182,29 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
             recorder.finish("error", recorder.failed(error, "script", where(recorder, error)))
     advise(recorder, job)
     recorder.finish("finished")
+
+
+ROWS, COLUMNS = 24, 80
+"""Of the terminal that a run has as its standard input."""
+
+
+def terminal() -> int:
+    """A terminal of usual size at which nobody types: what is read from it has ended.
+
+    Users start scripts in one, and some ask how wide it is. Where none is to be had it is the null device.
+    """
+    try:
+        import fcntl
+        import pty
+        import struct
+        import termios
+
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        os.write(ours, b"\x04" * 64)
+    except (ImportError, OSError):
+        return os.open(os.devnull, os.O_RDONLY)
+    return theirs
 
 
 def surround(recorder: Recorder, job: dict[str, Any], scratch: str) -> None:

@@ -53,8 +53,8 @@ NO_FOLDER = re.compile(r"[Pp]arent directory (\S+) does not exist|non-existent d
 """What ``torch.save`` and pandas say where they are to write."""
 NOTHING_FOUND = re.compile(
     r"num_samples=0|[Ff]ound 0|[Nn]o (?:such )?(?:files?|images?|data)|list index out of range|empty|"
-    r"division by zero|not (?:found|exist)|can't find|could not find|[Dd]ownload|need at least one array|"
-    r"expected a non-empty|number sections|Cannot choose from|NoneType|max\(\) arg|iterable argument",
+    r"(?:division|modulo) by zero|not (?:found|exist)|can't find|could not find|[Dd]ownload|NoneType|"
+    r"need at least one array|expected a non-empty|number sections|Cannot choose from|max\(\) arg|iterable",
 )
 """What is said where a script has looked for data, found none, and gone on."""
 
@@ -214,7 +214,7 @@ def advise(run: context.Run, error: BaseException) -> Schema | None:
         return _classes_in_last(run)
     line = context.statement(trace) if trace is not None else ""
     gives_up = isinstance(error, (AssertionError, SystemExit)) or re.match(r"\s*raise\b", line) is not None
-    if gives_up or NOTHING_FOUND.search(message):
+    if gives_up or isinstance(error, StopIteration) or NOTHING_FOUND.search(message):
         return asked_for(run) or _classes_in_last(run) or more(run)
     return None
 

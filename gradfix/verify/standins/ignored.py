@@ -26,20 +26,22 @@ ONLY_LOG_OR_DRAW = frozenset(
 
 def advise(run: context.Run, error: BaseException) -> Schema | None:
     """The schema without the module that could not be imported, if it only logs or draws."""
-    if not isinstance(error, ImportError) or not error.name:
+    if not isinstance(error, ImportError):
         return None
-    parts = error.name.split(".")
+    # What torch says where its own part of tensorboard lacks the rest.
+    parts = (error.name or ("tensorboard" if "TensorBoard" in str(error) else "")).split(".")
     for count in range(1, len(parts) + 1):
         name = ".".join(parts[:count])
         if name in ONLY_LOG_OR_DRAW:
-            return with_listed(run.schema, "modules", name)
+            whole = ["torch.utils.tensorboard"] if name == "tensorboard" else []
+            return with_listed(run.schema, "modules", name, *whole)
     return None
 
 
 def install(run: context.Run) -> None:
     """Let what the schema names be imported."""
     if run.schema.get("modules"):
-        sys.meta_path.append(_Finder(run, frozenset(run.schema["modules"])))
+        sys.meta_path.insert(0, _Finder(run, frozenset(run.schema["modules"])))
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -49,7 +51,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if not any(fullname == name or fullname.startswith(name + ".") for name in self.names):
             return None
-        self.run.used("the module " + fullname.partition(".")[0], "nothing: it only logs or draws")
+        self.run.used("the module " + fullname, "nothing: it only logs or draws")
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: Any) -> Any:
