@@ -199,7 +199,7 @@ def apply(
         allow_unsandboxed=allow_unsandboxed,
     )
     options = _prepared(where, wishes)
-    _say_what_may_be_read(options, quiet)
+    _say_what_runs_get(options)
     plan = pipeline.plan(where, options)
     if dry_run or patch is not None:
         _hand_out_patch(plan, patch, show=dry_run and output_format is OutputFormat.TEXT)
@@ -268,7 +268,7 @@ def verify(
     if certificate is not None:
         _rerun(certificate, paths, output_format, wishes)
     options = _prepared(where, wishes)
-    _say_what_may_be_read(options, quiet)
+    _say_what_runs_get(options)
     plan = pipeline.plan(where, options)
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
@@ -409,11 +409,22 @@ def env(context: typer.Context) -> None:
 # ---------------------------------------------------------------------------- arguments
 
 
-def _say_what_may_be_read(options: Options, quiet: bool) -> None:
-    """Say which folders outside the project the configuration lets runs read: it may come with the code."""
-    if options.verify and options.settings.verify.readable and not quiet:
-        folders = ", ".join(options.settings.verify.readable)
-        _print(f"note: runs may read {folders}, as {options.settings.file} says\n", sys.stderr)
+def _say_what_runs_get(options: Options) -> None:
+    """Say what the configuration lets runs have of the machine: it may come with the code."""
+    asked = options.settings.verify
+    if not options.verify or not (asked.readable or asked.env):
+        return
+    from gradfix.verify.command import Command
+    from gradfix.verify.sandbox import data_folders
+
+    for folder in asked.readable:
+        read = data_folders([folder]).listed
+        told = f"runs may read {read[0]}" if read else f"runs do not get to read {folder}"
+        _print(f"note: {told} (readable in {options.settings.file})\n", sys.stderr)
+    passed = Command(env=asked.env).variables()
+    for name in asked.env:
+        told = "runs get" if name in passed else "runs do not get"
+        _print(f"note: {told} the variable {name} (env in {options.settings.file})\n", sys.stderr)
 
 
 def _wishes(

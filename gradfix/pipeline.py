@@ -106,7 +106,7 @@ def prepare(paths: Sequence[str], wishes: Wishes, scripts: Sequence[str] | None 
         return Refusal(
             f"{settings.file}: {python} is part of the repository; name an interpreter with --python"
         )
-    refusal = _unusable_command(paths if scripts is None else scripts, wishes)
+    refusal = _unusable_command(paths if scripts is None else scripts, wishes) or _unusable_settings(settings)
     if refusal is not None:
         return refusal
     return Options(
@@ -126,9 +126,9 @@ def prepare(paths: Sequence[str], wishes: Wishes, scripts: Sequence[str] | None 
 
 
 def _came_with_the_code(executable: str) -> bool:
-    from gradfix.verify.interpreter import is_tracked
+    from gradfix.verify.interpreter import came_with_the_code
 
-    return is_tracked(executable)
+    return came_with_the_code(executable)
 
 
 def _unusable_command(paths: Sequence[str], wishes: Wishes) -> Refusal | None:
@@ -145,6 +145,25 @@ def _unusable_command(paths: Sequence[str], wishes: Wishes) -> Refusal | None:
             command.of_module(wishes.module, Path.cwd())
         except command.CommandError as error:
             return Refusal(str(error))
+    return None
+
+
+def _unusable_settings(settings: project.Settings) -> Refusal | None:
+    """Why what the configuration says of running scripts cannot be followed."""
+    if settings.verify == project.Verification():
+        return None
+    from gradfix.verify import command
+
+    root = _configured_in(settings)
+    folder = Path(settings.verify.cwd) if settings.verify.cwd else root
+    try:
+        if not folder.is_dir():
+            raise command.CommandError(f"cwd: there is no folder {folder}")
+        _keep_within(root, folder)
+        for _, text in settings.verify.command:
+            _keep_within(root, command.parse(text, folder).entry)
+    except command.CommandError as error:
+        return Refusal(f"{settings.file}: tool.gradfix.verify: {error}")
     return None
 
 
@@ -650,8 +669,10 @@ def command_for(path: str, options: Options) -> Command:
     elif options.arguments:
         found = command.Command(cwd=Path.cwd())
     elif (text := _configured(path, options.settings)) is not None:
-        base = folder or Path(os.path.dirname(os.path.abspath(options.settings.file or "")))
+        base = folder or _configured_in(options.settings)
         found = replace(command.parse(text, base), cwd=base)
+    if options.module is None and options.script is None:
+        _keep_within(_configured_in(options.settings), found.entry, folder)
     return replace(
         found,
         args=options.arguments or found.args,
@@ -659,6 +680,24 @@ def command_for(path: str, options: Options) -> Command:
         readable=tuple(Path(one) for one in settings.readable),
         env=settings.env,
     )
+
+
+def _configured_in(settings: project.Settings) -> Path:
+    """The folder of the configuration."""
+    return Path(os.path.dirname(os.path.abspath(settings.file or "")))
+
+
+def _keep_within(root: Path, *named: Path | None) -> None:
+    """Refuse what a configuration names outside its own folder: it may have come with the code.
+
+    Raises:
+        CommandError: if it does.
+    """
+    from gradfix.verify.command import CommandError
+
+    for one in named:
+        if one is not None and not one.resolve().is_relative_to(root.resolve()):
+            raise CommandError(f"tool.gradfix.verify names {one}, which is outside of {root}")
 
 
 def _configured(path: str, settings: project.Settings) -> str | None:

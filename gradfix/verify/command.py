@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|API_?KEY|ACCESS_?KEY|AUTH", re.IGNORECASE)
+SECRET = re.compile(
+    r"TOKEN|SECRET|PASS|CREDENTIAL|PRIVATE|KEY|AUTH|GPG|SSH|DATABASE|DB_|DSN|(?:^|_)PAT(?:$|_)|(?:^|_)PWD?(?:$|_)",
+    re.IGNORECASE,
+)
 """Names of variables that are not passed on, whatever a configuration says: it may come with the code."""
 
 
@@ -36,15 +39,18 @@ class Command:
     def payload(self, path: Path) -> dict[str, Any]:
         """The command as the probe reads it, for the file at the absolute ``path``."""
         return {
-            "entry": str((self.entry or path).absolute()),
+            "entry": str(path if self.entry is None else self.entry.absolute()),
             "module": self.module,
             "args": list(self.args),
-            "cwd": str(self.working_directory(path)),
+            "cwd": os.path.realpath(self.working_directory(path)),
             "readable": [str(folder) for folder in self.readable],
-            "env": {
-                name: os.environ[name] for name in self.env if name in os.environ and not SECRET.search(name)
-            },
+            "env": self.variables(),
         }
+
+    def variables(self) -> dict[str, str]:
+        """The variables of the user's environment that the run gets."""
+        wanted = [name for name in self.env if name in os.environ and not SECRET.search(name)]
+        return {name: os.environ[name] for name in wanted}
 
     def working_directory(self, path: Path) -> Path:
         """The folder that relative paths count from in a run of the file at ``path``."""
@@ -76,8 +82,10 @@ def parse(text: str, folder: Path) -> Command:
     except ValueError as error:
         raise CommandError(f"{text!r} is no command: {error}") from None
     if not words or not PYTHON.fullmatch(words[0]):
-        raise CommandError(f"{text!r} does not begin with python")
+        raise CommandError(f"{text!r} is not `python SCRIPT ...` or `python -m MODULE ...`")
     words = words[1:]
+    while words and words[0] in ("-u", "-O", "-B", "-s"):
+        words = words[1:]
     if words[:1] == ["-m"] and len(words) > 1:
         return of_module(words[1], folder, words[2:])
     if not words or words[0].startswith("-"):

@@ -27,7 +27,7 @@ def choose_interpreter(path: Path, explicit: str | None = None) -> Interpreter |
 
     ``explicit`` wins; otherwise the first of these that has torch: a virtual environment named
     ``.venv``, ``venv`` or ``env`` beside the script or above it, the active one, gradfix's own. An
-    environment that git tracks came with the code: nothing of it is started.
+    environment that came with the code is not started.
     """
     if explicit is not None:
         found = shutil.which(explicit)
@@ -39,7 +39,9 @@ def choose_interpreter(path: Path, explicit: str | None = None) -> Interpreter |
         for folder in path.absolute().parents
         for name in (".venv", "venv", "env")
         for executable in [_executable(folder / name)]
-        if executable and not is_tracked(str(folder / name / "pyvenv.cfg")) and not is_tracked(executable)
+        if executable
+        and not came_with_the_code(str(folder / name / "pyvenv.cfg"))
+        and not came_with_the_code(executable)
     ]
     active = os.environ.get("VIRTUAL_ENV")
     if active and (executable := _executable(Path(active))):
@@ -52,17 +54,26 @@ def choose_interpreter(path: Path, explicit: str | None = None) -> Interpreter |
     return f"no interpreter has torch (tried {tried}); name one with --python"
 
 
-def is_tracked(path: str) -> bool:
-    """Whether git has the file at ``path``, or what that is a link to: it came with the code."""
-    for one in {os.path.abspath(path), os.path.realpath(path)}:
-        # No program that the repository's own configuration names is started.
-        command = ["git", "-c", "core.fsmonitor=false", "ls-files", "--error-unmatch", "--", one]
-        with suppress(OSError, subprocess.TimeoutExpired):
-            folder = os.path.dirname(one)
-            found = subprocess.run(command, cwd=folder, capture_output=True, timeout=30, check=False)
-            if found.returncode == 0:
-                return True
-    return False
+def came_with_the_code(path: str) -> bool:
+    """Whether the file at ``path``, or what that is a link to, may have come with somebody else's code.
+
+    It did if git has it, and it may have where a repository does not say that git has it not.
+    """
+    return any(_in_repository(one) for one in {os.path.abspath(path), os.path.realpath(path)})
+
+
+def _in_repository(path: str) -> bool:
+    root = next((above for above in reversed(Path(path).parents) if os.path.lexists(above / ".git")), None)
+    if root is None:
+        return False
+    # The outermost repository is asked, by its name: one that was planted around the file is not looked for,
+    # and no program that a configuration names is started.
+    command = ["git", f"--git-dir={root / '.git'}", f"--work-tree={root}", "-c", "core.fsmonitor=false"]
+    command += ["ls-files", "-z", "--", os.path.relpath(path, root)]
+    with suppress(OSError, subprocess.TimeoutExpired):
+        found = subprocess.run(command, cwd=root, capture_output=True, timeout=30, check=False)
+        return found.returncode != 0 or found.stdout != b""
+    return True
 
 
 def _executable(environment: Path) -> str | None:

@@ -1065,7 +1065,9 @@ def confine(job: dict[str, Any], channel: socket.socket | None) -> None:
     box = sandbox.Confinement(
         job["level"],
         # Stand-ins are loaded when a script asks for what they stand for.
-        sandbox.Readable([STANDINS, *own.whole, *project.whole, *data], own.listed + project.listed),
+        sandbox.Readable(
+            [STANDINS, *own.whole, *project.whole, *data.whole], own.listed + project.listed + data.listed
+        ),
         [scratch_of(job)],
         # Within another program's sandbox `/dev/shm` is private already.
         job["limits"]["memory"] if job["shared"] and job["level"] == sandbox.LANDLOCK else 0,
@@ -1221,7 +1223,9 @@ def surround(recorder: Recorder, job: dict[str, Any], scratch: str) -> None:
     os.environ.update(job["command"]["env"])
     tempfile.tempdir = None
     guard(scratch)
-    recorder.overlay = overlay.Overlay(scratch, job["root"], sandbox.SECRET)
+    recorder.overlay = overlay.Overlay(
+        scratch, sandbox.folders_down(job["root"], job["path"]), sandbox.SECRET
+    )
     recorder.overlay.install()
     led_into(recorder.overlay)
     # Where there is a tensorflow, tensorboard writes its logs in C, past the layer; this tells it not to.
@@ -1385,6 +1389,7 @@ def warm() -> dict[str, Any]:
     torch.set_num_threads(1)
     # Before any run is confined to what it may read.
     provenance().prepare()
+    overlay.captured()
     effects()
     dataless()
     draws()

@@ -110,11 +110,12 @@ class Job:
 
     def payload(self, folder: Path) -> dict[str, Any]:
         """The job as the probe reads it."""
-        path = self.path.absolute()
+        # A project may be reached by a link.
+        path = Path(os.path.realpath(self.path.absolute().parent)) / self.path.name
         return {
             "path": str(path),
             "source": self.source,
-            "root": str(self.root()),
+            "root": os.path.realpath(self.root()),
             "folder": str(folder),
             "command": self.command.payload(path),
             "seed": self.seed,
@@ -552,7 +553,7 @@ class Runner:
         """Run one job by a server of its own, which is within the sandbox itself."""
         files = sandbox.project_files(str(job.root()), str(job.path.absolute()))
         data = sandbox.data_folders([str(one) for one in job.command.readable])
-        files = files._replace(whole=[*files.whole, *data])
+        files = sandbox.Readable([*files.whole, *data.whole], [*files.listed, *data.listed])
         command = self.level.command(files, [str(folder)], job.limits.memory)
         command += [self._executable, str(PROBE), "--serve", "1"]
         server = _Server(command, folder, self._folder / f"server-{folder.name}.txt", self._deadline)
@@ -976,7 +977,9 @@ class _Trial:
         return None if found is None else self.relative(found)
 
     def relative(self, text: str) -> str:
-        """``text`` with paths of the project relative to its root."""
+        """``text`` with paths relative to the project's root, and without variables that were passed on."""
+        for secret in self.command.variables().values():
+            text = text.replace(secret, "***") if len(secret) >= SHORTEST else text
         return text.replace(f"{project_root(self.rewrite.path)}{os.sep}", "")
 
     def evidence(self, runner: Runner) -> Evidence:
@@ -1101,6 +1104,8 @@ class _Trial:
         return first, second
 
 
+SHORTEST = 4
+"""Letters of a variable's value that is told from other text."""
 TOO_LARGE = "run without data, for in earnest it takes too much time or memory"
 
 

@@ -159,18 +159,35 @@ def project_files(root: str, script: str) -> Readable:
         top = os.path.join(top, below)
 
 
-def data_folders(folders: list[str]) -> list[str]:
-    """Those of the folders outside the project that may be read.
+def folders_down(root: str, script: str) -> list[str]:
+    """The folders from the project's root down to the script's own: those that are opened entry by entry."""
+    folder = os.path.realpath(os.path.dirname(script))
+    top = os.path.realpath(root)
+    if is_shared(top) or not (folder + os.sep).startswith(os.path.join(top, "")):
+        return [folder]
+    found = [top]
+    while found[-1] != folder:
+        found.append(os.path.join(found[-1], os.path.relpath(folder, found[-1]).split(os.sep)[0]))
+    return found
+
+
+SYSTEM_FOLDERS = ("/etc", "/run", "/var/run", "/proc", "/sys", "/boot", "/dev")
+
+
+def data_folders(folders: list[str]) -> Readable:
+    """What may be read of folders outside the project.
 
     The configuration that names them may come with the code: so nothing that holds more than data (a home
-    folder, a temporary one), and nothing hidden or secret.
+    folder, a temporary one, the system's own), nothing hidden or secret, and no links to elsewhere.
     """
-    found = []
+    found = Readable([], [])
     for folder in folders:
         real = os.path.realpath(folder)
         hidden = any(SECRET.match(part) for part in real.split(os.sep) if part)
-        if os.path.exists(real) and not is_shared(real) and not hidden:
-            found.append(real)
+        system = (real + os.sep).startswith(tuple(one + os.sep for one in SYSTEM_FOLDERS))
+        if os.path.isdir(real) and not (is_shared(real) or hidden or system):
+            found.listed.append(real)
+            found.whole.extend(entry.path for entry in _visible(real))
     return found
 
 

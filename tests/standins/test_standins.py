@@ -18,7 +18,7 @@ from gradfix.codemod import Claim, Effect
 from gradfix.results import Outcome
 from gradfix.verify.command import Command
 from gradfix.verify.recording import Recording
-from gradfix.verify.runner import Job, Limits, Runner, completed, obstacle, verify_rewrite
+from gradfix.verify.runner import Job, Limits, Runner, completed, obstacle, run_many, verify_rewrite
 
 
 def program(text: str) -> str:
@@ -167,7 +167,7 @@ PROGRAMS = {
         assert torch.cuda.is_available(), "this needs a GPU"
         train(nn.Linear(2, 1).cuda(), [(torch.ones(1, 2).cuda(), torch.ones(1, 1).cuda())] * 3)
         """,
-        ["an accelerator: the CPU"],
+        ["an accelerator: the CPU, and yes where the script asks for one"],
     ),
     "a distributed training": (
         """
@@ -216,7 +216,7 @@ PROGRAMS = {
         loader = torch.utils.data.DataLoader(Rows(), batch_size=2, num_workers=2)
         train(nn.Linear(5, 1), loader)
         """,
-        ["file rows.npy: a made-up array"],
+        ["file rows.npy: a made-up array", "processes of a data loader: the script's own process"],
     ),
 }
 
@@ -233,6 +233,14 @@ UNCHANGED = {
     "an accelerator that the script can do without": """
         device = "cuda" if torch.cuda.is_available() else "cpu"
         train(nn.Linear(2, 1).to(device), [(torch.ones(1, 2), torch.ones(1, 1))] * 3)
+    """,
+    "more data than it needs": """
+        import os
+        batches = [(torch.ones(1, 2), torch.ones(1, 1))] * 3
+        train(nn.Linear(2, 1), batches[:3])
+        if os.path.exists("data/warmup.txt"):
+            train(nn.Linear(2, 1), batches)
+        print([1][2])
     """,
     "data that is there": """
         x = torch.tensor([float(line) for line in open("numbers.txt")])[:, None]
@@ -253,6 +261,19 @@ NOT_MADE_UP = {
     "values of a module that only logs": (
         "import neptune\nif neptune.init_run().best > 1:\n    pass\n",
         "neptune is not installed, and its values are needed",
+    ),
+    "a condition on a module that only logs": (
+        "import neptune\nif neptune.init_run()['mode'] == 'gan':\n    pass\n",
+        "neptune is not installed, and its values are needed",
+    ),
+    "layers by a module that only logs": (
+        "import neptune\nsizes = [one for one in neptune.init_run()['layers']]\n",
+        "neptune is not installed, and its values are needed",
+    ),
+    "a file that is there, and not looked for where it lies": (
+        "import os\nif not os.path.exists('prepared/numbers.txt'):\n"
+        "    raise RuntimeError('numbers.txt not found')\nassert open('numbers.txt').read() == '1\\n2\\n'\n",
+        "no backward call happened",
     ),
     "a network that was saved whole": (
         "import torch\nnetwork = torch.load('whole.pth')\nnetwork(torch.ones(1, 2)).sum().backward()\n",
@@ -329,6 +350,28 @@ def test_made_up_content_is_the_same_in_every_run(project: Path) -> None:
         project / "train.py", source, other, Claim(), Effect.PRESERVES, python=sys.executable
     )
     assert evidence.outcome == "refuted", evidence.lines()
+
+
+def test_what_is_sent_to_an_accelerator_is_another_tensor(project: Path) -> None:
+    """On the CPU as well: otherwise a rewrite could be proved that is wrong where there is one."""
+    source = TRAIN + program("""
+        x = torch.ones(4, 2)
+        sent = x.cuda()
+        x.add_(1)
+        train(nn.Linear(2, 1), [(sent, torch.ones(4, 1))] * 3)
+    """)
+    after = source.replace("x.add_(1)", "sent.add_(1)")
+    evidence = verify_rewrite(
+        project / "train.py", source, after, Claim(), Effect.PRESERVES, python=sys.executable
+    )
+    assert evidence.outcome == "refuted", evidence.lines()
+    leaf = source.replace(
+        "sent = x.cuda()", "sent = torch.ones(1, requires_grad=True).cuda().is_leaf or exit(3)"
+    )
+    (recording,) = run_many(
+        [Job(project / "train.py", leaf, schema='{"accelerator": "used"}')], python=sys.executable
+    )
+    assert recording.uncaught is not None and recording.uncaught.message == "3"
 
 
 def test_a_proof_with_made_up_data_says_so(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,8 +41,8 @@ def test_commands_as_they_are_typed(project: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("sh train.sh", "does not begin with python"),
-        ("", "does not begin with python"),
+        ("sh train.sh", "is not `python SCRIPT"),
+        ("", "is not `python SCRIPT"),
         ("python", "names no script"),
         ("python -c pass", "names no script"),
         ("python nothing.py", "there is no file"),
@@ -78,8 +78,13 @@ def test_folders_that_may_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "data").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     wanted = ["data", "home", "home/.ssh", "home/pictures", "nothing"]
-    found = data_folders([str(tmp_path / one) for one in wanted] + ["/", "/etc"])
-    assert found == [str(tmp_path / "data"), str(tmp_path / "home" / "pictures")]
+    for name in ("a.txt", ".env", "key.pem"):
+        (tmp_path / "data" / name).touch()
+    (tmp_path / "link").symlink_to(tmp_path / "home")
+    refused = ["/", "/etc", "/etc/shadow", "/etc/ssl", str(tmp_path / "link")]
+    found = data_folders([*(str(tmp_path / one) for one in wanted), *refused])
+    assert found.listed == [str(tmp_path / "data"), str(tmp_path / "home" / "pictures")]
+    assert found.whole == [str(tmp_path / "data" / "a.txt")]
 
 
 def test_a_file_is_run_in_the_project_of_its_script(project: Path) -> None:
@@ -116,6 +121,24 @@ def test_arguments_after_the_dashes_win_over_the_configuration(project: Path) ->
     assert pipeline.command_for("train.py", chosen) == Command(("-x",), cwd=project, **common)
     chosen = options(project, table, paths=("nets/gan.py",), script="train.py", arguments=("-x",))
     assert pipeline.command_for("nets/gan.py", chosen).entry == Path("train.py")
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ("command = 'python gone.py'", "there is no file"),
+        ("command = 'python ../tool.py'", "outside of"),
+        ("command = 'python tool.py'\ncwd = '..'", "outside of"),
+        ("cwd = 'nowhere'", "there is no folder"),
+        ("command = 'torchrun train.py'", "is not `python SCRIPT"),
+    ],
+)
+def test_a_configuration_that_cannot_be_followed_is_refused(table: str, why: str, project: Path) -> None:
+    (project.parent / "tool.py").touch()
+    (project / "pyproject.toml").write_text(f"[tool.gradfix.verify]\n{table}\n")
+    found = pipeline.prepare(["train.py"], Wishes())
+    assert isinstance(found, Refusal) and why in found.message
+    assert found.message.startswith("pyproject.toml: tool.gradfix.verify")
 
 
 def test_arguments_are_for_one_script(project: Path) -> None:
@@ -168,6 +191,12 @@ def test_an_interpreter_that_is_committed_is_not_started(project: Path, tmp_path
     found = pipeline.prepare(["train.py"], Wishes())
     assert isinstance(found, Refusal) and "is part of the repository" in found.message
     assert not witness.exists()
+    # A repository that was planted in the suspect folder itself is not asked.
+    (project / ".venv" / "HEAD").write_text("ref: refs/heads/main\n")
+    (project / ".venv" / "config").write_text("[core]\n\tbare = true\n")
+    for name in ("objects", "refs"):
+        (project / ".venv" / name).mkdir()
+    assert interpreter.came_with_the_code(str(project / ".venv" / "bin" / "python"))
     # One that is the user's own, beside it, is.
     git(project, "rm", "-q", "-r", "--cached", ".venv")
     interpreter._has_torch.cache_clear()

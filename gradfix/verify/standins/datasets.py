@@ -197,6 +197,7 @@ def _split(run: context.Run, module: Any, name: str, split: str) -> Any:
 
 
 ALONE = {
+    "timeout": 0,
     "num_workers": 0,
     "prefetch_factor": None,
     "persistent_workers": False,
@@ -205,8 +206,8 @@ ALONE = {
 
 
 def _loaders(run: context.Run) -> None:
-    """Let data loaders work in the process itself, where errors say what was missing; smaller batches, if the
-    schema says so."""
+    """Let data loaders work in the process itself, where errors say what was missing, and give smaller
+    batches, if the schema says so."""
     real, most = torch.utils.data.DataLoader.__init__, run.schema.get("batch", 1 << 30)
     signature = inspect.signature(real)
 
@@ -216,7 +217,9 @@ def _loaders(run: context.Run) -> None:
         if isinstance(wanted, int) and wanted > most:
             run.used(f"batches of {wanted}", f"batches of {most}, to be done in time")
             given.arguments["batch_size"] = most
-        given.arguments.update({name: value for name, value in ALONE.items() if name in given.arguments})
+        if run.schema.get("alone"):
+            run.used("processes of a data loader", "the script's own process")
+            given.arguments.update({name: value for name, value in ALONE.items() if name in given.arguments})
         real(*given.args, **given.kwargs)
 
     torch.utils.data.DataLoader.__init__ = init  # type: ignore[method-assign]

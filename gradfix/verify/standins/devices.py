@@ -44,9 +44,11 @@ def advise(run: context.Run, error: BaseException) -> Schema | None:
     message, trace = str(error), run.raised_in(error)
     line = context.statement(trace) if trace is not None else ""
     gives_up = isinstance(error, (AssertionError, SystemExit)) or re.match(r"\s*raise\b", line) is not None
-    if ACCELERATOR.search(message) or (gives_up and (ASKS.search(line) or ASKS.search(message))):
-        if not run.schema.get("accelerator"):
-            return {**run.schema, "accelerator": True}
+    insists = gives_up and (ASKS.search(line) or ASKS.search(message))
+    if ACCELERATOR.search(message) and not run.schema.get("accelerator"):
+        return {**run.schema, "accelerator": "used"}
+    if insists and run.schema.get("accelerator") != "insisted on":
+        return {**run.schema, "accelerator": "insisted on"}
     if DISTRIBUTED.search(message) and not run.schema.get("world") and _through_processes(error, line):
         return {**run.schema, "world": True}
     return None
@@ -66,9 +68,12 @@ def _through_processes(error: BaseException, line: str) -> bool:
 def install(run: context.Run) -> None:
     """Put the CPU in the place of an accelerator, and one process in that of many, if the schema says so."""
     if run.schema.get("accelerator"):
+        asked = run.schema["accelerator"] == "insisted on"
+        run.used("an accelerator", "the CPU" + (", and yes where the script asks for one" if asked else ""))
         _OnCPU(run).__enter__()  # type: ignore[no-untyped-call]
-        _queries(run)
+        _queries(run, asked)
         _constructors(run)
+        _mixed_precision(run)
     if run.schema.get("world"):
         _world_of_one(run)
 
@@ -90,20 +95,31 @@ class _OnCPU(TorchFunctionMode):
 
     def cpu(self, device: Any) -> Any:
         """The device to use in the place of ``device``."""
-        if not _is_accelerator(device):
-            return device
-        self.run.used("an accelerator", "the CPU")
-        return torch.device("cpu")
+        return torch.device("cpu") if _is_accelerator(device) else device
+
+    def moved(self, here: Any, there: Any) -> Any:
+        """What is sent to an accelerator: another tensor than the one that was sent, as it would be there."""
+        if getattr(here, "_gradfix_sent", False):
+            return there
+        there = there.clone() if there is here else there
+        if not isinstance(there, torch.nn.Parameter):
+            there._gradfix_sent = True
+        return there
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        if func in (torch.Tensor.cuda, torch.Tensor.pin_memory):
-            self.cpu("cuda")
+        if func is torch.Tensor.pin_memory:
             return args[0]
+        if func is torch.Tensor.cuda:
+            return self.moved(args[0], args[0])
+        sent = _is_accelerator(kwargs.get("device"))
         if kwargs.get("device") is not None:
             kwargs["device"] = self.cpu(kwargs["device"])
         if func is torch.Tensor.to and len(args) > 1:
+            sent |= _is_accelerator(args[1])
             args = (args[0], self.cpu(args[1]), *args[2:])
+        if func is torch.Tensor.to and sent:
+            return self.moved(args[0], func(*args, **kwargs))
         if func is torch.Tensor.type and len(args) > 1 and isinstance(args[1], str):
             args = (args[0], args[1].replace("torch.cuda.", "torch."), *args[2:])
         return func(*args, **kwargs)
@@ -145,16 +161,17 @@ class _Properties:
     name, major, minor, total_memory, multi_processor_count = "CPU", 0, 0, 1 << 30, 1
 
 
-def _queries(run: context.Run) -> None:
-    """Functions of ``torch.cuda`` that raise on a machine without it."""
+def _queries(run: context.Run, asked: bool) -> None:
+    """Functions of ``torch.cuda`` that raise on a machine without it; where an accelerator is ``asked`` for,
+    the script itself is told that there is one."""
     cuda: Any = torch.cuda
     real_available, real_count = cuda.is_available, cuda.device_count
 
     def is_available() -> bool:
-        return _asked_by_user(run) or bool(real_available())
+        return (asked and _asked_by_user(run)) or bool(real_available())
 
     def device_count() -> int:
-        return 1 if _asked_by_user(run) else int(real_count())
+        return 1 if asked and _asked_by_user(run) else int(real_count())
 
     cuda.is_available, cuda.device_count = is_available, device_count
     for name in (
@@ -176,6 +193,26 @@ def _queries(run: context.Run) -> None:
     cuda.get_device_capability = lambda *args: (0, 0)
     cuda.get_device_properties = lambda *args: _Properties()
     cuda.mem_get_info = lambda *args: (1 << 30, 1 << 30)
+
+
+def _mixed_precision(run: context.Run) -> None:
+    """Scalers of gradients, which have a form for the CPU, and autocast, which computes in full precision."""
+    amp: Any = torch.amp
+    scaler, autocast = getattr(amp, "GradScaler", None), amp.autocast_mode.autocast
+    if scaler is None:  # torch before 2.3 has none for the CPU.
+        run.used("a scaler of gradients", "one that does nothing")
+        return
+    real_scaler, real_autocast = scaler.__init__, autocast.__init__
+
+    def scale(self: Any, device: str = "cuda", *args: Any, **kwargs: Any) -> None:
+        real_scaler(self, "cpu" if _is_accelerator(device) else device, *args, **kwargs)
+
+    def cast(self: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
+        if _is_accelerator(device_type):
+            run.used("autocast of an accelerator", "full precision")
+        real_autocast(self, device_type, *args, **kwargs)
+
+    scaler.__init__, autocast.__init__ = scale, cast
 
 
 def _constructors(run: context.Run) -> None:

@@ -95,7 +95,7 @@ def _missing_path(error: BaseException) -> str | None:
     for pattern in (BY_H5PY, BY_NUMPY, NO_FOLDER):
         if (found := pattern.search(str(error))) is not None:
             # What opens a file in C names the one in the layer.
-            return str(found[found.lastindex or 1]).replace(context.run().overlay.layer + os.sep, os.sep)
+            return str(found[found.lastindex or 1]).replace(context.run().overlay.upper + os.sep, os.sep)
     return None
 
 
@@ -115,6 +115,8 @@ def _with_path(run: context.Run, absolute: str, wanted: str = "", kind: str | No
     ending = os.path.splitext(absolute)[1].lower()
     name = run.shown(absolute)
     held: dict[str, Any] = run.schema.get("files", {})
+    if os.path.exists(absolute) and not _is_hollow(absolute):
+        return None
     if wanted == "folder" or (not ending and not wanted):
         if held.get(name, {}).get("kind") == "folder":
             return None
@@ -127,6 +129,11 @@ def _with_path(run: context.Run, absolute: str, wanted: str = "", kind: str | No
     if kind is None:
         return None
     return with_entry(run.schema, "files", name, {"kind": kind})
+
+
+def _is_hollow(absolute: str) -> bool:
+    """Whether a folder only keeps a place for what is not there: it holds hidden files, or none."""
+    return os.path.isdir(absolute) and all(name[:1] == "." for name in os.listdir(absolute))
 
 
 def _kind(ending: str, mode: str = "") -> str | None:
@@ -187,6 +194,8 @@ def _as_classes(run: context.Run, folder: str) -> Schema | None:
 
 def asked_for(run: context.Run) -> Schema | None:
     """The schema with the last path that the script asked for and went on without, but for checkpoints."""
+    if run.recorder.steps or run.recorder.backwards:
+        return None  # It trains without.
     for absolute in reversed(run.overlay.asked()):
         name = run.shown(absolute)
         inside = absolute.startswith((os.path.join(run.root, ""), os.path.join(run.cwd, "")))
@@ -246,7 +255,7 @@ def install(run: context.Run) -> None:
 
 
 def _make(run: context.Run, absolute: str, entry: dict[str, Any]) -> None:
-    place = run.overlay.layered(absolute)
+    place = run.overlay.upper_path(absolute)
     if entry["kind"] in ("folder", "empty folder"):
         run.overlay.make_folders(place)
         if entry["kind"] == "folder":
@@ -273,7 +282,7 @@ def _fill(run: context.Run, absolute: str, entry: dict[str, Any]) -> None:
     data = [_content(run, f"{absolute} {number}{entry['of']}", kind) for number in range(8)]
     for number in range(entry["count"]):
         inner = f"class_{number % classes}" if classes else ""
-        place = os.path.join(run.overlay.layered(absolute), inner)
+        place = os.path.join(run.overlay.upper_path(absolute), inner)
         run.overlay.make_folders(place)
         # Eight different ones are enough to tell samples from each other, and soon made.
         _write(os.path.join(place, f"{number:04d}{entry['of']}"), data[number % len(data)])

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from . import context
 from .schema import Schema, with_listed
+from .value import unpacked
 
 ONLY_LOG_OR_DRAW = frozenset(
     "wandb tensorboardX tensorboard tensorboard_logger torch.utils.tensorboard visdom matplotlib seaborn "
@@ -98,7 +99,14 @@ class Nothing:
 
     def __iter__(self) -> Any:
         # ``figure, axes = plt.subplots()``
-        return iter([Nothing(f"{self._path}[]") for _ in range(2)])
+        count = unpacked(sys._getframe(1))
+        return iter([Nothing(f"{self._path}[]") for _ in range(count)]) if count else self._needed()
+
+    def __eq__(self, other: object) -> Any:
+        return False if other is None else self is other or self._needed()
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __enter__(self) -> Any:
         return self

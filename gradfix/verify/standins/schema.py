@@ -12,10 +12,11 @@
 ``hub``            by name of a data set of Hugging Face's: its columns
 ``modules``        absent modules that only log or draw
 ``paths``          folders of the project whose packages can be imported
-``accelerator``    whether what is sent to an accelerator stays on the CPU
+``accelerator``    ``used``: what is sent to an accelerator stays on the CPU; ``insisted on``: and the script
+                   is told that there is one
 ``world``          whether the run is the only process of a distributed one
 ``samples``        samples in a data set of torchvision's, at most
-``alone``          whether data loaders work without further processes, as they do with any other entry
+``alone``          whether data loaders work without further processes
 ``batch``          samples in a batch of a data loader, at most
 ``seen``           digests of the schemas before this one: none is tried twice
 =================  =====================================================================================

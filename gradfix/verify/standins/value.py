@@ -200,7 +200,7 @@ class Value:
     def __iter__(self) -> Iterator[Any]:
         if self._held is not None:
             return iter(self._held)
-        count = _unpacked(sys._getframe(1))
+        count = unpacked(sys._getframe(1))
         if count is not None:
             return iter([self._part(at, f"[{at}]") for at in range(count)])
         if self._names():
@@ -217,7 +217,7 @@ class Value:
             return getattr(self._text(), name)
         if name in ("shape", "dim", "ndim", "size"):
             return getattr(
-                self._tensor() if name == "dim" else self._array(_unpacked(sys._getframe(1), 1)), name
+                self._tensor() if name == "dim" else self._array(unpacked(sys._getframe(1), 1)), name
             )
         if name in ("append", "extend"):
             return getattr(list(self), name)
@@ -320,7 +320,7 @@ def settled(held: Any) -> Any:
     return held
 
 
-def _unpacked(frame: types.FrameType, further: int = 0) -> int | None:
+def unpacked(frame: types.FrameType, further: int = 0) -> int | None:
     """Into how many names a frame unpacks what it is about to get, if it does, or ``further`` on."""
     instructions = iter(dis.get_instructions(frame.f_code))
     for instruction in instructions:
@@ -390,7 +390,7 @@ def _made_up(run: context.Run, source: Any) -> str | None:
     if not isinstance(path, (str, os.PathLike)):
         return None
     place = run.overlay.reading(os.fspath(path))
-    if not str(place).startswith(run.overlay.layer):
+    if not str(place).startswith(run.overlay.upper):
         return None
     with contextlib.suppress(OSError), open(place, "rb") as file:
         if file.read(len(MARK)) == MARK:
@@ -428,4 +428,9 @@ def _weights(run: context.Run) -> None:
         owner.load_state_dict = load  # type: ignore[method-assign,assignment]
     if run.schema.get("weights"):
         hub: Any = torch.hub
-        hub.load_state_dict_from_url = lambda url, *args, **kwargs: Value(os.path.basename(url))
+
+        def from_url(url: str, *args: Any, **kwargs: Any) -> Value:
+            run.used(f"weights {os.path.basename(url)}", "a made-up value, shaped by its use")
+            return Value(os.path.basename(url))
+
+        hub.load_state_dict_from_url = from_url
