@@ -134,7 +134,8 @@ def _came_with_the_code(executable: str) -> bool:
 def _unusable_command(paths: Sequence[str], wishes: Wishes) -> Refusal | None:
     """Why the command that is asked for cannot be that of ``paths``."""
     if wishes.script is not None and not os.path.isfile(wishes.script):
-        return Refusal(f"{wishes.script}: there is no such script")
+        what = "is a folder" if os.path.isdir(wishes.script) else "there is no such script"
+        return Refusal(f"{wishes.script}: {what}")
     alone = wishes.script is None and wishes.module is None
     if wishes.arguments and alone and not (len(paths) == 1 and os.path.isfile(paths[0])):
         return Refusal("what stands after -- is for one script: name it, or say which is run with --script")

@@ -106,7 +106,8 @@ def of_module(name: str, folder: Path, args: Iterable[str] = ()) -> Command:
     for file in (parts.with_suffix(".py"), parts / "__main__.py"):
         if file.is_file():
             return Command(tuple(args), module=name, entry=file, cwd=folder)
-    raise CommandError(f"there is no module {name} in {folder}")
+    hint = "; a script is named without -m" if (folder / name).is_file() else ""
+    raise CommandError(f"there is no module {name} in {folder}{hint}")
 
 
 # -- the project ------------------------------------------------------------------------------

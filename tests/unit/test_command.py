@@ -147,6 +147,10 @@ def test_arguments_are_for_one_script(project: Path) -> None:
         assert isinstance(found, Refusal) and "is for one script" in found.message
     found = pipeline.prepare(["train.py"], Wishes(script="nothing.py"))
     assert isinstance(found, Refusal) and "there is no such script" in found.message
+    found = pipeline.prepare(["train.py"], Wishes(script="nets"))
+    assert isinstance(found, Refusal) and found.message == "nets: is a folder"
+    found = pipeline.prepare(["train.py"], Wishes(module="train.py"))
+    assert isinstance(found, Refusal) and "a script is named without -m" in found.message
     found = pipeline.prepare(["train.py"], Wishes(module="nets.nothing"))
     assert isinstance(found, Refusal) and "there is no module" in found.message
 
