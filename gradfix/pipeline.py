@@ -645,6 +645,8 @@ def _evidence(path: Path, before: str, after: str, fix: Fix, options: Options) -
         through = run(replace(chosen, entry=Path(script.path)))
         if through.outcome != "not run":
             return through
+        tried = f"run through {os.path.basename(script.path)}: {through.reason}"
+        evidence = replace(evidence, reason=f"{evidence.reason}; {tried}")
     return evidence
 
 

@@ -74,3 +74,14 @@ def test_a_fix_in_a_module_is_proved_through_the_script_that_imports_it(
     assert [(one.finding.code, one.outcome) for one in file.attempts] == [
         ("needless-retain-graph", Outcome.PROVED)
     ], [one.reason for one in file.attempts]
+
+
+def test_what_stops_the_scripts_that_import_a_module_is_said(project: Path) -> None:
+    (project / "main.py").write_text("raise SystemExit('no data')\n" + MAIN)
+    options = pipeline.prepare(["nets/trainer.py"], Wishes(python=sys.executable))
+    assert isinstance(options, Options)
+    (file,) = pipeline.plan(["nets/trainer.py"], options).files
+    (attempt,) = file.attempts
+    assert attempt.outcome is Outcome.UNVERIFIED
+    assert attempt.reason.startswith("no backward call happened; run through ")
+    assert "main.py: the script left at main.py:1 with exit code no data" in attempt.reason
