@@ -709,8 +709,8 @@ def _configured(path: str, settings: project.Settings) -> str | None:
         return None
     from pathspec import GitIgnoreSpec
 
-    root = os.path.dirname(os.path.abspath(settings.file or ""))
-    name = os.path.relpath(os.path.realpath(path), os.path.realpath(root)).replace(os.sep, "/")
+    root = os.path.realpath(_configured_in(settings))
+    name = os.path.relpath(os.path.realpath(path), root).replace(os.sep, "/")
     for pattern, text in settings.verify.command:
         if GitIgnoreSpec.from_lines([pattern]).match_file(name):
             return text

@@ -43,16 +43,17 @@ def install(recorder: Any, job: dict[str, Any], overlay: Any) -> None:
     files.install(run)
 
 
-def advise(error: BaseException | None) -> str | None:
+def advise(error: BaseException) -> str | None:
     """The schema of a run that might get further, ``None`` if nothing suggests one.
 
     Args:
-        error: What ended the run; ``None`` if the script came to its end, or its time was over.
+        error: What ended the run.
     """
     run = context.run()
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return advise_at_end(late=True)
-    while error is not None:
+    cause: BaseException | None = error
+    while cause is not None:
         for adviser in (
             project.advise,
             files.missing,
@@ -62,10 +63,10 @@ def advise(error: BaseException | None) -> str | None:
             fit.advise,
             files.advise,
         ):
-            if (found := adviser(run, error)) is not None and (text := schema.fresh(run, found)) is not None:
+            if (found := adviser(run, cause)) is not None and (text := schema.fresh(run, found)) is not None:
                 return text
         # What a script does after an error fails where there was to be none.
-        error = error.__cause__ or error.__context__
+        cause = cause.__cause__ or cause.__context__
     return None
 
 

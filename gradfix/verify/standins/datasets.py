@@ -118,6 +118,7 @@ def _without_files(run: context.Run, kind: Any, name: str) -> None:
         base = next(one for one in kind.__mro__ if one.__name__ == "VisionDataset")
         transforms = {key: given.get(key) for key in ("transform", "target_transform")}
         base.__init__(self, given.get("root"), **transforms)
+        # EMNIST has both: its ``split`` names a set of classes.
         chosen = str(given.get("split" if "split" in given and "train" not in given else "train", "True"))
         _keep_samples(run, self, name, chosen)
         self.train, self.split = given.get("train", True), given.get("split")
@@ -132,7 +133,6 @@ def _bound(signature: inspect.Signature, *given: Any) -> dict[str, Any]:
     taken.apply_defaults()
     found = dict(taken.arguments)
     found.update(found.pop("kwargs", {}))
-    # EMNIST: ``split`` names a set of classes, and ``train`` is among the further arguments.
     return found
 
 

@@ -139,6 +139,11 @@ def _places(run: context.Run) -> list[str]:
     return [place for place in reversed(run.sizes) if place != "pictures"]
 
 
+def _tables(run: context.Run) -> list[str]:
+    """The names of the files that are tables, the latest last."""
+    return [name for name, entry in run.schema.get("files", {}).items() if entry["kind"] == "table"]
+
+
 def _key(run: context.Run, error: BaseException) -> Schema | None:
     """A table or an archive with the name that was asked for."""
     if not isinstance(error, (KeyError, AttributeError, ValueError)):
@@ -154,8 +159,7 @@ def _key(run: context.Run, error: BaseException) -> Schema | None:
     names = [one for one in found.groups() if one] if found else []
     if "None of [Index([" in message or "not in index" in message:
         names = re.findall(r"'([^']+)'", message.partition("dtype")[0])
-    tables = [name for name, entry in run.schema.get("files", {}).items() if entry["kind"] == "table"]
-    for table in [*reversed(tables), *reversed(run.enumerated)]:
+    for table in [*reversed(_tables(run)), *reversed(run.enumerated)]:
         # Which of several tables it is nobody says: what one has, others may have as well.
         known = run.schema.get("keys", {}).get(table, [])
         fresh = [name for name in names if name not in known]
@@ -166,7 +170,7 @@ def _key(run: context.Run, error: BaseException) -> Schema | None:
 
 def _header(run: context.Run, message: str) -> Schema | None:
     """A table without a line that names its columns."""
-    tables = [name for name, entry in run.schema.get("files", {}).items() if entry["kind"] == "table"]
+    tables = _tables(run)
     if tables and HEADER.search(message):
         return with_entry(run.schema, "types", tables[-1], "no header")
     return None
