@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gradfix import files
 from gradfix.source import MAX_BYTES, Problem
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ _SKIPPED = frozenset(
 
 _ENVIRONMENTS = frozenset({"pyvenv.cfg", "conda-meta"})
 """What a folder holds that is a virtual environment, however it is called."""
+
+
+MOST = 1 << 20
+"""In bytes, of a configuration and of a list of what git ignores; a larger one is something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +102,11 @@ def settings_for(paths: Sequence[str]) -> Settings | Problem:
     for folder in _upwards(start, root):
         file = os.path.join(folder, "pyproject.toml")
         try:
-            with open(file, "rb") as stream:
-                data = stream.read()
+            data = files.read(file, MOST)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            return Problem(_shown(file), f"cannot be read: {error.strerror}")
+            return Problem(_shown(file), files.told(error))
         if b"gradfix" in data:
             settings = _settings(file, data)
             if settings is not None:
@@ -405,58 +408,18 @@ def _base(folder: str) -> str:
 
 
 def replace(path: str, before: bytes, after: bytes) -> Problem | None:
-    """Write ``after`` to the file at ``path``, which held ``before``; whole or not at all.
-
-    A link is followed to its target, which keeps its mode and owner. Nothing is written, and the
-    problem named, if the file may not be written or no longer holds ``before``.
-    """
-    target = os.path.realpath(path)
+    """Write ``after`` to the file at ``path``, which held ``before``; see :func:`gradfix.files.replace`."""
     try:
-        status = os.stat(target)
-        # The bits are asked too: the superuser may write a file that is marked read-only.
-        if not status.st_mode & 0o222 or not os.access(target, os.W_OK):
-            return Problem(path, "cannot be written: it is read-only")
-        return _replace(path, target, status, before, after)
+        files.replace(path, before, after)
     except OSError as error:
-        return Problem(path, f"cannot be written: {error.strerror or error}")
-
-
-def _replace(path: str, target: str, status: os.stat_result, before: bytes, after: bytes) -> Problem | None:
-    import tempfile
-
-    folder, name = os.path.split(target)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".gradfix", dir=folder)
-    try:
-        with open(descriptor, "wb") as stream:
-            stream.write(after)
-            stream.flush()
-            os.fsync(stream.fileno())
-        _give(temporary, status)
-        with open(target, "rb") as stream:
-            if stream.read() != before:
-                return Problem(path, "was not written: it has changed since it was read; run gradfix again")
-        os.replace(temporary, target)
-    finally:
-        if os.path.lexists(temporary):
-            os.unlink(temporary)
+        return Problem(path, files.told(error, "cannot be written"))
     return None
 
 
-def _give(temporary: str, status: os.stat_result) -> None:
-    """Give the file ``temporary`` the owner, where that is allowed, and the mode of another."""
-    if hasattr(os, "chown"):
-        # Only the superuser gives files away; otherwise the writer becomes the owner, as in an editor.
-        with suppress(PermissionError):
-            os.chown(temporary, status.st_uid, status.st_gid)
-    os.chmod(temporary, stat.S_IMODE(status.st_mode))
-
-
 def save(path: str, data: bytes) -> Problem | None:
-    """Write ``data`` to ``path`` as a file of our own, with the folders that it needs."""
+    """Write ``data`` to ``path`` as a file of our own; see :func:`gradfix.files.save`."""
     try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(path, "wb") as stream:
-            stream.write(data)
+        files.save(path, data)
     except OSError as error:
-        return Problem(path, f"cannot be written: {error.strerror or error}")
+        return Problem(path, files.told(error, "cannot be written"))
     return None

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import ast
 import io
-import os
 import re
-import stat
 import tokenize
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from gradfix import files
 from gradfix.codemod import Span
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -121,28 +120,19 @@ def can_matter(data: bytes) -> bool:
 
 def read(path: str, limit: int = MAX_BYTES) -> Source | Problem:
     """The file at ``path``, read and parsed."""
-    data = load(path)
+    data = load(path, limit)
     return data if isinstance(data, Problem) else parse(path, data, limit)
 
 
-def load(path: str) -> bytes | Problem:
-    """The bytes of the regular file at ``path``."""
+def load(path: str, limit: int = MAX_BYTES) -> bytes | Problem:
+    """The bytes of the regular file at ``path``, though it has more than the ``limit`` for parsing.
+
+    Whether a large file matters can be seen in its bytes only; so there is a limit of its own.
+    """
     try:
-        # Without blocking: opening a named pipe would wait for its writer for ever.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                return Problem(path, "is not a regular file")
-            return os.read(descriptor, status.st_size + 1)
-        finally:
-            os.close(descriptor)
+        return files.read(path, max(limit, files.LARGEST))
     except OSError as error:
-        dangling = os.path.islink(path) and not os.path.exists(path)
-        why = "a symbolic link to a file that does not exist" if dangling else error.strerror or str(error)
-        return Problem(path, f"cannot be read: {why}")
-    except MemoryError:
-        return Problem(path, "cannot be read: it is larger than memory")
+        return Problem(path, files.told(error))
 
 
 def parse(path: str, data: bytes, limit: int = MAX_BYTES) -> Source | Problem:

@@ -312,11 +312,15 @@ def test_what_may_not_be_written_is_a_problem(tmp_path: Path) -> None:
 def test_a_folder_in_which_nothing_can_be_made_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(**_: object) -> tuple[int, str]:
-        raise PermissionError(13, "Permission denied")
+    opened = os.open
+
+    def refuse(path: str, flags: int, *rest: int, dir_fd: int | None = None) -> int:
+        if flags & os.O_CREAT:
+            raise PermissionError(13, "Permission denied")
+        return opened(path, flags, *rest, dir_fd=dir_fd)
 
     (tmp_path / "a.py").write_bytes(b"before")
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    monkeypatch.setattr("os.open", refuse)
     problem = replace("a.py", b"before", b"after")
     assert isinstance(problem, Problem)
     assert "Permission denied" in problem.message

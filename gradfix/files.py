@@ -1,0 +1,422 @@
+"""The one way to read a file, and the one way to write one, whoever may have put something in its place.
+
+Reading opens what is there without waiting, asks the descriptor whether it is a regular file, and takes no
+more than a cap: a named pipe, a device, ``/dev/zero`` behind a link and an endless file are each refused with
+a word.
+
+Writing goes through a descriptor of the folder. The new content is a file of its own, made under a name that
+nothing has, with the mode, the owner and the extended attributes of the very file that it replaces, read from
+and given to descriptors. It takes that file's place in one step, and only if that is still the same file with
+the same content. So whoever may write to the folder too gets nothing of ours, or of the superuser's, by
+swapping one file for another.
+
+What is refused is an :class:`OSError`; :func:`told` says it in words. Only the standard library is imported.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+
+LARGEST = 64 << 20
+"""Most bytes that are read of a file whose reader names no other cap."""
+
+_CHUNK = 1 << 20
+_OPENED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _OPENED
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _OPENED
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _OPENED
+_BY_DESCRIPTOR = {os.open, os.stat, os.mkdir, os.rename, os.unlink, os.access} <= os.supports_dir_fd
+"""Whether a folder can be held open and worked in; on Windows, paths have to do."""
+
+_KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class Refused(OSError):
+    """What is there is not touched. The message says why: a sentence about the file, without its subject."""
+
+    def __init__(self, message: str, path: str | os.PathLike[str] | None = None) -> None:
+        super().__init__(errno.EINVAL, message, None if path is None else os.fspath(path))
+        self.message = message
+
+
+class TooLarge(Refused):
+    """There is more than is read."""
+
+
+def told(error: OSError, cannot: str = "cannot be read") -> str:
+    """``error`` as a sentence about a file, without its subject."""
+    if isinstance(error, Refused):
+        return error.message
+    name = error.filename
+    if isinstance(error, FileNotFoundError) and isinstance(name, str | bytes) and os.path.islink(name):
+        return f"{cannot}: a symbolic link to a file that does not exist"
+    return f"{cannot}: {error.strerror or error}"
+
+
+# ---------------------------------------------------------------------------- reading
+
+
+def read(
+    path: str | os.PathLike[str], most: int = LARGEST, *, follow: bool = True, dir_fd: int | None = None
+) -> bytes:
+    """The content of a regular file.
+
+    Args:
+        path: The file; links are followed if ``follow``.
+        most: The most bytes that it may have.
+        follow: Whether the last part of ``path`` may be a link.
+        dir_fd: The folder that a relative ``path`` counts from.
+
+    Raises:
+        Refused: It is no regular file, or has more than ``most`` bytes (:class:`TooLarge`).
+        OSError: It cannot be read.
+    """
+    descriptor, status = open_regular(path, follow=follow, dir_fd=dir_fd)
+    try:
+        if status.st_size > most:
+            raise TooLarge(f"is too large to be read: {_mebibytes(status.st_size)}", path)
+        return _content(descriptor, status.st_size, most, path)
+    finally:
+        os.close(descriptor)
+
+
+def open_regular(
+    path: str | os.PathLike[str], *, follow: bool = True, dir_fd: int | None = None
+) -> tuple[int, os.stat_result]:
+    """A descriptor of a regular file, to be closed by the caller, and its status.
+
+    Raises:
+        Refused: It is no regular file.
+        OSError: It cannot be opened.
+    """
+    # Asked before it is opened, for opening a device may set it going; and again of what was opened.
+    _only_regular(os.stat(path, dir_fd=dir_fd, follow_symlinks=follow), path)
+    descriptor = os.open(path, _READ if follow else _READ | _NO_LINK, dir_fd=dir_fd)
+    try:
+        status = os.fstat(descriptor)
+        _only_regular(status, path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor, status
+
+
+def _only_regular(status: os.stat_result, path: str | os.PathLike[str]) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = next((f" but {name}" for is_kind, name in _KINDS if is_kind(status.st_mode)), "")
+        raise Refused(f"is not a regular file{kind}", path)
+
+
+def _content(descriptor: int, expected: int, most: int, path: str | os.PathLike[str]) -> bytes:
+    """What is left to read, to its end: a file may grow, and those of ``/proc`` say that they are empty."""
+    parts: list[bytes] = []
+    left, wanted = most + 1, expected + 1
+    while left and (part := os.read(descriptor, min(left, wanted))):
+        parts.append(part)
+        left -= len(part)
+        wanted = _CHUNK
+    if not left:
+        raise TooLarge(f"is too large to be read: more than {_mebibytes(most)}", path)
+    return b"".join(parts)
+
+
+def _mebibytes(count: int) -> str:
+    return f"{count / 2**20:.1f} MiB"
+
+
+# ---------------------------------------------------------------------------- writing
+
+
+def replace(path: str | os.PathLike[str], before: bytes, after: bytes) -> None:
+    """Write ``after`` to the file at ``path``, which held ``before``; whole or not at all.
+
+    A link is followed to its target. What takes the target's place has its mode, its owner (where that is
+    allowed) and its extended attributes.
+
+    Raises:
+        Refused: It no longer holds ``before``, is read-only, is no regular file, has further names (hard
+            links), or has something that cannot be kept.
+        OSError: It cannot be written.
+    """
+    folder, name = os.path.split(os.path.realpath(path))
+    with Folder(folder) as opened:
+        opened.replace(name, before, after)
+
+
+def save(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write ``data`` to ``path``, a file of our own, with the folders that it needs; no link is followed.
+
+    A device or a pipe below ``/dev``, such as ``/dev/stdout``, is written to as it is.
+
+    Raises:
+        Refused: Something other than a regular file is there, or a link is in the way (:func:`folder_for`).
+        OSError: It cannot be written.
+    """
+    place = os.path.abspath(path)
+    if place.startswith("/dev/") and not os.path.isfile(place):
+        descriptor = os.open(place, os.O_WRONLY | _OPENED)
+        try:
+            _write_all(descriptor, data)
+        finally:
+            os.close(descriptor)
+        return
+    with folder_for(os.path.dirname(place)) as folder:
+        folder.save(os.path.basename(place), data)
+
+
+def folder_for(path: str | os.PathLike[str]) -> Folder:
+    """The folder at ``path``, made where it is missing, to write files of our own to.
+
+    Below the current folder, and below the outermost git repository around ``path``, no link is followed:
+    what lies there may have come with the code. Above, links are the user's own.
+
+    Raises:
+        Refused: A link is in the way.
+        OSError: It cannot be made or opened.
+    """
+    place = os.path.abspath(path)
+    base = _own(place)
+    os.makedirs(base, exist_ok=True)
+    folder = Folder(base)
+    for part in filter(None, os.path.relpath(place, base).split(os.sep)):
+        if part != os.curdir:
+            with folder as outer:
+                folder = outer.inner(part)
+    return folder
+
+
+def _own(place: str) -> str:
+    """The part of the path ``place`` in which links are the user's own."""
+    here = os.path.abspath(os.curdir)
+    ancestors = [place]
+    while (above := os.path.dirname(ancestors[-1])) != ancestors[-1]:
+        ancestors.append(above)
+    for folder in reversed(ancestors):
+        if folder == here or os.path.lexists(os.path.join(folder, ".git")):
+            return folder
+    return place
+
+
+class Folder:
+    """A folder that is held open: what is done in it is done in this one, whatever its path comes to mean."""
+
+    def __init__(self, path: str, *, follow: bool = True, dir_fd: int | None = None) -> None:
+        """Open the folder at ``path``; ``follow`` says whether the last part of it may be a link."""
+        self.path = path
+        self._descriptor: int | None = None
+        if _BY_DESCRIPTOR:
+            self._descriptor = os.open(path, _FOLDER if follow else _FOLDER | _NO_LINK, dir_fd=dir_fd)
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def inner(self, name: str) -> Folder:
+        """The folder ``name`` in this one, made where it is missing.
+
+        Raises:
+            Refused: It is a link.
+        """
+        with suppress(FileExistsError):
+            os.mkdir(self._name(name), dir_fd=self._descriptor)
+        try:
+            found = Folder(self._name(name), follow=False, dir_fd=self._descriptor)
+        except OSError:
+            if (status := self.status(name)) is not None and stat.S_ISLNK(status.st_mode):
+                raise Refused(_through_a_link(os.path.join(self.path, name))) from None
+            raise
+        found.path = os.path.join(self.path, name)
+        return found
+
+    def names(self) -> list[str]:
+        """What is in it."""
+        return sorted(os.listdir(self.path if self._descriptor is None else self._descriptor))
+
+    def status(self, name: str) -> os.stat_result | None:
+        """What ``name`` is, links not followed; ``None`` if there is nothing."""
+        try:
+            return os.stat(self._name(name), dir_fd=self._descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def read(self, name: str, most: int = LARGEST) -> bytes:
+        """The content of the file ``name``, which may not be a link; see :func:`read`."""
+        return read(self._name(name), most, follow=False, dir_fd=self._descriptor)
+
+    def remove(self, name: str) -> None:
+        """Remove the file ``name``; a link is removed, not what it leads to."""
+        os.unlink(self._name(name), dir_fd=self._descriptor)
+
+    def save(self, name: str, data: bytes) -> None:
+        """Write ``data`` as the file ``name``, whole or not at all; a file of this name keeps its mode.
+
+        Raises:
+            Refused: ``name`` is there, and not a regular file.
+            OSError: It cannot be written.
+        """
+        known = self.status(name)
+        if known is not None and stat.S_ISLNK(known.st_mode):
+            raise Refused(_through_a_link(name))
+        if known is not None:
+            _only_regular(known, name)
+
+        def finish(new: int) -> None:
+            if known is not None and hasattr(os, "fchmod"):
+                os.fchmod(new, known.st_mode & 0o777)
+
+        self._put(name, data, 0o666, finish)
+
+    def replace(self, name: str, before: bytes, after: bytes) -> None:
+        """Write ``after`` to the file ``name``, which held ``before``; see :func:`replace`."""
+        old, status = open_regular(self._name(name), follow=False, dir_fd=self._descriptor)
+        try:
+            # The bits are asked too: the superuser may write a file that is marked read-only.
+            if not status.st_mode & 0o222 or not os.access(
+                self._name(name), os.W_OK, dir_fd=self._descriptor
+            ):
+                raise Refused("cannot be written: it is read-only")
+            if status.st_nlink > 1:
+                raise Refused(
+                    f"was not written: it has {status.st_nlink} names (hard links), and only this one would "
+                    "change; copy it to a file of its own, or apply the patch of --dry-run yourself"
+                )
+
+            def finish(new: int) -> None:
+                _keep(new, old, status)
+                # Last of all: what may have come in between is as short as it can be.
+                self._is_still(name, old, status, before)
+
+            self._put(name, after, 0o600, finish)
+        finally:
+            os.close(old)
+
+    def _is_still(self, name: str, descriptor: int, status: os.stat_result, content: bytes) -> None:
+        """Refuse if ``name`` is no longer the file behind ``descriptor``, or holds something else."""
+        try:
+            now = _content(descriptor, len(content), len(content), name)
+        except TooLarge:
+            now = b""
+        there = self.status(name)
+        if now != content or there is None or not os.path.samestat(there, status):
+            raise Refused("was not written: it has changed since it was read; run gradfix again")
+
+    def _put(self, name: str, data: bytes, mode: int, finish: Callable[[int], None]) -> None:
+        """Put a new file with ``data`` in the place of ``name``, once ``finish`` has been given it."""
+        fresh = f".gradfix-{os.urandom(8).hex()}.tmp"
+        descriptor = os.open(self._name(fresh), _NEW, mode, dir_fd=self._descriptor)
+        try:
+            try:
+                _write_all(descriptor, data)
+                os.fsync(descriptor)
+                finish(descriptor)
+            finally:
+                os.close(descriptor)
+            os.replace(
+                self._name(fresh),
+                self._name(name),
+                src_dir_fd=self._descriptor,
+                dst_dir_fd=self._descriptor,
+            )
+        except BaseException:
+            with suppress(OSError):
+                self.remove(fresh)
+            raise
+        if self._descriptor is not None:
+            with suppress(OSError):  # Some file systems know no such thing.
+                os.fsync(self._descriptor)
+
+    def _name(self, name: str) -> str:
+        return name if self._descriptor is not None else os.path.join(self.path, name)
+
+
+def _through_a_link(path: str) -> str:
+    return f"cannot be written: {path} is a symbolic link, and gradfix writes through none; remove it first"
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+# ---------------------------------------------------------------------------- what a new file takes over
+
+_NOT_OURS = frozenset({"security.ima", "security.evm"})
+"""Attributes that the kernel makes of the content itself."""
+
+
+def _keep(new: int, old: int, status: os.stat_result) -> None:
+    """Give the file ``new`` the owner, the extended attributes and the mode of the file ``old``.
+
+    Only the superuser gives files away; otherwise the writer becomes the owner, as in an editor, and no group
+    gains a right that the former one had.
+    """
+    mode = stat.S_IMODE(status.st_mode)
+    if hasattr(os, "fchown"):
+        for owner in (status.st_uid, -1):
+            with suppress(PermissionError):
+                os.fchown(new, owner, status.st_gid)
+                break
+        now = os.fstat(new)
+        if now.st_gid != status.st_gid:
+            mode &= ~0o070 | (mode & 0o007) << 3
+        if (now.st_uid, now.st_gid) != (status.st_uid, status.st_gid):
+            mode &= 0o777
+    _keep_attributes(new, old)
+    if hasattr(os, "fchmod"):
+        os.fchmod(new, mode)
+
+
+def _keep_attributes(new: int, old: int) -> None:
+    """Copy the extended attributes: those of the user, access lists, the labels of a security module.
+
+    Raises:
+        Refused: One of them cannot be kept.
+    """
+    if not hasattr(os, "listxattr"):
+        return
+    wanted, given = _attributes(old), _attributes(new)
+    # The folder may give an access list to what is new in it.
+    extra = [name for name in given if name not in wanted and not name.startswith("security.")]
+    changed = [name for name, value in wanted.items() if given.get(name) != value]
+    for name in (*extra, *changed):
+        try:
+            if name in wanted:
+                os.setxattr(new, name, wanted[name])
+            else:
+                os.removexattr(new, name)
+        except OSError as error:
+            why = error.strerror or error
+            raise Refused(f"was not written: its attribute {name} cannot be kept: {why}") from None
+
+
+def _attributes(descriptor: int) -> dict[str, bytes]:
+    try:
+        names = os.listxattr(descriptor)
+    except OSError:  # This file system has none.
+        return {}
+    found: dict[str, bytes] = {}
+    for name in names:
+        if name not in _NOT_OURS:
+            with suppress(OSError):
+                found[name] = os.getxattr(descriptor, name)
+    return found
