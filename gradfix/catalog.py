@@ -16,10 +16,11 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType
 from typing import NamedTuple
 
+from gradfix import files
 from gradfix.codemod import Codemod
 from gradfix.project import near_miss
 from gradfix.source import Problem
@@ -79,6 +80,8 @@ def load(folders: Sequence[str] = ()) -> Catalog:
     problems: list[Problem] = []
     missing = [folder for folder in folders if not os.path.isdir(folder)]
     problems.extend(Problem(folder, "is not a folder of codemods") for folder in missing)
+    if folders:
+        sys.dont_write_bytecode = True  # They are the user's, and nothing is written beside them.
     everywhere = [_builtin(), *(os.path.realpath(folder) for folder in folders if folder not in missing)]
     _declare_package(everywhere)
     for name, origin, module in (*_from_folders(everywhere), *_from_entry_points()):
@@ -121,13 +124,21 @@ def _from_folders(folders: Iterable[str]) -> Iterator[tuple[str, str, _Loader]]:
 def _module(stem: str, path: str) -> ModuleType:
     """The module at ``path``, loaded as ``gradfix.codemods.<stem>``."""
     name = f"{PACKAGE}.{stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    loader = None if os.path.dirname(path) == _builtin() else _PlainFile(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+class _PlainFile(SourceFileLoader):
+    """Loads a codemod that is not ours."""
+
+    def get_data(self, path: str) -> bytes:
+        return files.read(path)
 
 
 def _from_entry_points() -> Iterator[tuple[str, str, _Loader]]:
@@ -149,9 +160,8 @@ def _some_package_offers_codemods() -> bool:
             continue
         for offer in offers:
             try:
-                with open(os.path.join(offer, "entry_points.txt"), "rb") as stream:
-                    if PACKAGE.encode() in stream.read():
-                        return True
+                if PACKAGE.encode() in files.read(os.path.join(offer, "entry_points.txt")):
+                    return True
             except OSError:
                 continue
     return False
@@ -160,6 +170,8 @@ def _some_package_offers_codemods() -> bool:
 def _codemod(name: str, origin: str, load_module: _Loader) -> Codemod | Problem:
     try:
         module = load_module()
+    except files.Refused as error:
+        return Problem(origin, error.message)
     except (Exception, SystemExit) as error:
         return Problem(origin, f"this codemod cannot be loaded: {type(error).__name__}: {error}")
     documentation = inspect.cleandoc(module.__doc__ or "")

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from gradfix import __version__
+from gradfix import __version__, files
 from gradfix.codemod import Claim, Effect
 from gradfix.results import Attempt
-from gradfix.source import Problem, character_column, load, split_lines
+from gradfix.source import Problem, character_column, split_lines
 from gradfix.source import read as read_source
 
 if TYPE_CHECKING:
@@ -88,11 +88,10 @@ class Certificate:
 
 def read(path: str) -> Certificate | Problem:
     """The certificate in a file; a problem if it is none, or its texts are not those that it names."""
-    data = load(path)
-    if isinstance(data, Problem):
-        return data
-    if len(data) > MAX_BYTES:
-        return Problem(path, f"is no certificate: it has more than {MAX_BYTES >> 20} MB")
+    try:
+        data = files.read(path, MAX_BYTES)
+    except OSError as error:
+        return Problem(path, files.told(error))
     try:
         content = json.loads(data)
         if content["schema"] not in READ:

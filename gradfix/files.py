@@ -87,7 +87,7 @@ def read(
     descriptor, status = open_regular(path, follow=follow, dir_fd=dir_fd)
     try:
         if status.st_size > most:
-            raise TooLarge(f"is too large to be read: {_mebibytes(status.st_size)}", path)
+            raise TooLarge(f"is too large to be read: {_size(status.st_size)}", path)
         return _content(descriptor, status.st_size, most, path)
     finally:
         os.close(descriptor)
@@ -129,12 +129,12 @@ def _content(descriptor: int, expected: int, most: int, path: str | os.PathLike[
         left -= len(part)
         wanted = _CHUNK
     if not left:
-        raise TooLarge(f"is too large to be read: more than {_mebibytes(most)}", path)
+        raise TooLarge(f"is too large to be read: more than {_size(most)}", path)
     return b"".join(parts)
 
 
-def _mebibytes(count: int) -> str:
-    return f"{count / 2**20:.1f} MiB"
+def _size(count: int) -> str:
+    return f"{count / 2**20:.1f} MiB" if count >= 2**20 else f"{count / 2**10:.1f} KiB"
 
 
 # ---------------------------------------------------------------------------- writing

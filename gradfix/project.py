@@ -27,8 +27,9 @@ _ENVIRONMENTS = frozenset({"pyvenv.cfg", "conda-meta"})
 """What a folder holds that is a virtual environment, however it is called."""
 
 
-MOST = 1 << 20
-"""In bytes, of a configuration and of a list of what git ignores; a larger one is something else."""
+_LONGEST_CONFIGURATION = 1 << 20
+_LONGEST_IGNORE = 128 << 10
+"""In bytes; each pattern of such a list is tried on each file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ def settings_for(paths: Sequence[str]) -> Settings | Problem:
     for folder in _upwards(start, root):
         file = os.path.join(folder, "pyproject.toml")
         try:
-            data = files.read(file, MOST)
+            data = files.read(file, _LONGEST_CONFIGURATION)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
@@ -258,8 +259,9 @@ def find_files(paths: Sequence[str], settings: Settings = Settings()) -> Listing
     """The files that ``paths`` mean: files as they are given, folders for the Python files below.
 
     A walk leaves out what git ignores, what the configuration excludes, and folders that hold no
-    source of the project (environments, caches, builds). It does not follow links to folders. A
-    file that is reached in several ways is listed once.
+    source of the project (environments, caches, builds). It does not follow links to folders, nor
+    links to files outside of the project (:func:`_root`): its configuration is not theirs. A file that
+    is reached in several ways is listed once.
     """
     found: dict[str, Listed] = {}
     problems: list[Problem] = []
@@ -280,7 +282,7 @@ def find_files(paths: Sequence[str], settings: Settings = Settings()) -> Listing
             empty.append(path)
     return Listing(
         files=tuple(sorted(found.values(), key=lambda listed: listed.path)),
-        problems=tuple(problems),
+        problems=tuple(dict.fromkeys(problems)),
         empty=tuple(empty),
     )
 
@@ -311,12 +313,23 @@ class _Rules(NamedTuple):
         return False
 
 
+def _root(settings: Settings, folder: str) -> str:
+    """The real path of the project that the real path ``folder`` is walked for.
+
+    That is the folder of the configuration, else the git repository, else what is walked itself.
+    """
+    root = os.path.dirname(os.path.realpath(settings.file)) if settings.file else _repository_root(folder)
+    return root if root and _base(folder).startswith(_base(root)) else folder
+
+
 def _walk(argument: str, settings: Settings, problems: list[Problem]) -> Iterator[tuple[str, str]]:
     """``(real path, shown path)`` of the Python files below the folder ``argument``."""
     real_root = os.path.realpath(argument)
+    project = _base(_root(settings, real_root))
     excluded = _excluded(settings)
+    rules = _outer_rules(real_root, problems)
     shown_root = _plain(os.path.join(argument, ""))
-    stack = [(os.path.join(real_root, ""), "" if shown_root == "." else shown_root, _outer_rules(real_root))]
+    stack = [(os.path.join(real_root, ""), "" if shown_root == "." else shown_root, rules)]
     while stack:
         real, shown, rules = stack.pop()
         try:
@@ -329,7 +342,7 @@ def _walk(argument: str, settings: Settings, problems: list[Problem]) -> Iterato
         if not names.isdisjoint(_ENVIRONMENTS) and len(real) > len(real_root) + 1:
             continue
         if ".gitignore" in names:
-            rules = _gitignore(real, rules)
+            rules = _gitignore(real, rules, problems)
         for entry in entries:
             name = entry.name
             if entry.is_dir(follow_symlinks=False):
@@ -342,7 +355,8 @@ def _walk(argument: str, settings: Settings, problems: list[Problem]) -> Iterato
                 # Emacs locks a file by a dangling link, .#name.
                 elif not (os.path.isdir(f"{real}{name}") or name.startswith(".#")) and entry.is_symlink():
                     target = os.path.realpath(f"{real}{name}")
-                    yield target, _shown(target) if os.path.exists(target) else f"{shown}{name}"
+                    if _base(os.path.dirname(target)).startswith(project):
+                        yield target, _shown(target) if os.path.exists(target) else f"{shown}{name}"
 
 
 def _left_out(path: str, rules: _Rules | None, excluded: _Rules | None) -> bool:
@@ -361,7 +375,7 @@ def _excluded(settings: Settings) -> _Rules | None:
     return _Rules(_base(folder), _spec(settings.exclude), None)
 
 
-def _outer_rules(folder: str) -> _Rules | None:
+def _outer_rules(folder: str, problems: list[Problem]) -> _Rules | None:
     """The rules from the root of the repository down to, but without, ``folder``.
 
     None if they ignore ``folder`` itself: who names an ignored folder wants to see into it.
@@ -369,23 +383,29 @@ def _outer_rules(folder: str) -> _Rules | None:
     root = _repository_root(folder)
     if root is None:
         return None
-    rules = _gitignore(root, None, os.path.join(".git", "info", "exclude"))
+    rules = _gitignore(root, None, problems, os.path.join(".git", "info", "exclude"))
     inward = list(_upwards(folder, root))[::-1]
     for outer, inner in pairwise(inward):
-        rules = _gitignore(outer, rules)
+        rules = _gitignore(outer, rules, problems)
         if rules is not None and rules.ignore(_base(inner)):
             return None
     return rules
 
 
-def _gitignore(folder: str, outer: _Rules | None, name: str = ".gitignore") -> _Rules | None:
+def _gitignore(
+    folder: str, outer: _Rules | None, problems: list[Problem], name: str = ".gitignore"
+) -> _Rules | None:
     """The rules of the ``.gitignore`` in ``folder`` inside ``outer``."""
+    path = os.path.join(folder, name)
     try:
-        # Git reads bytes; a byte order mark is not part of the first pattern.
-        with open(os.path.join(folder, name), encoding="utf-8-sig", errors="surrogateescape") as stream:
-            lines = stream.read().splitlines()
-    except OSError:
+        data = files.read(path, _LONGEST_IGNORE)
+    except (FileNotFoundError, NotADirectoryError):
         return outer
+    except OSError as error:
+        problems.append(Problem(_shown(path), files.told(error)))
+        return outer
+    # Git reads bytes; a byte order mark is not part of the first pattern.
+    lines = data.decode("utf-8-sig", "surrogateescape").splitlines()
     return _Rules(_base(folder), _spec(lines), outer)
 
 
@@ -393,11 +413,11 @@ def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
     """The patterns of ``lines``; like git, without those that are malformed."""
     from pathspec import GitIgnoreSpec
 
-    spec = GitIgnoreSpec([])
+    patterns: list[Any] = []
     for line in lines:
         with suppress(ValueError):
-            spec += GitIgnoreSpec.from_lines([line])
-    return spec
+            patterns += GitIgnoreSpec.from_lines([line]).patterns
+    return GitIgnoreSpec(patterns)
 
 
 def _base(folder: str) -> str:

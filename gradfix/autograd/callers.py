@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
+from gradfix import files
 from gradfix.autograd import imports
 
 LEVELS = 3
@@ -174,10 +175,7 @@ def _scan(path: str) -> _Scanned:
         known = _scanned.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
-        if status.st_size > imports.LARGEST:
-            return NOTHING
-        with open(path, encoding="utf-8-sig", errors="replace") as file:
-            text = file.read()
+        text = files.read(path, imports.LARGEST).decode("utf-8-sig", "replace").replace("\r\n", "\n")
     except OSError:
         return NOTHING
     statements = tuple(IMPORTS.findall(text))

@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradfix import files
 from gradfix.autograd.relevance import Relevance, shift
 from gradfix.autograd.values import (
     External,
@@ -165,14 +166,14 @@ LITERAL = re.compile(rb"""["']([\w./ -]+)["']""")
 def _added(origin: str, roots: tuple[str, ...]) -> tuple[str, ...]:
     """The folders that a file adds to its path of imports, as they are written: below its own or above."""
     try:
-        text = Path(origin).read_bytes()
+        text = files.read(origin)
     except OSError:
         return ()
     lines = ADDED.findall(text)
     for name in IMPORTED.findall(text):
         path = os.path.join(os.path.dirname(origin), name.decode() + ".py")
         with contextlib.suppress(OSError):
-            if os.path.getsize(path) <= SMALL and b"sys.path" in (added := Path(path).read_bytes()):
+            if b"sys.path" in (added := files.read(path, SMALL)):
                 lines += [*ADDED.findall(added), *JOINED.findall(added)]
     written = [os.path.join(*map(bytes.decode, parts)) for parts in map(LITERAL.findall, lines) if parts]
     relative = [name for name in written if not os.path.isabs(name)]
@@ -197,7 +198,7 @@ def parse(path: str) -> LocalModule | None:
         known = _parsed.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
-        text = Path(path).read_bytes().decode("utf-8-sig") if status.st_size <= LARGEST else None
+        text = files.read(path, LARGEST).decode("utf-8-sig") if status.st_size <= LARGEST else None
         tree = _parsed_as_written(text) if text is not None else None
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return None
@@ -352,8 +353,7 @@ def bare_package(path: str) -> Namespace | None:
 def trains(path: str) -> bool:
     """Whether a module may differentiate something: then its functions matter where they are called."""
     try:
-        with open(path, "rb") as file:
-            return b"backward" in file.read(LARGEST)
+        return b"backward" in files.read(path)
     except OSError:
         return False
 

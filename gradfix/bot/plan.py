@@ -40,7 +40,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gradfix import __version__
+from gradfix import __version__, files
 from gradfix.bot import config, git
 from gradfix.bot.errors import UsageError
 from gradfix.results import Outcome
@@ -129,12 +129,9 @@ def load(path: str) -> PlanFile:
         UsageError: there is none, or it is not one of this version.
     """
     try:
-        with open(path, "rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+        data = files.read(path, MAX_BYTES)
     except OSError as error:
-        raise UsageError(f"the plan cannot be read: {error.strerror}") from None
-    if len(data) > MAX_BYTES:
-        raise UsageError("the plan is too large to be one")
+        raise UsageError(f"the plan {path} {files.told(error)}") from None
     try:
         return parse(json.loads(data))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

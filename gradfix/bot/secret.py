@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from urllib.parse import quote
 
+from gradfix import files
 from gradfix.bot.errors import UsageError
 
 VARIABLE = "GRADFIX_TOKEN"
 FILE_VARIABLE = "GRADFIX_TOKEN_FILE"
+LONGEST = 64 << 10
+"""Bytes of a file with a token; a longer one holds something else."""
 KNOWN_VARIABLES = (
     VARIABLE,
     "GITHUB_TOKEN",
@@ -90,10 +92,11 @@ def token_if_any(environment: Mapping[str, str], file: str | None = None) -> Tok
     path = file or environment.get(FILE_VARIABLE)
     if path:
         try:
-            return Token(Path(path).read_text(encoding="ascii").strip())
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise UsageError(f"the token file cannot be read: {reason}") from None
+            return Token(files.read(path, LONGEST).decode("ascii").strip())
+        except UnicodeDecodeError:
+            raise UsageError(f"the token file {path} cannot be read: it is not text") from None
+        except OSError as error:
+            raise UsageError(f"the token file {path} {files.told(error)}") from None
     value = environment.get(VARIABLE, "").strip()
     return Token(value) if value else None
 

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from gradfix import files
 from gradfix.environment.errors import EnvironmentFailure
 from gradfix.environment.requirements import LeftOut
 from gradfix.environment.resolve import Relaxed
@@ -99,7 +100,7 @@ def executable_of(folder: Path) -> Path:
 def load(folder: Path) -> Manifest | None:
     """What an environment is made of; ``None`` where there is no whole one."""
     try:
-        table: dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
+        table: dict[str, Any] = json.loads(files.read(folder / MANIFEST))
         if table.pop("schema") != SCHEMA or not os.access(executable_of(folder), os.X_OK):
             return None
         for name in ("requirements", "installed", "modules", "notes"):
@@ -168,8 +169,8 @@ def clean() -> Removed:
 def size_of(folder: Path) -> int:
     """The bytes of all files below a folder; what is linked to is not counted."""
     total = 0
-    for path, _, files in os.walk(folder):
-        for name in files:
+    for path, _, names in os.walk(folder):
+        for name in names:
             with suppress(OSError):
                 status = os.lstat(os.path.join(path, name))
                 total += status.st_size if stat.S_ISREG(status.st_mode) else 0

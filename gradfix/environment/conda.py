@@ -58,7 +58,7 @@ def files_in(folder: Path) -> list[Path]:
 def of_environment(path: Path, project: Project) -> Stated:
     """What a file of conda's says."""
     collected = Collected(project.named(path))
-    conda, pip = _dependencies(project.text(path) or "")
+    conda, pip = _dependencies(project.text(path, collected))
     python = ""
     for package in conda:
         found = _PACKAGE.fullmatch(package)

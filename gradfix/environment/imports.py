@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradfix import source
+from gradfix import files, source
 
 MOST_FILES = 600
 """Of a project that are read for one question; what a script needs shows in the first few."""
@@ -109,12 +109,9 @@ def _deciding(named: _Named) -> str:
 
 
 def _tree(path: Path) -> ast.Module | None:
-    read = source.load(str(path))
-    if not isinstance(read, bytes) or len(read) > source.MAX_BYTES:
-        return None
     try:
-        return ast.parse(read)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.parse(files.read(path, source.MAX_BYTES))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
@@ -210,9 +207,9 @@ def _added_folders(tree: ast.Module, start: Path, root: Path) -> list[Path]:
 def _names_in(root: Path) -> frozenset[str]:
     """The names of the modules and packages in a project, wherever they lie in it."""
     found: set[str] = set()
-    for count, (_, folders, files) in enumerate(os.walk(root)):
+    for count, (_, folders, names) in enumerate(os.walk(root)):
         folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS and not name.startswith(".")]
-        modules = {name.removesuffix(".py") for name in files if name.endswith(".py")}
+        modules = {name.removesuffix(".py") for name in names if name.endswith(".py")}
         found |= modules | set(folders)
         if count > MOST_FOLDERS:
             break

@@ -21,7 +21,7 @@ _BLOCK = re.compile(
 
 def of_script(path: Path, project: Project) -> Stated:
     """What the metadata of a script says (PEP 723)."""
-    text = project.text(path) or ""
+    text = project.text(path)
     blocks = [found for found in _BLOCK.finditer(text) if found["type"] == "script"]
     # PEP 723: more than one block of a type is an error.
     if len(blocks) != 1:
@@ -39,7 +39,7 @@ def of_script(path: Path, project: Project) -> Stated:
 def of_pyproject(path: Path, project: Project) -> Stated:
     """What pyproject.toml says: its dependencies, none that are optional or for development."""
     collected = Collected(project.named(path))
-    table = _toml(project.text(path) or "", collected)
+    table = _toml(project.text(path, collected), collected)
     standard = _table(table, "project")
     collected.add_all(standard.get("dependencies"))
     python = _text(standard.get("requires-python"))
@@ -55,7 +55,7 @@ def of_pyproject(path: Path, project: Project) -> Stated:
 def of_pipfile(path: Path, project: Project) -> Stated:
     """What a Pipfile says."""
     collected = Collected(project.named(path))
-    table = _toml(project.text(path) or "", collected)
+    table = _toml(project.text(path, collected), collected)
     for name, wanted in _table(table, "packages").items():
         _add_poetry(name, wanted, collected)
     python = _text(_table(table, "requires").get("python_version"))

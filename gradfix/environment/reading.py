@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gradfix import source
+from gradfix import files
 from gradfix.environment.requirements import LeftOut, Requirement, parse
-from gradfix.source import Problem
 
 MAX_BYTES = 1 << 20
 """Of a file that states requirements; a larger one is something else."""
@@ -44,13 +43,16 @@ class Project:
 
     root: Path
 
-    def text(self, path: Path) -> str | None:
-        """A file's text; ``None`` where it is not there, too large, no text, or outside of the project."""
-        if not path.is_file() or not self.holds(path) or path.stat().st_size > MAX_BYTES:
-            return None
-        data = source.load(str(path))
-        if isinstance(data, Problem):
-            return None
+    def text(self, path: Path, into: Collected | None = None) -> str:
+        """A file's text; nothing where it cannot be read, which is told ``into`` what is found."""
+        try:
+            if not self.holds(path):
+                raise files.Refused("is outside of the project")
+            data = files.read(path, MAX_BYTES)
+        except OSError as error:
+            if into is not None:
+                into.leave_out(self.named(path), f"it {files.told(error)}", matters=False)
+            return ""
         for encoding in ("utf-8-sig", "utf-16") if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig",):
             try:
                 return data.decode(encoding)

@@ -45,7 +45,7 @@ def of_requirements(path: Path, project: Project) -> tuple[Stated, list[Path]]:
             continue
         seen.add(file.resolve())
         collected = Collected(project.named(file))
-        for line in _lines(project.text(file) or ""):
+        for line in _lines(project.text(file, collected)):
             if include := _INCLUDE.fullmatch(line):
                 included = file.parent / include["path"].strip()
                 if project.holds(included) and included.is_file():

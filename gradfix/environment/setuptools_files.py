@@ -15,7 +15,7 @@ def of_setup_cfg(path: Path, project: Project) -> Stated:
     collected = Collected(project.named(path))
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
-        parser.read_string(project.text(path) or "")
+        parser.read_string(project.text(path, collected))
     except configparser.Error:
         collected.leave_out(collected.origin, "it cannot be read", matters=False)
         return collected.stated(path)
@@ -31,7 +31,7 @@ def of_setup_py(path: Path, project: Project) -> Stated:
     """What setup.py hands to ``setup``, as far as it is written out: in place, or under a module's name."""
     collected = Collected(project.named(path))
     try:
-        tree = ast.parse(project.text(path) or "")
+        tree = ast.parse(project.text(path, collected))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return collected.stated(path)
     names = _assigned(tree)

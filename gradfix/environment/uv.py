@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradfix import files
 from gradfix.environment.errors import EnvironmentFailure
 
 WHEELS_ONLY = ("--only-binary", ":all:")
@@ -123,10 +124,10 @@ def find() -> str:
 def settings() -> dict[str, str]:
     """What the user has set that decides which distributions uv finds; of files, what they hold too."""
     found = {name: os.environ[name] for name in _CACHED_BY if os.environ.get(name)}
-    files = [part for name in ("UV_CONSTRAINT", "UV_OVERRIDE") for part in found.get(name, "").split()]
-    for file in filter(None, [*files, found.get("UV_CONFIG_FILE"), *_configuration(os.environ)[1:]]):
+    named = [part for name in ("UV_CONSTRAINT", "UV_OVERRIDE") for part in found.get(name, "").split()]
+    for file in filter(None, [*named, found.get("UV_CONFIG_FILE"), *_configuration(os.environ)[1:]]):
         with suppress(OSError):
-            found[file] = Path(file).read_text(encoding="utf-8", errors="replace")
+            found[file] = files.read(file).decode("utf-8", "replace")
     return found
 
 

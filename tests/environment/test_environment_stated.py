@@ -213,7 +213,10 @@ def test_a_link_out_of_the_project_is_not_followed(project: Path, tmp_path: Path
     (tmp_path / "secrets").write_text("password\n")
     (project / "requirements.txt").symlink_to(tmp_path / "secrets")
     found = stated(project)
-    assert not found.requirements and not found.left_out
+    assert not found.requirements
+    assert [(left.origin, left.why) for left in found.left_out] == [
+        ("requirements.txt", "it is outside of the project")
+    ]
 
 
 def test_environment_yml(project: Path) -> None:

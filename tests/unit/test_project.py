@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -51,10 +52,42 @@ def test_a_file_is_listed_once_however_it_is_reached(tmp_path: Path) -> None:
 
 
 def test_a_link_in_a_tree_is_reported_by_its_target(tmp_path: Path) -> None:
-    tree(tmp_path, "real/a.py", "elsewhere/script")
+    tree(tmp_path, "real/a.py", "elsewhere/script", ".git/HEAD")
     (tmp_path / "real" / "link.py").symlink_to("a.py")
     (tmp_path / "real" / "tool.py").symlink_to("../elsewhere/script")
     assert shown("real") == ["elsewhere/script", "real/a.py"]
+
+
+@pytest.mark.parametrize("mark", [None, ".git/HEAD", "pyproject.toml"])
+def test_a_link_that_leads_out_of_the_project_is_left_alone_in_a_walk(
+    mark: str | None, tmp_path: Path
+) -> None:
+    tree(tmp_path, "project/a.py", "project/inner/b.py", "project2/theirs.py", "theirs.py", ".git/HEAD")
+    if mark == "pyproject.toml":
+        (tmp_path / "project" / mark).write_text("[tool.gradfix]\n")
+    elif mark is not None:
+        tree(tmp_path, f"project/{mark}")
+    else:
+        (tmp_path / ".git" / "HEAD").unlink()
+        (tmp_path / ".git").rmdir()
+    for number, target in enumerate(("../theirs.py", "../project2/theirs.py", "/etc/passwd", "inner/b.py")):
+        (tmp_path / "project" / f"link{number}.py").symlink_to(target)
+    (tmp_path / "project" / "folder").symlink_to("../project2")
+    settings = settings_for(["project"])
+    assert isinstance(settings, Settings)
+    assert shown("project", settings=settings) == ["project/a.py", "project/inner/b.py"]
+
+
+def test_a_link_that_is_named_has_the_configuration_of_what_it_leads_to(tmp_path: Path) -> None:
+    tree(tmp_path, "ours/a.py", "theirs/b.py")
+    (tmp_path / "ours" / "pyproject.toml").write_text("[tool.gradfix]\nunsafe-fixes = true\n")
+    (tmp_path / "ours" / "link.py").symlink_to("../theirs/b.py")
+    (tmp_path / "ours" / "folder").symlink_to("../theirs")
+    for named in ("ours/link.py", "ours/folder"):
+        settings = settings_for([named])
+        assert settings == Settings()
+        assert len(find_files([named], settings).files) == 1
+    assert settings_for(["ours/a.py", "ours/link.py"]) == Settings()
 
 
 def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
@@ -142,6 +175,50 @@ def test_an_ignored_folder_or_file_can_be_named(ignoring: Path) -> None:
     assert shown("out") == ["out/x.py"]
     assert shown("x.gen.py") == ["x.gen.py"]
     assert shown("src/sub") == ["src/sub/z.py"]
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def zeros(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def sparse(path: Path) -> None:
+    with path.open("wb") as stream:
+        stream.truncate(8 << 30)
+
+
+HOSTILE = pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (pipe, "is not a regular file but a named pipe"),
+        (zeros, "is not a regular file but a device"),
+        (sparse, "is too large to be read: 8192.0 MiB"),
+        (Path.mkdir, "is not a regular file but a folder"),
+    ],
+)
+
+
+@HOSTILE
+@pytest.mark.parametrize("name", [".gitignore", "src/.gitignore", ".git/info/exclude"])
+def test_a_list_of_what_is_ignored_that_is_no_plain_file_is_one_problem(
+    name: str, make: Callable[[Path], None], message: str, tmp_path: Path
+) -> None:
+    tree(tmp_path, ".git/info/attributes", "src/a.py", "src/b.py")
+    make(tmp_path / name)
+    listing = find_files(["src", "src/"])
+    assert [listed.path for listed in listing.files] == ["src/a.py", "src/b.py"]
+    assert [str(problem) for problem in listing.problems] == [f"{name}: io-error: {message}"]
+
+
+@HOSTILE
+def test_a_configuration_that_is_no_plain_file_is_a_problem(
+    make: Callable[[Path], None], message: str, tmp_path: Path
+) -> None:
+    make(tmp_path / "pyproject.toml")
+    assert settings_for(["."]) == Problem("pyproject.toml", message)
 
 
 def test_malformed_patterns_are_skipped(tmp_path: Path) -> None:
