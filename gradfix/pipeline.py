@@ -201,11 +201,15 @@ def _load(paths: Sequence[str], options: Options) -> _Loading:
     problems = [*options.catalog.problems, *listing.problems]
     loaded: list[_Loaded] = []
     for listed in listing.files:
-        data = source.load(listed.path)
+        limit = options.settings.max_file_size
+        data = source.load(listed.path, limit)
         if isinstance(data, Problem):
             problems.append(data)
-        elif listed.named or source.can_matter(data):
-            # A file that is named is parsed in any case: its user wants to know if it is broken.
+        elif not (listed.named or source.can_matter(data)):
+            continue  # A file that is named is parsed in any case: its user wants to know if it is broken.
+        elif (problem := source.too_large(listed.path, data, limit)) is not None:
+            problems.append(problem)  # It is let go at once: many of them are more than memory holds.
+        else:
             loaded.append(_Loaded(listed.path, data))
     return _Loading(tuple(loaded), tuple(problems), len(listing.files), listing.empty)
 
@@ -786,8 +790,7 @@ def _pairs(before: str, after: str, options: Options) -> Iterator[tuple[Source |
 
 
 def _parsed(path: str, options: Options) -> Source | Problem:
-    data = source.load(path)
-    return data if isinstance(data, Problem) else source.parse(path, data, options.settings.max_file_size)
+    return source.read(path, options.settings.max_file_size)
 
 
 def _judge(old: Source, new: Source, options: Options) -> Judged:

@@ -135,11 +135,18 @@ def load(path: str, limit: int = MAX_BYTES) -> bytes | Problem:
         return Problem(path, files.told(error))
 
 
+def too_large(path: str, data: bytes, limit: int) -> Problem | None:
+    """The problem of a file that has more bytes than are analysed."""
+    if len(data) <= limit:
+        return None
+    size, most = (f"{count / 2**20:.1f} MiB" for count in (len(data), limit))
+    return Problem(path, f"is skipped: {size} is more than max-file-size allows ({most})")
+
+
 def parse(path: str, data: bytes, limit: int = MAX_BYTES) -> Source | Problem:
     """The file with the bytes ``data``, decoded and parsed as Python would do it."""
-    if len(data) > limit:
-        size, most = (f"{count / 2**20:.1f} MiB" for count in (len(data), limit))
-        return Problem(path, f"is skipped: {size} is more than max-file-size allows ({most})")
+    if (problem := too_large(path, data, limit)) is not None:
+        return problem
     if path.endswith(".ipynb"):
         # A notebook is JSON, and most JSON parses as a Python expression: it would look clean.
         return Problem(path, "is skipped: notebooks are not supported")

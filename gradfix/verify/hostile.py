@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 from contextlib import suppress
 from pathlib import Path
+
+from gradfix import files
 
 
 def read(path: Path, most: int, *, tail: bool = False) -> bytes:
@@ -14,14 +15,9 @@ def read(path: Path, most: int, *, tail: bool = False) -> bytes:
 
     No link is followed, and nothing is waited for: a pipe in the file's place is not opened for good.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        opened = os.open(path, flags | getattr(os, "O_BINARY", 0))
+        opened, seen = files.open_regular(path, follow=False)
     except OSError:
-        return b""
-    seen = os.fstat(opened)
-    if not stat.S_ISREG(seen.st_mode):
-        os.close(opened)
         return b""
     with os.fdopen(opened, "rb") as file:
         if tail:

@@ -162,3 +162,54 @@ def test_verification_has_no_import_cycle() -> None:
             graph.setdefault(name, set()).update(found - {name})
     order = TopologicalSorter(graph)
     order.prepare()  # It raises if there is a cycle.
+
+
+OPENING = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "touch"})
+CHANGING = {
+    *(f"os.{name}" for name in ("replace", "rename", "link", "symlink", "chmod", "chown", "lchown")),
+    *("tempfile.mkstemp", "shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move"),
+}
+
+IN_THE_SANDBOX = ("probe", "sandbox", "supervisor", "clock", "overlay", "standins")
+"""They run in the user's interpreter, where nothing of gradfix is, or look at ``/proc`` and at their own."""
+
+OPENS_OTHERWISE = {
+    "gradfix.files": "it is the one way",
+    "gradfix.cli": "os.devnull",
+    "gradfix.environment.cli": "os.devnull",
+    "gradfix.environment.cache": "the cache, a folder that only the user can write to",
+    "gradfix.environment.build": "the cache",
+    "gradfix.environment.resolve": "the cache",
+    "gradfix.verify.runner": "a temporary folder of its own",
+    "gradfix.verify.hostile": "a temporary folder of its own, by descriptors",
+    "gradfix.bot.git": "a temporary folder of its own",
+    **{f"gradfix.verify.{name}": "inside the sandbox" for name in IN_THE_SANDBOX},
+}
+
+
+def opens(path: Path) -> Iterator[str]:
+    """The calls by which a module opens or changes files."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        if called in CHANGING or called.rpartition(".")[2] in OPENING:
+            yield f"line {node.lineno}: {called}"
+
+
+def test_files_are_read_and_written_in_one_place() -> None:
+    elsewhere = [
+        path for path in MODULES if not any(belongs(name_of(path), allowed) for allowed in OPENS_OTHERWISE)
+    ]
+    found = {name_of(path): calls for path in elsewhere if (calls := list(opens(path)))}
+    assert found == {}, "use gradfix.files, which waits for nothing and follows no link"
+
+
+def test_what_may_open_files_otherwise_does() -> None:
+    modules = {name: [path for path in MODULES if belongs(name_of(path), name)] for name in OPENS_OTHERWISE}
+    assert [name for name, paths in modules.items() if not any(list(opens(path)) for path in paths)] == []
+
+
+def test_files_need_only_the_standard_library() -> None:
+    found = {module.split(".")[0] for module in imports(ROOT / "gradfix" / "files.py")}
+    assert found <= set(sys.stdlib_module_names)
