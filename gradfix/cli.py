@@ -215,7 +215,7 @@ def apply(
         # In a dry run the patch alone goes to standard output, so that it can be piped into git.
         _print(f"{text.summary_of_plan(plan)}\n", sys.stderr if dry_run else sys.stdout)
     _complain(plan, quiet)
-    if plan.was_run:
+    if plan.was_run and not dry_run:
         _save_evidence(plan, evidence, quiet)
     raise typer.Exit(plan.exit_code)
 
@@ -482,11 +482,11 @@ def _hand_out_patch(plan: Plan, file: str | None, *, show: bool) -> None:
 
 def _save_evidence(plan: Plan, folder: str, quiet: bool) -> None:
     """Write the certificates to ``folder``, and say so."""
-    from gradfix.report import json
+    from gradfix.report import evidence
 
-    files = [(os.path.join(folder, name), content) for name, content in json.certificates(plan)]
-    _stop_for([problem for file, content in files if (problem := project.save(file, content))])
-    if files and not quiet:
+    saved = evidence.save(plan, folder)
+    _stop_for([saved] if isinstance(saved, Problem) else [])
+    if saved and not quiet:
         _print(f"note: the evidence is in {folder}\n", sys.stderr)
 
 

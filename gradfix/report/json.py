@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradfix import certificate
@@ -76,17 +74,6 @@ def _judged(file: Judged) -> _Json:
         "seconds": round(judgement.seconds, 1),
         "sandbox": judgement.sandbox,
     }
-
-
-def certificates(plan: Plan) -> Iterator[tuple[str, bytes]]:
-    """``(name, content)`` of a file for every rewrite that was to be run (see :mod:`gradfix.certificate`)."""
-    for file in plan.files:
-        slug = re.sub(r"[^\w.]+", "-", os.path.relpath(file.path)).strip("-.")
-        for number, attempt in enumerate(file.attempts, start=1):
-            if attempt.evidence is None:
-                continue
-            content = certificate.of(file.path, attempt)
-            yield f"{slug}-{number}-{attempt.finding.code}.json", _dump(content).encode()
 
 
 def of_rerun(found: Certificate, evidence: Evidence) -> str:

@@ -394,6 +394,34 @@ def test_verify_runs_both_versions_and_writes_the_certificate(project: Path) -> 
     assert (project.parent / "proof" / "train.py-1-bad-word.json").is_file()
 
 
+def listing(folder: Path) -> dict[str, tuple[int, int, int, int]]:
+    """What can be told of everything below a folder without looking into it."""
+    found = {str(path): path.lstat() for path in [folder, *folder.rglob("*")]}
+    return {path: (one.st_ino, one.st_mode, one.st_size, one.st_mtime_ns) for path, one in found.items()}
+
+
+WRITES = """import pathlib
+
+import helper
+
+pathlib.Path("written").write_text(helper.WORD)
+pathlib.Path(__file__).with_name("beside").mkdir(exist_ok=True)
+"""
+
+
+def test_a_dry_run_writes_nothing_at_all(project: Path) -> None:
+    (project / "train.py").write_text(WRITES + WORKS.format(word="bad"))
+    (project / "helper.py").write_text("WORD = 'a module of the project'\n")
+    (project / "pyproject.toml").write_text("[tool.gradfix]\n")
+    before = listing(project.parent)
+    done = run(project, "apply", "--dry-run")
+    assert b"Would fix 1 finding in 1 file (1 proved)" in done.stderr, done.stderr.decode()
+    assert b"+    loss = good(" in done.stdout
+    assert listing(project.parent) == before
+    run(project, "check")
+    assert listing(project.parent) == before
+
+
 # ---------------------------------------------------------------------------- list, explain, the rest
 
 

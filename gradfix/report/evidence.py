@@ -1,0 +1,69 @@
+"""The certificates of a run as files in a folder: what they are called, and which of them stay."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+
+from gradfix import certificate, files
+from gradfix.results import Plan
+from gradfix.source import Problem
+
+_PLAIN = re.compile(r"[a-z0-9_]+\.py")
+"""A path that is a file's name as it is, on any file system."""
+_LONGEST = 80
+
+
+def save(plan: Plan, folder: str) -> int | Problem:
+    """Write a certificate for every rewrite that was to be run to ``folder``, and say how many there are.
+
+    What earlier runs have left there about the same files is removed; what they say of others stays.
+    """
+    made = certificates(plan)
+    if not made:
+        return 0
+    ran = {file.path for file in plan.files for attempt in file.attempts if attempt.evidence is not None}
+    try:
+        with files.folder_for(folder) as opened:
+            for name, content in made.items():
+                opened.save(name, content)
+            for name in opened.names():
+                if name not in made and any(_is_about(path, name) for path in ran):
+                    opened.remove(name)
+    except OSError as error:
+        return Problem(folder, files.told(error, "cannot be written"))
+    return len(made)
+
+
+def certificates(plan: Plan) -> Mapping[str, bytes]:
+    """The content of each certificate by the name of its file."""
+    return {
+        f"{stem(file.path)}-{number}-{attempt.finding.code}.json": (
+            json.dumps(certificate.of(file.path, attempt), indent=2) + "\n"
+        ).encode()
+        for file in plan.files
+        for number, attempt in enumerate(file.attempts, start=1)
+        if attempt.evidence is not None
+    }
+
+
+def stem(path: str) -> str:
+    """What the names of a file's certificates begin with; no two files have the same.
+
+    It is the path from the current folder. Where something in it has to be left out or put otherwise, or
+    differs in case only from another on some systems, a digest of the path tells it from others.
+    """
+    path = os.path.relpath(path)
+    if len(path) <= _LONGEST and _PLAIN.fullmatch(path):
+        return path
+    digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:20]
+    readable = re.sub(r"[^\w.]+", "-", path, flags=re.ASCII)[-_LONGEST:].strip("-.")
+    return f"{readable}-{digest}" if readable else digest
+
+
+def _is_about(path: str, name: str) -> bool:
+    """Whether ``name`` is that of a certificate of the file at ``path``."""
+    return re.fullmatch(re.escape(stem(path)) + r"-\d{1,9}-[A-Za-z_][\w-]*\.json", name) is not None
