@@ -27,7 +27,7 @@ from gradfix.command_line import (
 )
 from gradfix.pipeline import Options, Refusal, Wishes
 from gradfix.report import text
-from gradfix.results import Plan, Report
+from gradfix.results import Patch, Plan, Report
 from gradfix.source import Problem
 
 app = typer.Typer(
@@ -202,7 +202,8 @@ def apply(
     _say_what_runs_get(options)
     plan = pipeline.plan(where, options)
     if dry_run or patch is not None:
-        _hand_out_patch(plan, patch, show=dry_run and output_format is OutputFormat.TEXT)
+        made = pipeline.patch(plan)
+        _hand_out_patch(made, patch, show=dry_run and output_format is OutputFormat.TEXT)
     else:
         plan = pipeline.write(plan)
     if output_format is OutputFormat.JSON:
@@ -215,9 +216,35 @@ def apply(
         # In a dry run the patch alone goes to standard output, so that it can be piped into git.
         _print(f"{text.summary_of_plan(plan)}\n", sys.stderr if dry_run else sys.stdout)
     _complain(plan, quiet)
+    if plan.unkept and not quiet:
+        _print(f"note: `gradfix undo` cannot take this back: the journal {plan.unkept}\n", sys.stderr)
     if plan.was_run and not dry_run:
         _save_evidence(plan, evidence, quiet)
     raise typer.Exit(plan.exit_code)
+
+
+@app.command()
+def undo(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the patch that takes it back and write nothing.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Take back the last apply in this project: every file that is still as apply has left it."""
+    from gradfix import files, journal
+
+    try:
+        last = journal.last()
+        undone = None if last is None else journal.take_back(last, dry_run=dry_run)
+    except OSError as error:
+        _refuse(f"the journal {files.told(error)}")
+    if undone is None:
+        _refuse("there is nothing to take back in this project")
+    if dry_run:
+        _hand_out_patch(pipeline.patch_of(undone.changes), None, show=True)
+    if not quiet:
+        _print(f"{text.summary_of_undone(undone, dry_run)}\n", sys.stderr if dry_run else sys.stdout)
+    _stop_for(undone.problems)
 
 
 @app.command(cls=RunsScripts)
@@ -467,9 +494,8 @@ def _refuse(message: str) -> NoReturn:
 # ---------------------------------------------------------------------------- output
 
 
-def _hand_out_patch(plan: Plan, file: str | None, *, show: bool) -> None:
-    """Write the patch of ``plan`` to ``file``, if there is one, and print it, if it is to be shown."""
-    patch = pipeline.patch(plan)
+def _hand_out_patch(patch: Patch | Problem, file: str | None, *, show: bool) -> None:
+    """Write ``patch`` to ``file``, if there is one, and print it, if it is to be shown."""
     if isinstance(patch, Problem):
         _refuse(str(patch))
     if file is not None:

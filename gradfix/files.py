@@ -226,18 +226,30 @@ class Folder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of it."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def inner(self, name: str) -> Folder:
-        """The folder ``name`` in this one, made where it is missing.
+    def must_be_private(self) -> None:
+        """Refuse a folder that belongs to somebody else, or that others may read or write to."""
+        if self._descriptor is not None:
+            status = os.fstat(self._descriptor)
+            if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+                raise Refused(f"cannot be kept: {self.path} is not a folder of yours alone", self.path)
+
+    def inner(self, name: str, mode: int | None = 0o777) -> Folder:
+        """The folder ``name`` in this one, made with ``mode`` where it is missing, if there is a mode.
 
         Raises:
             Refused: It is a link.
         """
-        with suppress(FileExistsError):
-            os.mkdir(self._name(name), dir_fd=self._descriptor)
+        if mode is not None:
+            with suppress(FileExistsError):
+                os.mkdir(self._name(name), mode, dir_fd=self._descriptor)
         try:
             found = Folder(self._name(name), follow=False, dir_fd=self._descriptor)
         except OSError:
@@ -266,8 +278,10 @@ class Folder:
         """Remove the file ``name``; a link is removed, not what it leads to."""
         os.unlink(self._name(name), dir_fd=self._descriptor)
 
-    def save(self, name: str, data: bytes) -> None:
+    def save(self, name: str, data: bytes, mode: int = 0o666) -> None:
         """Write ``data`` as the file ``name``, whole or not at all; a file of this name keeps its mode.
+
+        A new one gets ``mode``, less what the user's mask takes away.
 
         Raises:
             Refused: ``name`` is there, and not a regular file.
@@ -283,7 +297,7 @@ class Folder:
             if known is not None and hasattr(os, "fchmod"):
                 os.fchmod(new, known.st_mode & 0o777)
 
-        self._put(name, data, 0o666, finish)
+        self._put(name, data, mode, finish)
 
     def replace(self, name: str, before: bytes, after: bytes) -> None:
         """Write ``after`` to the file ``name``, which held ``before``; see :func:`replace`."""

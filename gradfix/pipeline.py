@@ -11,7 +11,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -908,8 +908,24 @@ def _repairs(before: _Analysis, options: Options) -> Iterator[_Made]:
 
 
 def write(planned: Plan) -> Plan:
-    """Write every file of the plan; one that cannot be written is a problem and keeps its bytes."""
-    return replace(planned, files=tuple(_write(file) for file in planned.files))
+    """Write every file of the plan; one that cannot be written is a problem and keeps its bytes.
+
+    What they hold before is kept first, so that :mod:`gradfix.journal` can take it all back.
+    """
+    from gradfix import files, journal
+
+    applied = [file for file in planned.files if file.applied]
+    if not applied:
+        return planned
+    try:
+        kept = journal.record((file.path, file.before, file.after) for file in applied)
+    except OSError as error:
+        kept, planned = None, replace(planned, unkept=files.told(error, "cannot be kept"))
+    written = replace(planned, files=tuple(_write(file) for file in planned.files))
+    if kept is not None:
+        with suppress(OSError):  # It says more than it has to, then.
+            journal.keep(kept, {os.path.realpath(file.path) for file in written.files if file.written})
+    return written
 
 
 def _write(file: Repaired) -> Repaired:
@@ -923,14 +939,18 @@ def _write(file: Repaired) -> Repaired:
 
 def patch(planned: Plan) -> Patch | Problem:
     """The patch for every file of the plan; a problem if one of them cannot be told as a patch."""
+    return patch_of((file.path, file.before, file.after) for file in planned.files if file.applied)
+
+
+def patch_of(changes: Iterable[tuple[str, bytes, bytes]]) -> Patch | Problem:
+    """The patch for files by their paths, each with its bytes before and after."""
     from gradfix import patch as patches
 
-    files = {os.path.realpath(file.path): file for file in planned.files if file.applied}
+    files = {os.path.realpath(path): (before, after) for path, before, after in changes}
     here = os.path.realpath(os.curdir)
     folder = here if all(path.startswith(os.path.join(here, "")) for path in files) else _folder_of(files)
     contents = {
-        os.path.relpath(path, folder).replace(os.sep, "/"): (file.before, file.after)
-        for path, file in sorted(files.items())
+        os.path.relpath(path, folder).replace(os.sep, "/"): texts for path, texts in sorted(files.items())
     }
     data = patches.combine(patches.unified_diff(path, *texts) for path, texts in contents.items())
     wrong = patches.check(data, contents)

@@ -99,7 +99,7 @@ def settings_for(paths: Sequence[str]) -> Settings | Problem:
     git repository: what lies above belongs to somebody else.
     """
     start = _common_folder(paths)
-    root = _repository_root(start)
+    root = repository_root(start)
     for folder in _upwards(start, root):
         file = os.path.join(folder, "pyproject.toml")
         try:
@@ -242,7 +242,8 @@ def _upwards(folder: str, root: str | None) -> Iterator[str]:
         folder = above
 
 
-def _repository_root(folder: str) -> str | None:
+def repository_root(folder: str) -> str | None:
+    """The folder of the git repository that ``folder`` lies in."""
     return next((up for up in _upwards(folder, None) if os.path.exists(os.path.join(up, ".git"))), None)
 
 
@@ -318,7 +319,7 @@ def _root(settings: Settings, folder: str) -> str:
 
     That is the folder of the configuration, else the git repository, else what is walked itself.
     """
-    root = os.path.dirname(os.path.realpath(settings.file)) if settings.file else _repository_root(folder)
+    root = os.path.dirname(os.path.realpath(settings.file)) if settings.file else repository_root(folder)
     return root if root and _base(folder).startswith(_base(root)) else folder
 
 
@@ -380,7 +381,7 @@ def _outer_rules(folder: str, problems: list[Problem]) -> _Rules | None:
 
     None if they ignore ``folder`` itself: who names an ignored folder wants to see into it.
     """
-    root = _repository_root(folder)
+    root = repository_root(folder)
     if root is None:
         return None
     rules = _gitignore(root, None, problems, os.path.join(".git", "info", "exclude"))

@@ -130,6 +130,9 @@ class Report(_Run[FileReport]):
 class Plan(_Run[Repaired]):
     """Everything that ``apply`` is about to write, or has written."""
 
+    unkept: str = ""
+    """Why ``undo`` cannot take back what was written; empty if it can."""
+
     @property
     def attempts(self) -> tuple[Attempt, ...]:
         """The attempts in all files."""

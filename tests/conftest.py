@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +17,10 @@ from gradfix.verify import runner
 
 def pytest_configure(config: pytest.Config) -> None:
     """Find out, once for all processes."""
+    # What is replaced in tests is not kept in the home of who runs them.
+    state = tempfile.TemporaryDirectory(prefix="gradfix-tests-")
+    config.add_cleanup(state.cleanup)
+    os.environ["XDG_STATE_HOME"] = state.name
     config.pluginmanager.register(Failures(config))
     if runner.ALLOW in os.environ:
         return

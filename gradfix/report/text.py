@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from gradfix.source import character_column, split_lines
 
 if TYPE_CHECKING:
     from gradfix.certificate import Certificate
+    from gradfix.journal import Undone
     from gradfix.verify.runner import Evidence
 
 _BOLD, _RED, _GREEN, _YELLOW, _BLUE = "1", "1;31", "1;32", "1;33", "1;34"
@@ -202,6 +204,16 @@ def summary_of_plan(plan: Plan) -> str:
     if left:
         parts.append(f"{_count(left, 'finding')} left without a fix")
     return ", ".join(parts)
+
+
+def summary_of_undone(undone: Undone, dry_run: bool) -> str:
+    """What ``undo`` has to say."""
+    if not undone.changes and not undone.problems:
+        return "Nothing to take back: every file is as it was before the last apply"
+    files = _count(len(undone.changes), "file") if undone.changes else "nothing"
+    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(undone.journal.time))
+    told = "".join(f"{change.path}\n" for change in undone.changes)
+    return f"{told}{'Would take' if dry_run else 'Took'} back {files} of the apply of {at}"
 
 
 def summary_of_judged(files: Sequence[Judged]) -> str:
