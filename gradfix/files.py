@@ -250,13 +250,11 @@ class Folder:
         if mode is not None:
             with suppress(FileExistsError):
                 os.mkdir(self._name(name), mode, dir_fd=self._descriptor)
-        try:
-            found = Folder(self._name(name), follow=False, dir_fd=self._descriptor)
-        except OSError:
-            if (status := self.status(name)) is not None and stat.S_ISLNK(status.st_mode):
-                raise Refused(_through_a_link(os.path.join(self.path, name))) from None
-            raise
-        found.path = os.path.join(self.path, name)
+        place = os.path.join(self.path, name)
+        if (status := self.status(name)) is not None and stat.S_ISLNK(status.st_mode):
+            raise Refused(_through_a_link(place))
+        found = Folder(self._name(name), follow=False, dir_fd=self._descriptor)
+        found.path = place
         return found
 
     def names(self) -> list[str]:
@@ -301,8 +299,8 @@ class Folder:
 
     def replace(self, name: str, before: bytes, after: bytes) -> None:
         """Write ``after`` to the file ``name``, which held ``before``; see :func:`replace`."""
-        old, status = open_regular(self._name(name), follow=False, dir_fd=self._descriptor)
-        try:
+        descriptor, status = open_regular(self._name(name), follow=False, dir_fd=self._descriptor)
+        with os.fdopen(descriptor, "rb", buffering=0) as old:
             # The bits are asked too: the superuser may write a file that is marked read-only.
             if not status.st_mode & 0o222 or not os.access(
                 self._name(name), os.W_OK, dir_fd=self._descriptor
@@ -315,13 +313,12 @@ class Folder:
                 )
 
             def finish(new: int) -> None:
-                _keep(new, old, status)
-                # Last of all: what may have come in between is as short as it can be.
-                self._is_still(name, old, status, before)
+                _keep(new, descriptor, status)
+                # Last of all, so that the time in which it can still change is as short as can be.
+                self._is_still(name, descriptor, status, before)
+                old.close()  # Windows replaces no file that is open.
 
             self._put(name, after, 0o600, finish)
-        finally:
-            os.close(old)
 
     def _is_still(self, name: str, descriptor: int, status: os.stat_result, content: bytes) -> None:
         """Refuse if ``name`` is no longer the file behind ``descriptor``, or holds something else."""

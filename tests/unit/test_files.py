@@ -395,6 +395,26 @@ def test_what_is_no_plain_file_is_not_replaced_by_an_output(tmp_path: Path) -> N
     assert stat.S_ISFIFO(os.stat("plan.json").st_mode)
 
 
+def test_where_folders_cannot_be_held_open_paths_have_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_BY_DESCRIPTOR", False)
+    files.save("a/b.py", b"before")
+    files.replace("a/b.py", b"before", b"after")
+    assert (tmp_path / "a" / "b.py").read_bytes() == b"after"
+    assert os.listdir("a") == ["b.py"]
+    with pytest.raises(files.Refused, match="has changed"):
+        files.replace("a/b.py", b"before", b"other")
+    with files.folder_for("a") as folder:
+        assert folder.names() == ["b.py"]
+        assert folder.read("b.py") == b"after"
+        folder.remove("b.py")
+    (tmp_path / "link").symlink_to("a")
+    with pytest.raises(files.Refused, match="link is a symbolic link"):
+        files.save("link/b.py", b"before")
+    assert os.listdir("a") == []
+
+
 def test_a_pipe_below_dev_is_written_to(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     files.save(f"/dev/fd/{writing}", b"{}")
