@@ -46,6 +46,7 @@ def saved(*files: tuple[str, list[Attempt]], folder: str = "gradfix-evidence") -
 
 
 ALIKE = ["a/b.py", "a-b.py", "a b.py", "a--b.py", "a\\b.py", "A/B.py", "a/B.py", "../a/b.py", "-a-b.py"]
+ALIKE += ["train.py", "Train.py", "TRAIN.py", "train.PY"]
 
 
 def test_files_whose_paths_are_alike_have_certificates_of_their_own() -> None:

@@ -86,6 +86,10 @@ def test_it_is_found_from_the_whole_repository_and_from_where_apply_was_started(
     monkeypatch.chdir(tmp_path)
     apply("project/inner/b.py", after=b"other")
     assert undo().stdout.startswith("project/inner/b.py\n")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    apply(tmp_path / "project" / "inner" / "b.py", after=b"other")
+    assert undo().stdout.startswith(f"{tmp_path}/project/inner/b.py\n")
 
 
 def test_another_project_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
