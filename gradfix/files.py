@@ -127,7 +127,9 @@ def _content(descriptor: int, expected: int, most: int, path: str | os.PathLike[
     while left and (part := os.read(descriptor, min(left, wanted))):
         parts.append(part)
         left -= len(part)
-        wanted = _CHUNK
+        if len(part) == expected:
+            break  # Less than was asked for: that is its end.
+        expected, wanted = 0, _CHUNK
     if not left:
         raise TooLarge(f"is too large to be read: more than {_size(most)}", path)
     return b"".join(parts)
@@ -384,7 +386,7 @@ def _keep(new: int, old: int, status: os.stat_result) -> None:
     mode = stat.S_IMODE(status.st_mode)
     if hasattr(os, "fchown"):
         for owner in (status.st_uid, -1):
-            with suppress(PermissionError):
+            with suppress(OSError):
                 os.fchown(new, owner, status.st_gid)
                 break
         now = os.fstat(new)
@@ -393,7 +395,8 @@ def _keep(new: int, old: int, status: os.stat_result) -> None:
         if (now.st_uid, now.st_gid) != (status.st_uid, status.st_gid):
             mode &= 0o777
     _keep_attributes(new, old)
-    if hasattr(os, "fchmod"):
+    # Where a file system has no modes of its own, not even the one that is there can be set.
+    if hasattr(os, "fchmod") and stat.S_IMODE(os.fstat(new).st_mode) != mode:
         os.fchmod(new, mode)
 
 

@@ -96,6 +96,21 @@ def test_the_cap_is_the_most_that_is_read(tmp_path: Path) -> None:
         files.read("a.py", 4)
 
 
+@pytest.mark.parametrize("size", [0, 1, 5, 2_000_000])
+def test_what_grows_while_it_is_read_is_read_whole(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was ``size`` when it was opened has three million bytes by now."""
+    data = os.urandom(3_000_000)
+    (tmp_path / "a.py").write_bytes(data[:size])
+    known = os.stat("a.py")
+    (tmp_path / "a.py").write_bytes(data)
+    monkeypatch.setattr("os.fstat", lambda _: known)
+    assert files.read("a.py") == data
+    with pytest.raises(files.TooLarge):
+        files.read("a.py", 2_999_999)
+
+
 def test_a_device_is_not_even_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> int:
         raise AssertionError("opened")
