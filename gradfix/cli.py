@@ -200,6 +200,8 @@ def apply(
     )
     options = _prepared(where, wishes)
     _say_what_runs_get(options)
+    if verify and not dry_run:
+        _must_be_usable(evidence)
     plan = pipeline.plan(where, options)
     if dry_run or patch is not None:
         made = pipeline.patch(plan)
@@ -296,6 +298,7 @@ def verify(
         _rerun(certificate, paths, output_format, wishes)
     options = _prepared(where, wishes)
     _say_what_runs_get(options)
+    _must_be_usable(evidence)
     plan = pipeline.plan(where, options)
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
@@ -504,6 +507,13 @@ def _hand_out_patch(patch: Patch | Problem, file: str | None, *, show: bool) -> 
         _print(patch.data)
     if patch.data and not os.path.samefile(patch.folder, "."):
         _print(f"note: the paths in the patch count from {patch.folder}\n", sys.stderr)
+
+
+def _must_be_usable(folder: str) -> None:
+    """End if no certificates could be written to ``folder``: what is run for them would be lost."""
+    from gradfix.report import evidence
+
+    _stop_for([problem] if (problem := evidence.unusable(folder)) else [])
 
 
 def _save_evidence(plan: Plan, folder: str, quiet: bool) -> None:

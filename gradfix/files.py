@@ -179,8 +179,8 @@ def save(path: str | os.PathLike[str], data: bytes) -> None:
         folder.save(os.path.basename(place), data)
 
 
-def folder_for(path: str | os.PathLike[str]) -> Folder:
-    """The folder at ``path``, made where it is missing, to write files of our own to.
+def folder_for(path: str | os.PathLike[str], *, make: bool = True) -> Folder:
+    """The folder at ``path``, to write files of our own to; made where it is missing, if it is to be.
 
     Below the current folder, and below the outermost git repository around ``path``, no link is followed:
     what lies there may have come with the code. Above, links are the user's own.
@@ -191,12 +191,13 @@ def folder_for(path: str | os.PathLike[str]) -> Folder:
     """
     place = os.path.abspath(path)
     base = _own(place)
-    os.makedirs(base, exist_ok=True)
+    if make:
+        os.makedirs(base, exist_ok=True)
     folder = Folder(base)
     for part in filter(None, os.path.relpath(place, base).split(os.sep)):
         if part != os.curdir:
             with folder as outer:
-                folder = outer.inner(part)
+                folder = outer.inner(part, 0o777 if make else None)
     return folder
 
 

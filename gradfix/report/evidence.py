@@ -38,6 +38,17 @@ def save(plan: Plan, folder: str) -> int | Problem:
     return len(made)
 
 
+def unusable(folder: str) -> Problem | None:
+    """Why nothing could be saved to ``folder``; it is asked before anything is run, and makes nothing."""
+    try:
+        files.folder_for(folder, make=False).close()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return Problem(folder, files.told(error, "cannot be written"))
+    return None
+
+
 def certificates(plan: Plan) -> Mapping[str, bytes]:
     """The content of each certificate by the name of its file."""
     return {

@@ -394,6 +394,22 @@ def test_verify_runs_both_versions_and_writes_the_certificate(project: Path) -> 
     assert (project.parent / "proof" / "train.py-1-bad-word.json").is_file()
 
 
+@pytest.mark.parametrize("command", ["apply", "verify"])
+def test_where_no_certificate_can_go_nothing_is_run_and_nothing_is_written(
+    command: str, project: Path
+) -> None:
+    path = project / "train.py"
+    path.write_text(WORKS.format(word="bad"))
+    (project.parent / "home").mkdir()
+    (project / "gradfix-evidence").symlink_to("../home")
+    done = run(project, command)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert b"error: gradfix-evidence: io-error: cannot be written: " in done.stderr
+    assert path.read_text() == WORKS.format(word="bad")
+    assert os.listdir(project.parent / "home") == []
+
+
 def listing(folder: Path) -> dict[str, tuple[int, int, int, int]]:
     """What can be told of everything below a folder without looking into it."""
     found = {str(path): path.lstat() for path in [folder, *folder.rglob("*")]}

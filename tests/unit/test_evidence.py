@@ -92,7 +92,17 @@ def test_a_folder_that_is_a_link_is_refused_by_name(folder: str, tmp_path: Path)
     problem = evidence.save(plan(("train.py", [attempt("one")])), folder)
     assert isinstance(problem, Problem)
     assert "gradfix-evidence is a symbolic link" in problem.message
+    assert evidence.unusable(folder) == problem
     assert [*home.rglob("*")] == [home / "inner"]
+
+
+def test_it_can_be_asked_before_whether_a_folder_is_usable() -> None:
+    Path("file").touch()
+    assert evidence.unusable("gradfix-evidence/inner") is None
+    assert os.listdir() == ["file"]
+    Path("gradfix-evidence").mkdir()
+    assert evidence.unusable("gradfix-evidence") is None
+    assert "Not a directory" in str(evidence.unusable("file"))
 
 
 def test_a_certificate_that_is_a_link_is_refused_by_name(tmp_path: Path) -> None:
