@@ -201,6 +201,19 @@ def folder_for(path: str | os.PathLike[str], *, make: bool = True) -> Folder:
     return folder
 
 
+def must_be_ours(path: str | os.PathLike[str]) -> None:
+    """Refuse to make a folder at ``path`` in what belongs to somebody else, as the superuser could.
+
+    Raises:
+        Refused: The folder, or the nearest one around it that is there, is somebody else's.
+    """
+    place = os.path.abspath(path)
+    while not os.path.exists(place) and os.path.dirname(place) != place:
+        place = os.path.dirname(place)
+    if hasattr(os, "geteuid") and os.stat(place).st_uid not in (0, os.geteuid()):
+        raise Refused(f"cannot be made: {place} belongs to somebody else", place)
+
+
 def _own(place: str) -> str:
     """The part of the path ``place`` in which links are the user's own."""
     here = os.path.abspath(os.curdir)

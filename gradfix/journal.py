@@ -195,7 +195,7 @@ def _home(*, make: bool = True) -> files.Folder:
     if not os.path.isabs(base):
         raise files.Refused("cannot be kept: there is no home folder")
     if make:
-        _must_be_ours(base)
+        files.must_be_ours(base)
         os.makedirs(base, mode=0o700, exist_ok=True)
     mode = 0o700 if make else None
     with files.Folder(base) as outer, outer.inner("gradfix", mode) as own:
@@ -206,14 +206,6 @@ def _home(*, make: bool = True) -> files.Folder:
         home.close()
         raise
     return home
-
-
-def _must_be_ours(path: str) -> None:
-    """Refuse to make folders in the home of somebody else, as the superuser could."""
-    while not os.path.exists(path) and os.path.dirname(path) != path:
-        path = os.path.dirname(path)
-    if hasattr(os, "geteuid") and os.stat(path).st_uid not in (0, os.geteuid()):
-        raise files.Refused(f"cannot be kept: {path} belongs to somebody else", path)
 
 
 def _names(home: files.Folder) -> Sequence[str]:

@@ -75,10 +75,11 @@ def home() -> Path:
     """
     folder = _place()
     try:
+        files.must_be_ours(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.stat()
     except OSError as error:
-        raise EnvironmentFailure(f"{folder} cannot be made: {error.strerror}") from error
+        raise EnvironmentFailure(f"{folder} {files.told(error, 'cannot be made')}") from error
     if hasattr(os, "getuid") and (
         not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022
     ):

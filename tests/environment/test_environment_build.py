@@ -288,6 +288,20 @@ def _path_with_uv() -> str:
     return os.pathsep.join([os.path.dirname(uv.find()), os.environ.get("PATH", "")])
 
 
+@pytest.mark.skipif(
+    not hasattr(os, "getuid") or os.getuid() != 0, reason="only the superuser gives files away"
+)
+def test_the_superuser_makes_no_environments_in_somebody_elses_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", 12345, 12345)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "theirs" / "cache"))
+    with pytest.raises(EnvironmentFailure, match="theirs belongs to somebody else"):
+        cache.home()
+    assert list((tmp_path / "theirs").iterdir()) == []
+
+
 def test_the_folder_of_environments_is_the_users_alone(index: Index, project: Path, tmp_path: Path) -> None:
     index.wheel("tqdm")
     path = script(project, "import tqdm")
