@@ -161,22 +161,30 @@ def replace(path: str | os.PathLike[str], before: bytes, after: bytes) -> None:
 def save(path: str | os.PathLike[str], data: bytes) -> None:
     """Write ``data`` to ``path``, a file of our own, with the folders that it needs; no link is followed.
 
-    A device or a pipe below ``/dev``, such as ``/dev/stdout``, is written to as it is.
+    ``/dev/stdout``, ``/dev/stderr``, ``/dev/null`` and what is below ``/dev/fd`` are written to as they are.
 
     Raises:
         Refused: Something other than a regular file is there, or a link is in the way (:func:`folder_for`).
         OSError: It cannot be written.
     """
     place = os.path.abspath(path)
-    if place.startswith("/dev/") and not os.path.isfile(place):
-        descriptor = os.open(place, os.O_WRONLY | _OPENED)
+    if (stream := _stream(place)) is not None:
         try:
-            _write_all(descriptor, data)
+            _write_all(stream, data)
         finally:
-            os.close(descriptor)
+            os.close(stream)
         return
     with folder_for(os.path.dirname(place)) as folder:
         folder.save(os.path.basename(place), data)
+
+
+def _stream(place: str) -> int | None:
+    """A descriptor for what a path below ``/dev`` means; ``None`` for every other path."""
+    if place == os.devnull:
+        return os.open(place, os.O_WRONLY | _OPENED)
+    folder, name = os.path.split(place)
+    number = {"/dev/stdout": "1", "/dev/stderr": "2"}.get(place, name if folder == "/dev/fd" else "")
+    return os.dup(int(number)) if number.isdecimal() else None
 
 
 def folder_for(path: str | os.PathLike[str], *, make: bool = True) -> Folder:
@@ -298,7 +306,7 @@ class Folder:
         A new one gets ``mode``, less what the user's mask takes away.
 
         Raises:
-            Refused: ``name`` is there, and not a regular file.
+            Refused: ``name`` is there, and no regular file or read-only.
             OSError: It cannot be written.
         """
         known = self.status(name)
@@ -306,6 +314,8 @@ class Folder:
             raise Refused(_through_a_link(name))
         if known is not None:
             _only_regular(known, name)
+            if not known.st_mode & 0o222:
+                raise Refused("cannot be written: it is read-only")
 
         def finish(new: int) -> None:
             if known is not None and hasattr(os, "fchmod"):
@@ -338,10 +348,9 @@ class Folder:
 
     def _is_still(self, name: str, descriptor: int, status: os.stat_result, content: bytes) -> None:
         """Refuse if ``name`` is no longer the file behind ``descriptor``, or holds something else."""
-        try:
+        now = None
+        with suppress(TooLarge):
             now = _content(descriptor, len(content), len(content), name)
-        except TooLarge:
-            now = b""
         there = self.status(name)
         if now != content or there is None or not os.path.samestat(there, status):
             raise Refused("was not written: it has changed since it was read; run gradfix again")

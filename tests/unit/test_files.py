@@ -171,6 +171,12 @@ def attributes(path: Path) -> None:
         pytest.skip("this file system keeps no extended attributes")
 
 
+def test_what_has_grown_from_nothing_has_changed(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes(b"edited")
+    with pytest.raises(files.Refused, match="has changed since it was read"):
+        files.replace("a.py", b"", b"after")
+
+
 def test_extended_attributes_are_kept(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_bytes(b"before")
     attributes(tmp_path / "a.py")
@@ -430,9 +436,23 @@ def test_where_folders_cannot_be_held_open_paths_have_to_do(
     assert os.listdir("a") == []
 
 
-def test_a_pipe_below_dev_is_written_to(tmp_path: Path) -> None:
+def test_a_read_only_output_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_bytes(b"precious")
+    (tmp_path / "plan.json").chmod(0o444)
+    with pytest.raises(files.Refused, match="it is read-only"):
+        files.save("plan.json", b"{}")
+    assert (tmp_path / "plan.json").read_bytes() == b"precious"
+
+
+def test_streams_are_written_to_as_they_are(capfd: pytest.CaptureFixture[str]) -> None:
     reading, writing = os.pipe()
     files.save(f"/dev/fd/{writing}", b"{}")
     os.close(writing)
     assert os.read(reading, 10) == b"{}"
     os.close(reading)
+    files.save("/dev/stdout", b"out")
+    files.save("/dev/stderr", b"err")
+    files.save("/dev/null", b"nothing")
+    assert capfd.readouterr() == ("out", "err")
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        files.save("/dev/fd/987654", b"{}")
