@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from gradfix import catalog, project, source
 from gradfix.codemod import Claim, Effect, Finding, Fix, InsertStatement, MoveStatement, Span
 from gradfix.parallel import WORTH_PROCESSES, for_each
-from gradfix.preview import spliced
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, Source
+from gradfix.splice import spliced
 
 if TYPE_CHECKING:
     from gradfix.autograd import Program
@@ -341,9 +341,9 @@ def _with_fixes(analysis: _Analysis, findings: Iterable[Finding], options: Optio
 
 
 def _with_fix(analysis: _Analysis, finding: Finding, fixes: Iterable[Fix], options: Options) -> Reported:
-    """``finding`` with the first of ``fixes`` that resolves it."""
-    for fix in fixes:
-        after = _resolved(analysis, finding, fix, options, preview=True)
+    """``finding`` with the first of ``fixes`` that resolves it, if the file can be written back."""
+    for fix in fixes if analysis.source.lossless else ():
+        after = _resolved(analysis, finding, fix, options)
         if after is not None:
             return Reported(finding, fix, after.source.text)
     return Reported(finding)
@@ -359,18 +359,16 @@ def _allowed(fix: Fix, options: Options) -> bool:
     return options.unsafe_fixes or fix.effect is not Effect.CHANGES
 
 
-def _resolved(
-    analysis: _Analysis, finding: Finding, fix: Fix, options: Options, *, preview: bool = False
-) -> _Analysis | None:
+def _resolved(analysis: _Analysis, finding: Finding, fix: Fix, options: Options) -> _Analysis | None:
     """The file after ``fix``, if the model says that ``finding`` is gone and nothing new has come.
 
     All codemods are asked, selected or not: a fix may not trade one mistake for another. Nor may it
-    leave a network without the gradient that it was to learn from. A ``preview`` is not for writing.
+    leave a network without the gradient that it was to learn from.
     """
     from gradfix.autograd.regression import worse
 
     before = analysis.source
-    text = spliced(before.text, before.tree, fix.edits) if preview else None
+    text = spliced(before.text, before.tree, fix.edits)
     if text is None:
         from gradfix.rewrite import apply_fixes
 
@@ -510,7 +508,7 @@ def repair(parsed: Source, options: Options) -> Repaired:
     again when others have been applied.
     """
     analysis = _analyse(parsed, options)
-    if parsed.encode(parsed.text) != parsed.data:
+    if not parsed.lossless:
         lossy = Problem(parsed.path, f"cannot be rewritten: {parsed.encoding} does not give its bytes back")
         left = tuple(Reported(finding) for finding in _reported(analysis, options))
         return Repaired(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (lossy,))
