@@ -232,6 +232,8 @@ def odd(chance: random.Random, text: str) -> tuple[bytes, list[str]]:
     end = chance.choice(["", "", "", "unended", "\n\n\n", "   ", "\f", "    # end", "\f\n"])
     text = text.rstrip("\r\n") if end == "unended" else text + end
     encoding = chance.choice(["utf-8", "utf-8", "utf-8", "utf-8-sig", "latin-1"])
+    if encoding == "latin-1" and max(text, default="") > "\xff":
+        encoding = "utf-8"
     if encoding == "latin-1":
         text = f"# -*- coding: latin-1 -*-\n{text}"
     return text.encode(encoding), [*done, repr(newline), repr(end), encoding]
