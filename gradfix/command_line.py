@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 from typer.core import TyperCommand
 
+from gradfix.printable import printable
+
 
 class EnvironmentChoice(StrEnum):
     """Which environment to make."""
@@ -79,7 +81,7 @@ def environment(
         try:
             return executable_for(paths, quiet=quiet)
         except EnvironmentFailure as failure:
-            print(f"error: {failure}", file=sys.stderr)
+            print(f"error: {printable(str(failure))}", file=sys.stderr)
             raise typer.Exit(2) from failure
 
     return make

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradfix import catalog, project, source
+from gradfix import catalog, interrupts, project, source
 from gradfix.codemod import Claim, Effect, Finding, Fix, InsertStatement, MoveStatement, Span
 from gradfix.parallel import WORTH_PROCESSES, for_each
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
@@ -904,7 +904,20 @@ def _repairs(before: _Analysis, options: Options) -> Iterator[_Made]:
 
 def write(planned: Plan) -> Plan:
     """Write every file of the plan; one that cannot be written is a problem and keeps its bytes."""
-    return replace(planned, files=tuple(_write(file) for file in planned.files))
+    return replace(planned, files=tuple(_written(planned.files)))
+
+
+def _written(files: Sequence[Repaired]) -> Iterator[Repaired]:
+    """The files, written one by one; an interrupt ends that between two of them."""
+    wanted, done = sum(bool(file.applied) for file in files), 0
+    for file in files:
+        interrupts.check()
+        with interrupts.whole():
+            written = _write(file)
+            done += written.written
+            interrupts.say(f"{done} of {wanted} file{'' if wanted == 1 else 's'} written")
+        yield written
+    interrupts.check()
 
 
 def _write(file: Repaired) -> Repaired:
