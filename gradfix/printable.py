@@ -8,7 +8,7 @@ that are (Trojan Source). Patches are the exception: they are exact, and quote n
 
 from __future__ import annotations
 
-import unicodedata
+from functools import lru_cache
 
 _INVISIBLE = frozenset("\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0")
 """Drawn as nothing, or as a blank, although Unicode calls them letters, marks or symbols."""
@@ -39,11 +39,14 @@ def _written_out(character: str) -> str:
     return f"\\x{number - 0xDC00:02x}" if 0xDC80 <= number <= 0xDCFF else f"\\u{{{number:x}}}"
 
 
+@lru_cache(maxsize=1024)
 def _harmless(character: str) -> bool:
     if character in "\n\t" or " " <= character <= "~":
         return True
     if character in _INVISIBLE or "\ufe00" <= character <= "\ufe0f" or character >= "\U000e0100":
         return False
+    import unicodedata  # Most runs print ASCII alone.
+
     # Cc control, Cf format (bidirectional, zero width, tags), Cs surrogate, Co private, Cn unassigned,
     # Zl and Zp line and paragraph separators, Zs blanks other than the plain one.
     return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
