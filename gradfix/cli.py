@@ -25,6 +25,7 @@ from gradfix.command_line import (
     Script,
     environment,
     script_arguments,
+    start,
 )
 from gradfix.pipeline import Options, Refusal, Wishes
 from gradfix.printable import printable, visible
@@ -95,13 +96,7 @@ def main() -> None:
             # A file name that is not text, or a terminal that cannot show a character, is no failure.
             stream.reconfigure(errors="backslashreplace")
     collect_rarely()
-    own = sys.argv[1 : sys.argv.index("--") if "--" in sys.argv else None]
-    for argument in own if own[:1] != ["run"] else ():
-        # Typer would print it as it is; it may be the name of a file that `gradfix check *` has found.
-        if argument.startswith("-") and not argument.partition("=")[0].isprintable():
-            _tell(f"error: there is no option {argument}")
-            raise SystemExit(2)
-    app(prog_name="gradfix")
+    start(app, "gradfix")
 
 
 def collect_rarely() -> None:

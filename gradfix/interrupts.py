@@ -59,10 +59,9 @@ def guarded(work: Callable[[], object]) -> None:
     try:
         try:
             work()
-        except SystemExit:
+        finally:
             check()
-            raise
-        check()
+            leave_to_the_system()  # It is over.
     except Interrupted as interrupt:
         _rest()
         with suppress(OSError, ValueError, AttributeError):  # Nobody may listen any more.
@@ -103,7 +102,7 @@ def gone(process: int) -> None:
 
 
 def leave_to_the_system() -> None:
-    """Let signals end this process at once, as it is for a child whose parent has the last word."""
+    """Let signals end this process at once: it has nothing to tidy up, or is a child, whose parent does."""
     global _state
     for number in SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:

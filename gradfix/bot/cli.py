@@ -18,7 +18,15 @@ import typer
 from gradfix import project
 from gradfix.bot import secret
 from gradfix.bot.errors import DONE, PARTLY, USAGE, BotError, UsageError
-from gradfix.command_line import Environment, Module, RunsScripts, Script, environment, script_arguments
+from gradfix.command_line import (
+    Environment,
+    Module,
+    RunsScripts,
+    Script,
+    environment,
+    script_arguments,
+    start,
+)
 from gradfix.printable import printable, visible
 from gradfix.source import Problem
 
@@ -83,7 +91,7 @@ PlanPath = Annotated[str, typer.Argument(metavar="PLAN", help="What `gradfix bot
 
 def run(arguments: Sequence[str]) -> None:
     """Run ``gradfix bot`` with these arguments; raises ``SystemExit`` with the exit code."""
-    app(args=list(arguments), prog_name="gradfix bot")
+    start(app, "gradfix bot", arguments)
 
 
 @app.command(cls=RunsScripts)

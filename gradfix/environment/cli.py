@@ -15,6 +15,7 @@ from typing import Annotated, TextIO
 
 import typer
 
+from gradfix.command_line import start
 from gradfix.environment import build, cache, interpreters
 from gradfix.environment.build import Built, Plan
 from gradfix.environment.errors import EnvironmentFailure
@@ -33,7 +34,7 @@ MOST_FILES = 5
 
 def run(arguments: Sequence[str]) -> None:
     """Run ``gradfix env`` with these arguments; raises ``SystemExit`` with the exit code."""
-    app(args=list(arguments), prog_name="gradfix env")
+    start(app, "gradfix env", arguments)
 
 
 @app.command()
