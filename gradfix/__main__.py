@@ -9,10 +9,10 @@ def main() -> None:
     """Run the command line; the process ends with the exit code."""
     # What is imported stays. Looking for garbage in it takes a tenth of the time to start.
     gc.disable()
-    from gradfix.cli import main
+    from gradfix.interrupts import guarded
 
     try:
-        main()
+        guarded(_main)
     except SystemExit as leaving:
         # Neither is it taken apart: everything that is to outlive the process has been closed by now.
         if isinstance(leaving.code, int) and not sys.gettrace() and not sys.getprofile():
@@ -20,6 +20,12 @@ def main() -> None:
             sys.stderr.flush()
             os._exit(leaving.code)
         raise
+
+
+def _main() -> None:
+    from gradfix.cli import main
+
+    main()
 
 
 if __name__ == "__main__":

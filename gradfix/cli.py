@@ -1,7 +1,8 @@
 """The command line: says what was asked for, has it done, and prints what came of it; decides nothing.
 
 Exit codes: 0, nothing to report or nothing left; 1, findings, or findings left; 2, some of the work could
-not be done (bad arguments, a file that could not be read or written); 130, interrupted.
+not be done (bad arguments, a file that could not be read or written); 128 and its number, interrupted by a
+signal: 130 by Ctrl-C.
 """
 # Annotations are not put off here: typer reads them all, and would have to compile each.
 
@@ -15,7 +16,7 @@ from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 
-from gradfix import __version__, catalog, pipeline, project
+from gradfix import __version__, catalog, interrupts, pipeline, project
 from gradfix.command_line import (
     Environment,
     Module,
@@ -24,8 +25,10 @@ from gradfix.command_line import (
     Script,
     environment,
     script_arguments,
+    start,
 )
 from gradfix.pipeline import Options, Refusal, Wishes
+from gradfix.printable import printable, visible
 from gradfix.report import text
 from gradfix.results import Patch, Plan, Report
 from gradfix.source import Problem
@@ -93,7 +96,7 @@ def main() -> None:
             # A file name that is not text, or a terminal that cannot show a character, is no failure.
             stream.reconfigure(errors="backslashreplace")
     collect_rarely()
-    app(prog_name="gradfix")
+    start(app, "gradfix")
 
 
 def collect_rarely() -> None:
@@ -181,6 +184,7 @@ def apply(
     quiet: Quiet = False,
 ) -> None:
     """Fix what was found. Each fix is proved by running both versions; a refuted one is never written."""
+    interrupts.say("nothing was written")
     where = _where(paths, module)
     if require_proof and not verify:
         _refuse("--require-proof and --no-verify exclude each other")
@@ -219,7 +223,7 @@ def apply(
         _print(f"{text.summary_of_plan(plan)}\n", sys.stderr if dry_run else sys.stdout)
     _complain(plan, quiet)
     if plan.unkept and not quiet:
-        _print(f"note: `gradfix undo` cannot take this back: the journal {plan.unkept}\n", sys.stderr)
+        _tell(f"note: `gradfix undo` cannot take this back: the journal {plan.unkept}")
     if plan.was_run and not dry_run:
         _save_evidence(plan, evidence, quiet)
     raise typer.Exit(plan.exit_code)
@@ -328,7 +332,7 @@ def _judge(before: str, after: Sequence[str], form: OutputFormat, wishes: Wishes
             _print(f"{text.summary_of_judged(judged)}\n")
     for file in judged:
         for problem in file.problems:
-            _print(f"error: {problem}\n", sys.stderr)
+            _tell(f"error: {problem}")
     codes = {file.exit_code for file in judged}
     # A mistake that is not mended outweighs one of which nothing could be said.
     raise typer.Exit(1 if 1 in codes else 2 if codes != {0} else 0)
@@ -414,7 +418,7 @@ def explain(
     codemod = known.get(name)
     if isinstance(codemod, str):
         _refuse(codemod)
-    _print(f"{codemod.documentation}\n")
+    _print(f"{visible(codemod.documentation)}\n")
     _stop_for(known.problems)
 
 
@@ -450,11 +454,11 @@ def _say_what_runs_get(options: Options) -> None:
     for folder in asked.readable:
         read = data_folders([folder]).listed
         told = f"runs may read {read[0]}" if read else f"runs do not get to read {folder}"
-        _print(f"note: {told} (readable in {options.settings.file})\n", sys.stderr)
+        _tell(f"note: {told} (readable in {options.settings.file})")
     passed = Command(env=asked.env).variables()
     for name in asked.env:
         told = "runs get" if name in passed else "runs do not get"
-        _print(f"note: {told} the variable {name} (env in {options.settings.file})\n", sys.stderr)
+        _tell(f"note: {told} the variable {name} (env in {options.settings.file})")
 
 
 def _wishes(
@@ -490,7 +494,7 @@ def _prepared(paths: Sequence[str], wishes: Wishes) -> Options:
 
 
 def _refuse(message: str) -> NoReturn:
-    _print(f"error: {message}\n", sys.stderr)
+    _tell(f"error: {message}")
     raise typer.Exit(2)
 
 
@@ -502,11 +506,15 @@ def _hand_out_patch(patch: Patch | Problem, file: str | None, *, show: bool) -> 
     if isinstance(patch, Problem):
         _refuse(str(patch))
     if file is not None:
-        _stop_for([problem] if (problem := project.save(file, patch.data)) else [])
+        with interrupts.whole():
+            problem = project.save(file, patch.data)
+            interrupts.say("the patch was written" if problem is None else "nothing was written")
+        interrupts.check()
+        _stop_for([problem] if problem else [])
     if show:
         _print(patch.data)
     if patch.data and not os.path.samefile(patch.folder, "."):
-        _print(f"note: the paths in the patch count from {patch.folder}\n", sys.stderr)
+        _tell(f"note: the paths in the patch count from {patch.folder}")
 
 
 def _must_be_usable(folder: str) -> None:
@@ -523,29 +531,34 @@ def _save_evidence(plan: Plan, folder: str, quiet: bool) -> None:
     saved = evidence.save(plan, folder)
     _stop_for([saved] if isinstance(saved, Problem) else [])
     if saved and not quiet:
-        _print(f"note: the evidence is in {folder}\n", sys.stderr)
+        _tell(f"note: the evidence is in {folder}")
 
 
 def _complain(run: Report | Plan, quiet: bool) -> None:
     """Say on standard error what could not be done."""
     for problem in run.all_problems:
-        _print(f"error: {problem}\n", sys.stderr)
+        _tell(f"error: {problem}")
     if quiet:
         return
     for path in run.empty:
-        _print(f"warning: no Python files found under {path}\n", sys.stderr)
+        _tell(f"warning: no Python files found under {path}")
     for file in run.files:
         for message in file.messages:
-            _print(f"note: {file.path}: {message}\n", sys.stderr)
+            _tell(f"note: {file.path}: {message}")
 
 
 def _stop_for(problems: Iterable[Problem]) -> None:
     """End with exit code 2 if there are ``problems``."""
-    told = [f"error: {problem}\n" for problem in problems]
+    told = [f"error: {problem}" for problem in problems]
     for line in told:
-        _print(line, sys.stderr)
+        _tell(line)
     if told:
         raise typer.Exit(2)
+
+
+def _tell(line: str) -> None:
+    """Print a line about the work on standard error."""
+    _print(f"{printable(line)}\n", sys.stderr)
 
 
 def _colour() -> bool:
@@ -574,5 +587,5 @@ def _print(what: str | bytes, stream: TextIO | None = None) -> None:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         if not isinstance(error, BrokenPipeError) and stream is not sys.stderr:
-            _print(f"error: the output cannot be written: {error.strerror}\n", sys.stderr)
+            _tell(f"error: the output cannot be written: {error.strerror}")
             raise typer.Exit(2) from error

@@ -5,10 +5,36 @@ import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand
+
+from gradfix.printable import printable
+
+
+def start(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command line, by default with this process's arguments; raises ``SystemExit`` with the exit code.
+
+    What typer has to say of the arguments does nothing in a terminal: ``gradfix check *`` gives it the names
+    of files.
+    """
+    command = typer.main.get_command(app)
+    args = None if arguments is None else list(arguments)
+    try:
+        code = command.main(args=args, prog_name=name, standalone_mode=False)
+    except _Mistake as mistake:
+        if type(mistake).__name__ != "NoArgsIsHelpError":  # Its message is the help.
+            mistake.message = printable(mistake.message)
+        mistake.show()
+        code = mistake.exit_code
+    except typer.Abort:
+        code = 1
+    raise SystemExit(code or 0)
+
+
+_Mistake: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+"""What can be wrong with arguments; typer gives it no name of its own."""
 
 
 class EnvironmentChoice(StrEnum):
@@ -79,7 +105,7 @@ def environment(
         try:
             return executable_for(paths, quiet=quiet)
         except EnvironmentFailure as failure:
-            print(f"error: {failure}", file=sys.stderr)
+            print(f"error: {printable(str(failure))}", file=sys.stderr)
             raise typer.Exit(2) from failure
 
     return make

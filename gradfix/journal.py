@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from gradfix import files
+from gradfix import files, interrupts
 from gradfix.project import repository_root
 from gradfix.source import Problem
 
@@ -156,6 +156,7 @@ def take_back(journal: Journal, *, dry_run: bool = False) -> Undone:
     changes: list[Change] = []
     problems: dict[str, Problem] = {}
     for entry in journal.entries:
+        interrupts.check()
         shown = _shown(entry.path)
         try:
             now = files.read(entry.path, follow=False)
@@ -164,7 +165,8 @@ def take_back(journal: Journal, *, dry_run: bool = False) -> Undone:
             if _digest(now) != entry.after:
                 raise files.Refused("was not taken back: it has changed since `apply` wrote it")
             if not dry_run:
-                files.replace(entry.path, now, entry.before)
+                with interrupts.whole():
+                    files.replace(entry.path, now, entry.before)
             changes.append(Change(shown, now, entry.before))
         except OSError as error:
             problems[entry.path] = Problem(shown, files.told(error, "was not taken back"))

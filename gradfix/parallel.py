@@ -16,6 +16,9 @@ from contextlib import ExitStack, suppress
 from itertools import chain, islice
 from typing import Any, TypeVar
 
+from gradfix import interrupts
+from gradfix.interrupts import Interrupted
+
 WORTH_PROCESSES = 32
 """From so many files on. One takes about 7 ms to check, and the processes 40 ms to start."""
 
@@ -48,7 +51,7 @@ def for_each(
     """
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if len(items) < worth or processors < 2 or not hasattr(os, "fork"):
-        return [function(item) for item in items]
+        return [_unless_interrupted(function, item) for item in items]
     global _job
 
     def _job(number: int) -> _Result:
@@ -66,6 +69,11 @@ def for_each(
         if number not in results:
             _in_processes([[number]], 1, results)
     return [results[number] if number in results else lost(item) for number, item in enumerate(items)]
+
+
+def _unless_interrupted(function: Callable[[_Item], _Result], item: _Item) -> _Result:
+    interrupts.check()
+    return function(item)
 
 
 def before_leaving(function: Callable[[], object]) -> None:
@@ -108,6 +116,7 @@ def _in_processes(
         with selectors.DefaultSelector() as selector:
             for batch in islice(waiting, processes):
                 try:
+                    interrupts.check()
                     worker = _Worker(workers)
                 except OSError:
                     # The system allows no more processes: what is left is done by those that there are.
@@ -117,7 +126,7 @@ def _in_processes(
                 selector.register(worker.answers, selectors.EVENT_READ, worker)
                 worker.give(batch)
             for batch in () if workers else waiting:
-                results.update(zip(batch, map(_job, batch)))
+                results.update((number, _unless_interrupted(_job, number)) for number in batch)
             for worker, batch in zip(workers, waiting if ahead else ()):
                 worker.give(batch)
             while selector.get_map():
@@ -127,7 +136,7 @@ def _in_processes(
                     worker.give(next(waiting, None))
                     if not worker.given:
                         selector.unregister(worker.answers)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted):
         # One that was being forked meanwhile has not noticed.
         for worker in workers:
             worker.interrupt()
@@ -155,12 +164,14 @@ class _Worker:
         """The signal that ended it, 0 if none did; None while it may still run."""
         # An interrupt waits until the child knows what to do with it: in what Python calls after a fork it
         # would be told of, and swallowed.
-        held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, interrupts.SIGNALS)
         try:
             self._pid = os.fork()
-            if not self._pid:
+            if self._pid:
+                interrupts.born(self._pid)
+            else:
                 # Interrupted children end at once and quietly; the parent has the last word.
-                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                interrupts.leave_to_the_system()
         except OSError:
             for end in (asked, answered, self.answers, self._questions):
                 os.close(end)
@@ -193,15 +204,14 @@ class _Worker:
     def take(self) -> dict[int, Any]:
         """The next results, by number; none if it died, and then it has nothing more to do.
 
-        Raises ``KeyboardInterrupt`` if it was interrupted. A terminal interrupts all processes, but an
-        exception that Python raises while it calls back (after a fork, in a destructor) gets nowhere.
+        Raises ``Interrupted`` if it was interrupted, as a terminal does it to all processes.
         """
         answer = _receive(self.answers)
         if answer is None:
             self.given.clear()
             self.wait()
             if self._ended_by == signal.SIGINT:
-                raise KeyboardInterrupt
+                raise Interrupted(self._ended_by)
             return {}
         if isinstance(answer, Exception):
             raise answer
@@ -215,13 +225,14 @@ class _Worker:
     def interrupt(self) -> None:
         """End it at once, if it still runs."""
         if self._ended_by is None:
-            os.kill(self._pid, signal.SIGINT)
+            os.kill(self._pid, signal.SIGKILL)
 
     def wait(self) -> None:
         """Wait until it has ended."""
         if self._ended_by is None:
             _, status = os.waitpid(self._pid, 0)
             self._ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+            interrupts.gone(self._pid)
 
 
 def _do(numbers: list[int]) -> list[Any] | Exception:

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradfix import catalog, project, source
+from gradfix import catalog, interrupts, project, source
 from gradfix.codemod import Claim, Effect, Finding, Fix, InsertStatement, MoveStatement, Span
 from gradfix.parallel import WORTH_PROCESSES, for_each
-from gradfix.preview import spliced
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, Source
+from gradfix.splice import spliced
 
 if TYPE_CHECKING:
     from gradfix.autograd import Program
@@ -345,9 +345,9 @@ def _with_fixes(analysis: _Analysis, findings: Iterable[Finding], options: Optio
 
 
 def _with_fix(analysis: _Analysis, finding: Finding, fixes: Iterable[Fix], options: Options) -> Reported:
-    """``finding`` with the first of ``fixes`` that resolves it."""
-    for fix in fixes:
-        after = _resolved(analysis, finding, fix, options, preview=True)
+    """``finding`` with the first of ``fixes`` that resolves it, if the file can be written back."""
+    for fix in fixes if analysis.source.lossless else ():
+        after = _resolved(analysis, finding, fix, options)
         if after is not None:
             return Reported(finding, fix, after.source.text)
     return Reported(finding)
@@ -363,18 +363,16 @@ def _allowed(fix: Fix, options: Options) -> bool:
     return options.unsafe_fixes or fix.effect is not Effect.CHANGES
 
 
-def _resolved(
-    analysis: _Analysis, finding: Finding, fix: Fix, options: Options, *, preview: bool = False
-) -> _Analysis | None:
+def _resolved(analysis: _Analysis, finding: Finding, fix: Fix, options: Options) -> _Analysis | None:
     """The file after ``fix``, if the model says that ``finding`` is gone and nothing new has come.
 
     All codemods are asked, selected or not: a fix may not trade one mistake for another. Nor may it
-    leave a network without the gradient that it was to learn from. A ``preview`` is not for writing.
+    leave a network without the gradient that it was to learn from.
     """
     from gradfix.autograd.regression import worse
 
     before = analysis.source
-    text = spliced(before.text, before.tree, fix.edits) if preview else None
+    text = spliced(before.text, before.tree, fix.edits)
     if text is None:
         from gradfix.rewrite import apply_fixes
 
@@ -514,7 +512,7 @@ def repair(parsed: Source, options: Options) -> Repaired:
     again when others have been applied.
     """
     analysis = _analyse(parsed, options)
-    if parsed.encode(parsed.text) != parsed.data:
+    if not parsed.lossless:
         lossy = Problem(parsed.path, f"cannot be rewritten: {parsed.encoding} does not give its bytes back")
         left = tuple(Reported(finding) for finding in _reported(analysis, options))
         return Repaired(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (lossy,))
@@ -917,15 +915,30 @@ def write(planned: Plan) -> Plan:
     applied = [file for file in planned.files if file.applied]
     if not applied:
         return planned
+    interrupts.check()
     try:
-        kept = journal.record((file.path, file.before, file.after) for file in applied)
+        with interrupts.whole():
+            kept = journal.record((file.path, file.before, file.after) for file in applied)
     except OSError as error:
         kept, planned = None, replace(planned, unkept=files.told(error, "cannot be kept"))
-    written = replace(planned, files=tuple(_write(file) for file in planned.files))
+    written = replace(planned, files=tuple(_written(planned.files)))
     if kept is not None:
         with suppress(OSError):  # It says more than it has to, then.
             journal.keep(kept, {os.path.realpath(file.path) for file in written.files if file.written})
     return written
+
+
+def _written(files: Sequence[Repaired]) -> Iterator[Repaired]:
+    """The files, written one by one; an interrupt ends that between two of them."""
+    wanted, done = sum(bool(file.applied) for file in files), 0
+    for file in files:
+        interrupts.check()
+        with interrupts.whole():
+            written = _write(file)
+            done += written.written
+            interrupts.say(f"{done} of {wanted} file{'' if wanted == 1 else 's'} written")
+        yield written
+    interrupts.check()
 
 
 def _write(file: Repaired) -> Repaired:

@@ -10,7 +10,6 @@ Importing this module imports libcst; ``gradfix check`` must not. :mod:`gradfix.
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -27,12 +26,11 @@ from gradfix.codemod import (
     ReplaceStatement,
     Span,
 )
-from gradfix.segments import Lines
+from gradfix.segments import Lines, has_to_be_enclosed, meaning
 from gradfix.tree import NEWLINE, Beside, Code, Extent, Put, Refused, Tree, Work, transform
 
 Gap = tuple[int, int]
 """A place for statements: the number of the block, and the index of the statement that follows."""
-_WORD = re.compile(rb"\w|[^\x00-\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +272,7 @@ def _index_expressions(program: ast.Module, lines: Lines) -> dict[Extent, tuple[
 
 def _is_at_its_position(node: ast.expr, lines: Lines) -> bool:
     try:
-        return _meaning(lines.segment(Span.of(node))) == ast.dump(ast.Expression(node))
+        return meaning(lines.segment(Span.of(node))) == ast.dump(ast.Expression(node))
     except (ValueError, UnicodeDecodeError):
         return False
 
@@ -454,23 +452,11 @@ def _placement(
 
 
 def _fitting(source: _Source, extent: Extent, outermost: ast.expr, code: str) -> Code:
-    """``code`` with the file's newlines, to be enclosed if the program would read it otherwise.
-
-    That is so where the surrounding operators would bind into it, where it would grow together with
-    the word beside it (``return(a, b)``), and where a newline in it would end the statement.
-    """
+    """``code`` with the file's newlines, to be enclosed if the program would read it otherwise."""
     code = code.strip()
-    if _meaning(f"({code})") is None:
+    if meaning(f"({code})") is None:
         raise Refused(f"the replacement {code!r} is not an expression")
-    data, (start, end) = source.lines.data, extent
-    first, last = source.lines.extent(Span.of(outermost))
-    before, after = data[first:start].decode(), data[end:last].decode()
-    plain, safe = (_meaning(f"({before}{each}{after}\n)") for each in (code, f"({code})"))
-    enclose = (
-        bool(_WORD.match(data[start - 1 : start]) or _WORD.match(data[end : end + 1]))
-        or (_meaning(code) is None and _meaning(data[start:end].decode()) is not None)
-        or (safe is not None and plain != safe)
-    )
+    enclose = has_to_be_enclosed(source.lines, extent, outermost, code)
     return Code(code, source.lines.newline(outermost.lineno), enclose)
 
 
@@ -481,16 +467,6 @@ def _simple(code: str) -> str:
     if not one or hasattr(program.body[0], "body"):  # type: ignore[union-attr]
         raise Refused(f"the replacement {code!r} is not one simple statement")
     return code
-
-
-def _meaning(code: str) -> str | None:
-    """What an expression means, for comparison; ``None`` if ``code`` is not one."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.dump(ast.parse(code, mode="eval"))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 # --- Carrying it out -----------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from functools import lru_cache
 from itertools import accumulate
 from operator import add
@@ -15,6 +16,7 @@ from gradfix.codemod import Span
 
 # The line ends of CPython's tokenizer. `str.splitlines` would also split at form feeds and others.
 _LINE = re.compile(rb"[^\r\n]*(\r\n|\r|\n|\Z)")
+_WORD = re.compile(rb"\w|[^\x00-\x7f]")
 
 # Expressions that an attribute access may follow as they are; of the constants all but the numbers,
 # since `1.detach` starts with a float.
@@ -75,6 +77,11 @@ class Lines:
         start, end = self.extent(span)
         return self.data[start:end].decode()
 
+    def end(self, line: int) -> int:
+        """The byte offset at which a line ends, before its newline."""
+        end: int = self._ends[line - 1]
+        return end
+
     def newline(self, line: int) -> str:
         """What ends a line: ``"\\n"``, ``"\\r\\n"``, ``"\\r"``, or ``""`` for an unended last line."""
         end = self._ends[line - 1]
@@ -122,3 +129,31 @@ def _is_parenthesised(source: str) -> bool:
     except SyntaxError:
         return False
     return isinstance(called, ast.Call)
+
+
+def has_to_be_enclosed(lines: Lines, extent: tuple[int, int], outermost: ast.expr, code: str) -> bool:
+    """Whether ``code`` needs parentheses in the place of the expression with the byte offsets ``extent``.
+
+    That is so where the surrounding operators would bind into it, where it would grow together with
+    the word beside it (``return(a, b)``), and where a newline in it would end the statement. ``outermost``
+    is the whole expression that the replaced one is a part of.
+    """
+    data, (start, end) = lines.data, extent
+    first, last = lines.extent(Span.of(outermost))
+    before, after = data[first:start].decode(), data[end:last].decode()
+    plain, safe = (meaning(f"({before}{each}{after}\n)") for each in (code, f"({code})"))
+    return (
+        bool(_WORD.match(data[start - 1 : start]) or _WORD.match(data[end : end + 1]))
+        or (meaning(code) is None and meaning(data[start:end].decode()) is not None)
+        or (safe is not None and plain != safe)
+    )
+
+
+def meaning(code: str) -> str | None:
+    """What an expression means, for comparison; ``None`` if ``code`` is not one."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.dump(ast.parse(code, mode="eval"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

@@ -89,6 +89,11 @@ class Source:
             return False
         return self.suppressions.cover(name, _lines_of_statement(self.tree, span.line) | {span.line})
 
+    @cached_property
+    def lossless(self) -> bool:
+        """Whether the text gives the file's bytes back: some encodings have several for one text."""
+        return self.encode(self.text) == self.data
+
     def encode(self, text: str) -> bytes | Problem:
         """``text`` in this file's encoding, with its byte order mark if it has one."""
         try:

@@ -13,10 +13,10 @@ from gradfix import pipeline, source
 from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward, Change
 from gradfix.pipeline import Options, Wishes
-from gradfix.preview import spliced
 from gradfix.results import Attempt, Repaired
 from gradfix.rewrite import apply_fixes
 from gradfix.source import Source
+from gradfix.splice import spliced
 
 FAULTY = [case for case in CASES if case.fixed is not None]
 CLEAN = [case for case in CASES if case.fixed is None]
@@ -125,7 +125,7 @@ def test_a_mistake_is_said_once(case: Case, options: Options) -> None:
 
 
 @pytest.mark.parametrize("case", FAULTY, ids=by_name)
-def test_a_preview_is_what_is_written(case: Case, options: Options) -> None:
+def test_cutting_bytes_and_rewriting_the_tree_give_the_same_text(case: Case, options: Options) -> None:
     read = parsed(case.path)
     program = analyze(read.tree, read.text, case.path)
     for codemod in options.catalog.codemods:

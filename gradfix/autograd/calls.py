@@ -1061,10 +1061,41 @@ def _is_leaf(value: Value) -> bool:
     return isinstance(value, Const) or (isinstance(value, Tensor) and value.leaf is not None)
 
 
+def is_key(index: Value) -> bool:
+    """Whether no tensor takes this as an index: a text, or a tuple that holds one."""
+    if isinstance(index, Sequence):
+        return index.kind == "tuple" and any(map(is_key, index.items))
+    return _is_text(index) or (isinstance(index, Opaque) and index.label == "text")
+
+
+def keyed(run: Run, holder: Value, index: Value, frame: Frame) -> Value:
+    """``holder``, or what it turns out to be where it has seemed to be a tensor and has items by name.
+
+    ``torch.stack`` makes a mapping of mappings, if their class says so (``__torch_function__``, TensorDict).
+    What was changed in place of the tensor that it has been taken for was none that a graph has saved.
+    """
+    if not isinstance(holder, Tensor) or not is_key(index):
+        return holder
+    mapping = run.keyed.get(holder)
+    if mapping is None:
+        mapping = run.keyed[holder] = Opaque("mapping", holder.node)
+        if holder.storage.version:
+            for node in run.nodes:
+                node.saved = [saved for saved in node.saved if saved[0] is not holder.storage]
+    at: Frame | None = frame
+    while at is not None and not at.shared:
+        for name in [name for name, value in at.variables.items() if value is holder]:
+            at.variables[name] = mapping
+        at = at.parent
+    return mapping
+
+
 def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> None:
     """``container[index] = value``."""
     holder = run.evaluate(target.value, frame)
     run.mutations += 1
+    if isinstance(holder, Tensor) and not isinstance(target.slice, ast.Slice):
+        holder = keyed(run, holder, run.evaluate(target.slice, frame), frame)
     if isinstance(holder, Tensor):
         args = [(holder, target.value), (value, target)]
         slots = [operands_of(v, e) for v, e in args]
@@ -1137,7 +1168,9 @@ def delete_item(run: Run, target: ast.Subscript, frame: Frame) -> None:
     """``del container[index]``."""
     holder = run.evaluate(target.value, frame)
     run.mutations += 1
-    if isinstance(holder, Sequence):
+    if isinstance(holder, Tensor):
+        keyed(run, holder, run.evaluate(target.slice, frame), frame)
+    elif isinstance(holder, Sequence):
         index = None if isinstance(target.slice, ast.Slice) else run.evaluate(target.slice, frame)
         whole = isinstance(target.slice, ast.Slice) and target.slice.lower is target.slice.upper is None
         if whole:

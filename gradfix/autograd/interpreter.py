@@ -242,6 +242,8 @@ class Run:
         """How many attributes and items have been written."""
         self.modes = 0
         """How often a network has been put into another mode."""
+        self.keyed: dict[Tensor, Opaque] = {}
+        """What tensors turned out to be that have items by name."""
         self.appended: list[Sequence] = []
         self.carried: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
         """What carried a graph into each pass but the first."""
@@ -2036,7 +2038,8 @@ def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Value:
     chosen = run.asked_for(node, value, node.slice, frame)
     if chosen is not None:
         return chosen
-    return calls.item(run, value, run.evaluate(node.slice, frame), node.value, node)
+    index = run.evaluate(node.slice, frame)
+    return calls.item(run, calls.keyed(run, value, index, frame), index, node.value, node)
 
 
 class Alternative(ast.If):
@@ -2129,7 +2132,9 @@ def _makes(value: Value, within: Frame | None = None) -> bool:
 def _basic(index: ast.expr) -> bool:
     if isinstance(index, ast.UnaryOp):
         index = index.operand
-    return isinstance(index, (ast.Slice, ast.Constant))
+    return isinstance(index, ast.Slice) or (
+        isinstance(index, ast.Constant) and not isinstance(index.value, str)
+    )
 
 
 def _lambda(run: Run, node: ast.Lambda, frame: Frame) -> Value:

@@ -11,15 +11,23 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 
 import typer
 
 from gradfix import project
 from gradfix.bot import secret
 from gradfix.bot.errors import DONE, PARTLY, USAGE, BotError, UsageError
-from gradfix.bot.markdown import visible
-from gradfix.command_line import Environment, Module, RunsScripts, Script, environment, script_arguments
+from gradfix.command_line import (
+    Environment,
+    Module,
+    RunsScripts,
+    Script,
+    environment,
+    script_arguments,
+    start,
+)
+from gradfix.printable import printable, visible
 from gradfix.source import Problem
 
 if TYPE_CHECKING:
@@ -83,7 +91,7 @@ PlanPath = Annotated[str, typer.Argument(metavar="PLAN", help="What `gradfix bot
 
 def run(arguments: Sequence[str]) -> None:
     """Run ``gradfix bot`` with these arguments; raises ``SystemExit`` with the exit code."""
-    app(args=list(arguments), prog_name="gradfix bot")
+    start(app, "gradfix bot", arguments)
 
 
 @app.command(cls=RunsScripts)
@@ -270,7 +278,7 @@ def _tell(done: Iterable[Done]) -> int:
         url = f" {one.url}" if one.url else ""
         _say(f"{one.branch}: {one.what}{why}{url}")
         if one.words is not None:
-            _say(f"\n{one.words.title}\n\n{one.words.body}")
+            _put(visible(f"\n{one.words.title}\n\n{one.words.body}"), sys.stdout)
         worst = max(worst, one.code)
     return worst
 
@@ -297,7 +305,10 @@ def _guarded(work: Callable[[], int]) -> NoReturn:
 
 
 def _say(text: str, *, error: bool = False) -> None:
-    """Print ``text`` without secrets, and without characters that steer a terminal."""
-    stream = sys.stderr if error else sys.stdout
-    stream.write(f"{secret.redacted(visible(text))}\n")
+    """Print ``text``, a line, without secrets, and without characters that steer a terminal."""
+    _put(printable(text), sys.stderr if error else sys.stdout)
+
+
+def _put(text: str, stream: TextIO) -> None:
+    stream.write(f"{secret.redacted(text)}\n")
     stream.flush()

@@ -11,13 +11,11 @@ steer, or that reorder are shown as their code points.
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from gradfix.printable import visible
 
 JOINER = "\N{WORD JOINER}"
 
-_KEPT = frozenset("\n\t")
-_INVISIBLE = frozenset("\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0")
-"""Drawn as nothing, or as a blank, although Unicode calls them letters, marks or symbols."""
 # An underscore within a word is only an underscore.
 _SPECIAL = re.compile(r"([\\`*{}\[\]<>#~|&$^!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 # What begins a list, a heading or a quotation, or an order to GitLab, at the beginning of a line.
@@ -29,28 +27,6 @@ _LINK = re.compile(r"(?i)(:)(?=//)|(?<![\w])(www|mailto|xmpp)(?=[.:])|\b(GH)(?=-
 _HASH = re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{7,}(?![A-Za-z0-9])")
 _PIECE = re.compile(r"(.{6})(?=.)")
 _EMOJI = re.compile(r":(?=[\w+\-]+:)")
-
-
-def visible(text: str) -> str:
-    """``text`` with every character that steers, hides or reorders shown as its code point.
-
-    Line ends become ``\\n``; every other control character, bidirectional control, zero-width character,
-    tag, private or unassigned code point and lone surrogate becomes ``\\u{202e}`` and the like.
-    """
-    text = text.replace("\r\n", "\n")
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(character if _harmless(character) else f"\\u{{{ord(character):x}}}" for character in text)
-
-
-def _harmless(character: str) -> bool:
-    if character in _KEPT or " " <= character <= "~":
-        return True
-    if character in _INVISIBLE or "\ufe00" <= character <= "\ufe0f" or character >= "\U000e0100":
-        return False
-    # Cc control, Cf format (bidirectional, zero width, tags), Cs surrogate, Co private, Cn unassigned,
-    # Zl and Zp line and paragraph separators, Zs blanks other than the plain one.
-    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
 
 
 def one_line(text: str, limit: int = 300) -> str:

@@ -15,11 +15,12 @@ from difflib import SequenceMatcher
 from gradfix.bot.errors import DONE, PARTLY, AnswerLost, BotError, RateLimited, Unreachable, UsageError
 from gradfix.bot.forges.protocol import Forge, PullRequest, Suggestion
 from gradfix.bot.git import Git, Remote
-from gradfix.bot.markdown import code, prose, visible
+from gradfix.bot.markdown import code, prose
 from gradfix.bot.plan import PlanFile
 from gradfix.bot.publish import Done
 from gradfix.bot.replay import Base, Difference, Step, until
 from gradfix.bot.secret import Token
+from gradfix.printable import visible
 from gradfix.results import Outcome
 from gradfix.source import split_lines
 

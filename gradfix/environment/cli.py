@@ -15,10 +15,12 @@ from typing import Annotated, TextIO
 
 import typer
 
+from gradfix.command_line import start
 from gradfix.environment import build, cache, interpreters
 from gradfix.environment.build import Built, Plan
 from gradfix.environment.errors import EnvironmentFailure
 from gradfix.environment.progress import Display
+from gradfix.printable import printable
 
 app = typer.Typer(
     add_completion=False,
@@ -29,12 +31,10 @@ app = typer.Typer(
 MOST_FILES = 5
 """That are named as where something is stated."""
 
-_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
-
 
 def run(arguments: Sequence[str]) -> None:
     """Run ``gradfix env`` with these arguments; raises ``SystemExit`` with the exit code."""
-    app(args=list(arguments), prog_name="gradfix env")
+    start(app, "gradfix env", arguments)
 
 
 @app.command()
@@ -186,7 +186,7 @@ def _say(line: str, stream: TextIO | None = None) -> None:
     """Print a line; what a project's files hold is no control sequence for the terminal."""
     stream = stream or sys.stdout
     try:
-        stream.write(f"{line.translate(_CONTROL)}\n")
+        stream.write(f"{printable(line)}\n")
         stream.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -9,6 +9,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TextIO
 
+from gradfix.printable import printable
+
 EVERY = 0.2
 """Seconds after which the line is drawn again."""
 
@@ -42,11 +44,11 @@ class Display:
     def __call__(self, doing: str) -> None:
         """Something else is being done from now on."""
         with self._lock:
-            self._doing = doing
+            self._doing = printable(doing)
         if self._drawn:
             self._draw()
         elif not self._quiet:
-            self._write(f"{doing}\n")
+            self._write(f"{self._doing}\n")
 
     def _draw_again(self) -> None:
         while not self._over.wait(EVERY):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from gradfix.codemod import Finding, Span
+from gradfix.printable import printable
 from gradfix.source import character_column
 
 WIDTH = 110
@@ -48,7 +49,7 @@ def excerpt(lines: Sequence[str], finding: Finding) -> list[Row]:
 
 
 def _marks(finding: Finding) -> list[_Mark]:
-    marks = [_Mark(note.span, note.message, note.span == finding.span) for note in finding.notes]
+    marks = [_Mark(note.span, printable(note.message), note.span == finding.span) for note in finding.notes]
     if not any(mark.primary for mark in marks):
         marks.append(_Mark(finding.span, "", True))
     return marks
@@ -69,14 +70,14 @@ def _line(number: int, line: str, marks: Sequence[_Mark]) -> Iterable[Row]:
 
 
 def _cells(line: str) -> list[str]:
-    """What each character of ``line`` looks like: tabs as spaces, nothing that could steer a terminal."""
+    """What each character of ``line`` looks like: tabs as spaces, what could steer a terminal written out."""
     cells: list[str] = []
     column = 0
     for character in line:
         if character == "\t":
             cell = " " * (_TAB - column % _TAB)
         else:
-            cell = character if character.isprintable() else "\N{REPLACEMENT CHARACTER}"
+            cell = printable(character)
         cells.append(cell)
         column += _width(cell)
     return cells
@@ -86,7 +87,7 @@ def _width(cell: str) -> int:
     """The terminal columns that ``cell`` takes: two for East Asian characters, none for accents."""
     if cell.isascii():
         return len(cell)
-    if unicodedata.combining(cell):
+    if unicodedata.category(cell) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(cell) in "WF" else 1
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gradfix.codemod import Applicability, Codemod, Finding
+from gradfix.printable import printable
 from gradfix.results import Attempt, Explanation, Judged, Outcome, Plan, Repaired, Report, Reported
 from gradfix.source import character_column, split_lines
 
@@ -51,9 +52,16 @@ class Text:
                 continue
             lines = split_lines(file.text)
             for finding, verdict in zip(file.findings, file.judgement.verdicts):
-                told = f"{self._paint(verdict.outcome, colours[verdict.outcome])}: {verdict.reason}"
+                told = (
+                    f"{self._paint(verdict.outcome, colours[verdict.outcome])}: {printable(verdict.reason)}"
+                )
                 yield "".join(f"{line}\n" for line in self._why(file.before, lines, finding, told))
-                yield "".join(f"      {version:<12}{what}\n" for version, what in file.judgement.runs) + "\n"
+                yield (
+                    "".join(
+                        f"      {version:<12}{printable(what)}\n" for version, what in file.judgement.runs
+                    )
+                    + "\n"
+                )
 
     def rerun(self, found: Certificate, evidence: Evidence) -> Iterator[str]:
         """A certificate's rewrite, and what running both versions again has shown."""
@@ -63,11 +71,13 @@ class Text:
             "changed": "has been changed since; the versions of the certificate were run",
             "missing": "is not there; the versions of the certificate were run",
         }[found.file_now()]
-        yield f"{self._paint(found.filename, _BOLD)}: {self._paint(found.code, _RED)}: {found.message}\n"
-        yield f"{found.filename} {now}\n"
+        message = printable(found.message)
+        yield f"{self._paint(found.filename, _BOLD)}: {self._paint(found.code, _RED)}: {message}\n"
+        yield f"{printable(found.filename)} {now}\n"
         yield "".join(f"    {line}\n" for line in difference(found.before, found.after)) + "\n"
-        yield "".join(f"      {line}\n" for line in evidence.lines()[:-1])
-        yield f"certified as {found.outcome}; now {evidence.outcome}: {evidence.reason}\n"
+        yield "".join(f"      {printable(line)}\n" for line in evidence.lines()[:-1])
+        certified = f"certified as {found.outcome}; now {evidence.outcome}: {evidence.reason}"
+        yield f"{printable(certified)}\n"
 
     def explanation(self, explanation: Explanation) -> Iterator[str]:
         """Why autograd has raised an error, and the patch for it."""
@@ -79,13 +89,14 @@ class Text:
             yield "".join(f"{row}\n" for row in rows[:-1])
         fix = explanation.fix or "gradfix knows no fix for this"
         for told in filter(None, (explanation.known, explanation.advice, fix)):
-            yield f"{margin}{self._paint('=', _BLUE)} {told}\n"
+            yield f"{margin}{self._paint('=', _BLUE)} {printable(told)}\n"
         if explanation.patch:
             yield "\n"
             for line in explanation.patch.decode("utf-8", "replace").removesuffix("\n").split("\n"):
+                line = _untabbed(line.removesuffix("\r"))
                 colour = {"-": _RED, "+": _GREEN, "@": _BLUE}.get(line[:1])
-                yield f"{self._paint(line, colour) if colour else line}\n"
-            yield f"\nApply it with: {explanation.apply}\n"
+                yield f"{self._paint(line, colour)}\n"
+            yield f"\nApply it with: {printable(explanation.apply)}\n"
 
     def _findings(self, path: str, text: str, findings: Sequence[Reported]) -> Iterator[str]:
         lines = split_lines(text) if findings else ()
@@ -98,7 +109,7 @@ class Text:
     def _why(self, path: str, lines: Sequence[str], finding: Finding, told: str) -> Iterator[str]:
         from gradfix.report.excerpt import excerpt
 
-        yield f"{self._head(path, lines, finding)}: {finding.message}"
+        yield f"{self._head(path, lines, finding)}: {printable(finding.message)}"
         rows = excerpt(lines, finding)
         gutter = len(str(max((row.number or 0 for row in rows), default=0)))
         bar = self._paint("|", _BLUE)
@@ -119,22 +130,24 @@ class Text:
         """Why, what was rewritten, and what running both versions showed."""
         word, colour = _outcome(file, attempt)
         why = f": {attempt.reason}" if attempt.reason and attempt.outcome is not Outcome.PROVED else ""
-        described = f"{self._paint(word, colour)} ({attempt.fix.effect}): {attempt.fix.message}{why}"
+        done = f" ({attempt.fix.effect}): {attempt.fix.message}{why}"
+        described = f"{self._paint(word, colour)}{printable(done)}"
         yield from self._why(file.path, split_lines(attempt.before), attempt.finding, described)
         yield from self._difference(attempt)
         if attempt.evidence is not None:
-            yield from (f"      {line}" for line in attempt.evidence.lines()[:-1])
+            yield from (f"      {printable(line)}" for line in attempt.evidence.lines()[:-1])
 
     def _difference(self, attempt: Attempt) -> Iterator[str]:
         rows = list(_changed(attempt.before, attempt.after))
         width = max((len(str(number)) for _, number, _ in rows), default=0)
         for sign, number, line in rows:
-            yield self._paint(
-                f"    {number:>{width}} {sign} {line}".rstrip(), _RED if sign == "-" else _GREEN
-            )
+            row = f"    {number:>{width}} {sign} {_untabbed(line)}".rstrip()
+            yield self._paint(row, _RED if sign == "-" else _GREEN)
 
-    def _paint(self, text: str, colour: str) -> str:
-        return f"\x1b[{colour}m{text}\x1b[0m" if self._colour and text.strip() else text
+    def _paint(self, text: str, colour: str | None) -> str:
+        """``text``, which acts on nothing, in a colour of ours."""
+        text = printable(text)
+        return f"\x1b[{colour}m{text}\x1b[0m" if self._colour and colour and text.strip() else text
 
 
 def _changed(before: str, after: str) -> Iterator[tuple[str, int, str]]:
@@ -150,7 +163,14 @@ def _changed(before: str, after: str) -> Iterator[tuple[str, int, str]]:
 
 def difference(before: str, after: str) -> list[str]:
     """The lines that differ, numbered."""
-    return [f"{number} {sign} {line}".rstrip() for sign, number, line in _changed(before, after)]
+    return [
+        printable(f"{number} {sign} {_untabbed(line)}".rstrip())
+        for sign, number, line in _changed(before, after)
+    ]
+
+
+def _untabbed(line: str) -> str:
+    return line.replace("\t", "    ")
 
 
 def codemods(known: Iterable[Codemod]) -> Iterator[str]:
@@ -158,7 +178,7 @@ def codemods(known: Iterable[Codemod]) -> Iterator[str]:
     listed = list(known)
     width = max((len(codemod.name) for codemod in listed), default=0)
     for codemod in listed:
-        yield f"{codemod.name:<{width}}  {codemod.summary}\n"
+        yield f"{printable(f'{codemod.name:<{width}}  {codemod.summary}')}\n"
 
 
 def summary_of_report(report: Report) -> str:
@@ -212,7 +232,7 @@ def summary_of_undone(undone: Undone, dry_run: bool) -> str:
         return "Nothing to take back: every file is as it was before the last apply"
     files = _count(len(undone.changes), "file") if undone.changes else "nothing"
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(undone.journal.time))
-    told = "".join(f"{change.path}\n" for change in undone.changes)
+    told = "".join(f"{printable(change.path)}\n" for change in undone.changes)
     return f"{told}{'Would take' if dry_run else 'Took'} back {files} of the apply of {at}"
 
 
@@ -255,4 +275,4 @@ def _outcome(file: Repaired, attempt: Attempt) -> tuple[str, str]:
 def _described(reported: Reported) -> str:
     if reported.fix is None:
         return "no automatic fix"
-    return f"fix ({reported.fix.effect}, {reported.fix.applicability}): {reported.fix.message}"
+    return printable(f"fix ({reported.fix.effect}, {reported.fix.applicability}): {reported.fix.message}")

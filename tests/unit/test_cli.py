@@ -515,7 +515,7 @@ def test_an_interrupt_is_130_without_a_traceback(project: Path, files: int, ever
     else:
         os.kill(int((project / "started").read_text()), signal.SIGINT)
     out, err = process.communicate(timeout=30)
-    assert (process.returncode, out.strip(), err.strip()) == (130, b"", b"")
+    assert (process.returncode, out, err) == (130, b"", b"interrupted\n")
 
 
 def test_only_a_terminal_gets_colours(project: Path) -> None:
@@ -542,7 +542,7 @@ def test_only_a_terminal_gets_colours(project: Path) -> None:
 def test_a_file_name_that_is_not_text_is_printed(project: Path) -> None:
     with open(os.path.join(os.fsencode(project), b"\xff.py"), "wb") as stream:
         stream.write(b"bad\nx.backward()\n")
-    assert b"\\udcff.py:1:1: bad-word" in run(project, "check").stdout
+    assert b"\\xff.py:1:1: bad-word" in run(project, "check").stdout
     assert json.loads(run(project, "check", "--output-format", "json").stdout)[0]["filename"] == "\udcff.py"
     assert run(project, "apply", "--no-verify").returncode == 0
 

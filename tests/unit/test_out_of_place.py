@@ -11,9 +11,9 @@ import pytest
 from gradfix import pipeline, source
 from gradfix.codemod import Edit, ReplaceStatement, Span
 from gradfix.pipeline import Options, Wishes
-from gradfix.preview import spliced
 from gradfix.rewrite import apply_fixes
 from gradfix.source import Source
+from gradfix.splice import spliced
 
 PROGRAM = """
 import torch

@@ -367,7 +367,7 @@ def test_endless_recursion_is_a_problem() -> None:
     assert "is nested too deeply for the codemod endless" in problem.message
 
 
-@pytest.mark.parametrize("function", ["gradfix.autograd.analyze", "gradfix.rewrite.apply_fixes"])
+@pytest.mark.parametrize("function", ["gradfix.autograd.analyze", "gradfix.pipeline.spliced"])
 def test_a_bug_of_ours_is_a_problem_of_that_file_alone(
     monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:
@@ -376,8 +376,7 @@ def test_a_bug_of_ours_is_a_problem_of_that_file_alone(
 
     monkeypatch.setattr(function, fail)
     put("bad")
-    # A check only previews its fixes: see gradfix.preview.
-    for run in (plan(),) if "rewrite" in function else (check(), plan()):
+    for run in (check(), plan()):
         (problem,) = run.all_problems
         assert problem.code == "internal-error"
         assert "AssertionError: a bug" in problem.message

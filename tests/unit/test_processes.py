@@ -140,11 +140,12 @@ def test_what_a_process_has_to_do_before_it_leaves_is_done_once(tmp_path: Path) 
 INTERRUPTED = """
 import os, signal
 os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGINT))
+from gradfix.interrupts import Interrupted
 from gradfix.parallel import for_each
 try:
     for_each(str, list(range(200)), str, worth=2)
-except KeyboardInterrupt:
-    print("interrupted")
+except Interrupted as interrupt:
+    print("interrupted", interrupt.number)
 """
 
 
@@ -153,4 +154,4 @@ def test_an_interrupt_right_after_a_fork_is_not_told_of() -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=30, check=False
     )
-    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+    assert (done.stdout, done.stderr) == ("interrupted 2\n", "")

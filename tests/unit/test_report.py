@@ -64,7 +64,7 @@ def test_the_finding_is_marked_without_a_note_of_its_own() -> None:
         ("'梯度', bad", "bad", ["'梯度', bad", "        ^^^"]),
         ("梯度.backward()", "梯度", ["梯度.backward()", "^^^^"]),
         ("'e\u0301', bad", "bad", ["'e\u0301', bad", "     ^^^"]),
-        ("'\x1b[31m', bad", "bad", ["'\N{REPLACEMENT CHARACTER}[31m', bad", "         ^^^"]),
+        ("'\x1b[31m', bad", "bad", ["'\\u{1b}[31m', bad", "              ^^^"]),
         ("bad\r", "bad", ["bad", "^^^"]),
         ("x = 1  \x0c", "1", ["x = 1", "    ^"]),
     ],
