@@ -129,7 +129,7 @@ def test_plan_is_about_a_commit(clone: Path, tmp_path: Path) -> None:
     done = bot("plan", "--no-verify", cwd=clone)
     assert (done.returncode, "not committed" in done.stderr) == (2, True)
     done = bot("plan", "--no-verify", cwd=tmp_path)
-    assert (done.returncode, "not a git repository" in done.stderr) == (2, True)
+    assert (done.returncode, "is not in a git repository" in done.stderr) == (2, True)
 
 
 def test_plan_leaves_out_what_is_not_committed(clone: Path) -> None:
