@@ -1,7 +1,7 @@
 """A git checkout, looked at without its configuration: nothing that came with it is started.
 
-What is in a checkout's ``.git`` may be somebody else's (an archive holds what its maker wants), and git starts
-what it names: a file system monitor, hooks, filters, the transport of a remote that lacks an object. So git does
+What is in a checkout's ``.git`` may be somebody else's (an archive holds what its maker wants), and git
+starts what its configuration names: a file system monitor, hooks, filters, a remote's transport. So git does
 not get to see it. For each question it gets a folder of ours, whose configuration is ours, and in which only
 objects, refs and index are links to those of the checkout. Variables of the environment (``GIT_DIR``) and the
 user's and the system's configuration have no say either.

@@ -7,12 +7,13 @@ import shutil
 
 
 def find(name: str) -> str | None:
-    """The path of a program, which is looked for in the absolute folders of ``PATH`` alone.
+    """The absolute path of a program: ``name`` itself if it is a path, else where ``PATH`` has it.
 
-    A relative or empty entry of ``PATH`` stands for the current folder, whose programs may be anybody's.
+    A relative or empty entry of ``PATH`` is passed over: it stands for the current folder, whose programs may
+    be anybody's.
     """
     found = shutil.which(name, path=search_path())
-    return found if found is None or os.path.isabs(found) else None
+    return found and os.path.abspath(found)
 
 
 def search_path() -> str:

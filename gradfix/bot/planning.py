@@ -115,6 +115,7 @@ class _Maker:
             self._problems += file.problems
             path = self._relative(file.path)
             for attempt in file.attempts:
+                self._notes += attempt.evidence.passed_over if attempt.evidence is not None else ()
                 if not attempt.applied:
                     self._notes.append(f"{path}: {attempt.finding.code}: refuted, left out: {attempt.reason}")
             rewrites = tuple(_rewrites(file, path, options))

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradfix import certificate
@@ -71,6 +72,7 @@ def _judged(file: Judged) -> _Json:
         "runs": [{"version": version, "summary": what} for version, what in judgement.runs],
         "python": judgement.python,
         "interpreter": judgement.interpreter,
+        "passed_over": list(judgement.passed_over),
         "torch": judgement.torch,
         "seeds": list(judgement.seeds),
         "seconds": round(judgement.seconds, 1),
@@ -89,9 +91,9 @@ def certificates(plan: Plan) -> Iterator[tuple[str, bytes]]:
             yield f"{slug}-{number}-{attempt.finding.code}.json", _dump(content).encode()
 
 
-def of_rerun(found: Certificate, evidence: Evidence) -> str:
+def of_rerun(found: Certificate, file: Path | None, evidence: Evidence) -> str:
     """``verify --certificate`` as an object: what the certificate says, and what was seen ``again``."""
-    return _dump(certificate.again(found, evidence))
+    return _dump(certificate.again(found, file, evidence))
 
 
 def _dump(value: object) -> str:
