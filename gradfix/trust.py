@@ -96,7 +96,12 @@ def verdict(executable: str) -> Verdict:
 
 def shown(executable: str) -> str:
     """What ``gradfix trust`` is given for an interpreter, as it is typed in the current folder."""
-    return os.path.relpath(subject_of(executable))
+    return printable(os.path.relpath(subject_of(executable)))
+
+
+def printable(text: str) -> str:
+    """``text`` for people: names of files are whatever somebody has made of them."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 # ---------------------------------------------------------------------------- certainly the user's own

@@ -74,7 +74,7 @@ _NOT_STARTED = "not started: "
 def not_started(executable: str, why: str) -> str:
     """What is said of an interpreter that is not started, and how to allow it."""
     shown = trust.shown(executable)
-    return f"{_NOT_STARTED}{shown} {why}; allow it with `gradfix trust {shlex.quote(shown)}`"
+    return f"{_NOT_STARTED}{shown} {trust.printable(why)}; allow it with `gradfix trust {shlex.quote(shown)}`"
 
 
 def configured_interpreter(named: str) -> Interpreter | str:

@@ -138,6 +138,7 @@ def test_an_environment_in_git_is_not_started(project: Path, canary: Path, make:
     assert not canary.exists()
 
 
+@pytest.mark.usefixtures("servers")
 def test_no_command_starts_it(project: Path, canary: Path) -> None:
     environment(project / ".venv", canary)
     git(project, "add", "-f", ".venv")
@@ -157,6 +158,16 @@ def test_no_command_starts_it(project: Path, canary: Path) -> None:
     command = [sys.executable, "-m", "gradfix", "run", "train.py"]
     subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False)
     assert not canary.exists()
+
+
+def test_a_name_of_a_file_does_what_it_wants_to_no_terminal(project: Path, canary: Path) -> None:
+    environment(project / ".venv", canary)
+    (project / ".venv" / os.fsdecode(b"0\x1b[2J\xff\xe2\x80\xae")).touch()
+    git(project, "add", "-f", ".venv")
+    (project / ".venv/bin").rename(project / "bin")
+    git(project, "rm", "-q", "-r", "--cached", ".venv/bin", ".venv/pyvenv.cfg")
+    (project / "bin").rename(project / ".venv/bin")
+    assert "git has .venv/0?[2J??;" in passed_over()
 
 
 def test_one_part_in_git_is_enough(project: Path, canary: Path) -> None:
