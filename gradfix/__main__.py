@@ -1,12 +1,15 @@
 """``python -m gradfix``, and the command."""
 
-import gc
-import os
+# Nothing else, before the import path is clean: what lies in the current folder may be anybody's.
 import sys
 
 
 def main() -> None:
     """Run the command line; the process ends with the exit code."""
+    keep_import_path_clean()
+    import gc
+    import os
+
     # What is imported stays. Looking for garbage in it takes a tenth of the time to start.
     gc.disable()
     from gradfix.interrupts import guarded
@@ -26,6 +29,36 @@ def _main() -> None:
     from gradfix.cli import main
 
     main()
+
+
+NEEDED = ("libcst", "pathspec", "typer", "unidiff")
+"""Packages that gradfix imports."""
+
+
+def keep_import_path_clean() -> None:
+    """Take off the import path what was put there from outside: by ``python -m``, and by ``PYTHONPATH``.
+
+    The folder that gradfix is in stays; and if gradfix needs something that is nowhere else, the others too,
+    but for the current one. Python itself has imported a few modules by then, which only
+    ``python -P -m gradfix`` looks for elsewhere.
+    """
+    import os  # Python has it from its start.
+
+    standard = f"python{sys.version_info[0]}{sys.version_info[1]}.zip"
+    names = [os.path.basename(entry) for entry in sys.path]
+    # What stands before the standard library came from outside.
+    count = names.index(standard) if standard in names else 0
+    outside, installed = sys.path[:count], sys.path[count:]
+    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    installed += [entry for entry in outside if os.path.abspath(entry) == own]
+    if all(any(os.path.exists(os.path.join(entry, name)) for entry in installed) for name in NEEDED):
+        outside = []
+    try:
+        here = os.path.realpath(os.getcwd())
+    except OSError:  # It has been removed.
+        here = ""
+    kept = [entry for entry in outside if os.path.isabs(entry) and os.path.realpath(entry) != here]
+    sys.path[:] = [*kept, *installed]
 
 
 if __name__ == "__main__":

@@ -72,18 +72,50 @@ class Certificate:
     after: str
     outcome: str
 
-    def rewrite(self) -> Rewrite:
+    def rewrite(self, place: Place) -> Rewrite:
         """What has to be run to see it again."""
         from gradfix.verify.runner import Rewrite
 
-        return Rewrite(Path(self.filename), self.before, self.after, self.claim, self.effect)
+        return Rewrite(place.file, self.before, self.after, self.claim, self.effect, place.within)
 
-    def file_now(self) -> Literal["as before", "as after", "changed", "missing"]:
-        """What the file that it is about holds now."""
-        now = read_source(self.filename)
+    def place(self, named: str) -> Place | Problem:
+        """Where it is run again if the user names a file, which is the one that it is about, or a folder, in
+        which that file is.
+
+        What a certificate says of where its file is may lead anywhere: it counts within that folder alone.
+        """
+        if not os.path.isdir(named):
+            return Place(Path(named))
+        folder = os.path.realpath(named)
+        file = os.path.realpath(os.path.join(folder, self.filename))
+        if not Path(file).is_relative_to(folder) or file == folder:
+            return Problem(named, f"does not hold {self.filename}; name the file that takes its place")
+        return Place(Path(file), Path(folder))
+
+    def place_apart(self, folder: Path) -> Place:
+        """Where it is run again if the user names nothing: in an empty folder, in which there is only it."""
+        name = os.path.basename(self.filename)
+        return Place(folder / (name if name.endswith(".py") else "script.py"), folder)
+
+    def file_now(
+        self, file: Path | None
+    ) -> Literal["as before", "as after", "changed", "missing", "not looked at"]:
+        """What ``file`` holds now, the one that it is about."""
+        if file is None:
+            return "not looked at"
+        now = read_source(str(file))
         if isinstance(now, Problem):
-            return "changed" if os.path.exists(self.filename) else "missing"
+            return "changed" if os.path.exists(file) else "missing"
         return "as before" if now.text == self.before else "as after" if now.text == self.after else "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the versions of a certificate are run again."""
+
+    file: Path
+    within: Path | None = None
+    """The folder that the runs may read; ``None``: the project of the file."""
 
 
 def read(path: str) -> Certificate | Problem:
@@ -101,7 +133,7 @@ def read(path: str) -> Certificate | Problem:
             )
         claim = content["claim"]
         found = Certificate(
-            filename=_text(content["filename"]),
+            filename=_path(content["filename"]),
             code=_text(content["code"]),
             message=_text(content["message"]),
             effect=Effect(content["effect"]),
@@ -125,13 +157,13 @@ def read(path: str) -> Certificate | Problem:
     return found
 
 
-def again(found: Certificate, evidence: Evidence) -> dict[str, Any]:
+def again(found: Certificate, file: Path | None, evidence: Evidence) -> dict[str, Any]:
     """What running a certificate's versions again has shown, beside what it says itself."""
     return {
         "filename": found.filename,
         "code": found.code,
         "message": found.message,
-        "file": found.file_now(),
+        "file": found.file_now(file),
         "outcome": found.outcome,
         "again": evidence.to_json(),
     }
@@ -143,8 +175,14 @@ def _text(value: object) -> str:
     return value
 
 
+def _path(value: object) -> str:
+    if "\0" in _text(value):
+        raise ValueError("no file is called so")
+    return _text(value)
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-__all__ = ["MAX_BYTES", "READ", "SCHEMA", "Certificate", "again", "of", "read"]
+__all__ = ["MAX_BYTES", "READ", "SCHEMA", "Certificate", "Place", "again", "of", "read"]

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
 import typer
 
@@ -32,6 +32,10 @@ from gradfix.printable import printable, visible
 from gradfix.report import text
 from gradfix.results import Patch, Plan, Report
 from gradfix.source import Problem
+
+if TYPE_CHECKING:
+    from gradfix.verify.judging import Judgement
+    from gradfix.verify.runner import Evidence as Shown
 
 app = typer.Typer(
     help="Finds gradient mistakes in PyTorch training code, rewrites them, and proves each rewrite "
@@ -132,7 +136,7 @@ def check(
 ) -> None:
     """Find gradient mistakes; nothing is run and nothing is written."""
     where = paths or ["."]
-    options = _prepared(where, _wishes(select, ignore, codemods))
+    options = _prepared(where, _wishes(select, ignore, codemods, verify=False))
     report = pipeline.check(where, options)
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
@@ -272,7 +276,11 @@ def verify(
     ] = None,
     certificate: Annotated[
         str | None,
-        typer.Option("--certificate", metavar="FILE", help="Run again what a certificate says was run."),
+        typer.Option(
+            "--certificate",
+            metavar="FILE",
+            help="Run again what a certificate says was run, by itself, or with what is in PATH.",
+        ),
     ] = None,
     python: Python = None,
     env: Environment = None,
@@ -330,6 +338,8 @@ def _judge(before: str, after: Sequence[str], form: OutputFormat, wishes: Wishes
         _print_all(text.Text(_colour()).judged(judged))
         if not quiet:
             _print(f"{text.summary_of_judged(judged)}\n")
+    if not quiet:
+        _say_passed_over(file.judgement for file in judged)
     for file in judged:
         for problem in file.problems:
             _tell(f"error: {problem}")
@@ -342,18 +352,26 @@ def _rerun(file: str, paths: Sequence[str] | None, form: OutputFormat, wishes: W
     """Run both versions of a certificate again, say what that showed, and end."""
     from gradfix import certificate
 
-    if paths:
-        _refuse("--certificate takes no PATH: the certificate holds both versions")
+    if paths and len(paths) > 1:
+        _refuse(
+            "--certificate takes one PATH: the file that it is about, or the folder that its runs may read"
+        )
     found = certificate.read(file)
     if isinstance(found, Problem):
         _refuse(str(found))
-    evidence = pipeline.rerun(found, _prepared(["."], wishes))
+    place = found.place(paths[0]) if paths else None
+    if isinstance(place, Problem):
+        _refuse(f"{place.path}: {place.message}")
+    options = _prepared(paths or ["."], wishes, configured=place is not None)
+    evidence = pipeline.rerun(found, place, options)
+    at = None if place is None else place.file
     if form is OutputFormat.JSON:
         from gradfix.report import json
 
-        _print(json.of_rerun(found, evidence))
+        _print(json.of_rerun(found, at, evidence))
     else:
-        _print_all(text.Text(_colour()).rerun(found, evidence))
+        _print_all(text.Text(_colour()).rerun(found, at, evidence))
+    _say_passed_over([evidence])
     raise typer.Exit({"proved": 0, "refuted": 1}.get(evidence.outcome, 2))
 
 
@@ -398,6 +416,35 @@ def explain_error() -> None:
     explanation = watching.explain(json.load(sys.stdin))
     if explanation is not None:
         _print_all(text.Text(_colour()).explanation(explanation))
+
+
+@app.command()
+def trust(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH]...", help="Virtual environments, or interpreters."),
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Trust them no more.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="Name what is trusted.")] = False,
+) -> None:
+    """Allow an environment beside the code, or an interpreter that a configuration names, to be started."""
+    from gradfix import trust
+
+    if show == bool(paths) or (show and remove):
+        _refuse("name what to trust (or with --remove: what no more), or use --list alone")
+    try:
+        for path, is_same in trust.allowed() if show else ():
+            _print(f"{path}{'' if is_same else ' (is not what it was when you allowed it)'}\n")
+    except trust.TrustError as error:
+        _refuse(str(error))
+    for path in paths or ():
+        try:
+            if remove:
+                trust.forget(path)
+            else:
+                _print(f"trusted: {trust.allow(path)}\n")
+        except trust.TrustError as error:
+            _refuse(f"{path}: {error}")
 
 
 @app.command("list")
@@ -482,12 +529,12 @@ def _names(values: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
 
 
-def _prepared(paths: Sequence[str], wishes: Wishes) -> Options:
+def _prepared(paths: Sequence[str], wishes: Wishes, *, configured: bool = True) -> Options:
     try:
         os.getcwd()
     except OSError:
         _refuse("the current folder has been removed")
-    options = pipeline.prepare(paths, wishes)
+    options = pipeline.prepare(paths, wishes, configured=configured)
     if isinstance(options, Refusal):
         _refuse(options.message)
     return options
@@ -545,6 +592,15 @@ def _complain(run: Report | Plan, quiet: bool) -> None:
     for file in run.files:
         for message in file.messages:
             _tell(f"note: {file.path}: {message}")
+    if isinstance(run, Plan):
+        _say_passed_over(attempt.evidence for file in run.files for attempt in file.attempts)
+
+
+def _say_passed_over(runs: "Iterable[Shown | Judgement | None]") -> None:
+    """Say which interpreters would have come first and did not, each once."""
+    lines = dict.fromkeys(line for run in runs if run is not None for line in run.passed_over)
+    for line in lines:
+        _tell(f"note: {line}")
 
 
 def _stop_for(problems: Iterable[Problem]) -> None:

@@ -8,7 +8,7 @@ What happened is told in values, those of :mod:`gradfix.results`.
 from __future__ import annotations
 
 import os
-import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradfix import catalog, interrupts, project, source
+from gradfix import catalog, interrupts, programs, project, source
 from gradfix.codemod import Claim, Effect, Finding, Fix, InsertStatement, MoveStatement, Span
 from gradfix.parallel import WORTH_PROCESSES, for_each
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
@@ -25,8 +25,9 @@ from gradfix.splice import spliced
 
 if TYPE_CHECKING:
     from gradfix.autograd import Program
-    from gradfix.certificate import Certificate
+    from gradfix.certificate import Certificate, Place
     from gradfix.verify.command import Command
+    from gradfix.verify.interpreter import Interpreter
     from gradfix.verify.runner import Evidence, Limits
 
 # ---------------------------------------------------------------------------- what is asked for
@@ -64,7 +65,8 @@ class Options:
     """The names of the codemods that report; a fix is held against all of them."""
     settings: project.Settings
     unsafe_fixes: bool = False
-    python: str | None = None
+    interpreter: Interpreter | None = None
+    """The one that runs the scripts, where one is named."""
     environment: Callable[[Sequence[Path]], str] | None = None
     script: str | None = None
     module: str | None = None
@@ -82,12 +84,14 @@ class Refusal(NamedTuple):
     message: str
 
 
-def prepare(paths: Sequence[str], wishes: Wishes, scripts: Sequence[str] | None = None) -> Options | Refusal:
-    """The options for ``paths``: the configuration, overridden by what is asked for.
+def prepare(
+    paths: Sequence[str], wishes: Wishes, scripts: Sequence[str] | None = None, *, configured: bool = True
+) -> Options | Refusal:
+    """The options for ``paths``: the configuration, if it is ``configured``, overridden by what is asked for.
 
     ``scripts`` are the files that are run, where the configuration is that of other paths.
     """
-    settings = project.settings_for(paths)
+    settings = project.settings_for(paths) if configured else project.Settings()
     if isinstance(settings, Problem):
         return Refusal(f"{settings.path}: {settings.message}")
     codemods = catalog.load(wishes.codemods)
@@ -97,15 +101,9 @@ def prepare(paths: Sequence[str], wishes: Wishes, scripts: Sequence[str] | None 
     if isinstance(selected, str):
         asked = codemods.select(wishes.select or (), wishes.ignore or ())
         return Refusal(selected if isinstance(asked, str) else f"{settings.file}: {selected}")
-    python = wishes.python or settings.verify.python
-    executable = shutil.which(python) if python else None
-    if python and executable is None:
-        return Refusal(f"there is no Python interpreter {python!r}")
-    if executable and not wishes.python and _came_with_the_code(executable):
-        # Somebody else's program: it came with the code.
-        return Refusal(
-            f"{settings.file}: {python} is part of the repository; name an interpreter with --python"
-        )
+    interpreter = _named_interpreter(wishes, settings)
+    if isinstance(interpreter, Refusal):
+        return interpreter
     refusal = _unusable_command(paths if scripts is None else scripts, wishes) or _unusable_settings(settings)
     if refusal is not None:
         return refusal
@@ -114,7 +112,7 @@ def prepare(paths: Sequence[str], wishes: Wishes, scripts: Sequence[str] | None 
         selected=selected,
         settings=settings,
         unsafe_fixes=wishes.unsafe_fixes or settings.unsafe_fixes,
-        python=executable and os.path.abspath(executable),  # Verification runs in other folders.
+        interpreter=interpreter,
         environment=wishes.environment,
         script=wishes.script,
         module=wishes.module,
@@ -125,10 +123,20 @@ def prepare(paths: Sequence[str], wishes: Wishes, scripts: Sequence[str] | None 
     )
 
 
-def _came_with_the_code(executable: str) -> bool:
-    from gradfix.verify.interpreter import came_with_the_code
+def _named_interpreter(wishes: Wishes, settings: project.Settings) -> Interpreter | Refusal | None:
+    """The interpreter that the command line names, or else the configuration, if anything is to be run."""
+    named = wishes.python or settings.verify.python
+    if not named or not (wishes.verify or wishes.python):
+        return None
+    from gradfix.verify.interpreter import Interpreter, configured_interpreter
 
-    return came_with_the_code(executable)
+    if not wishes.python:
+        found = configured_interpreter(named)
+        return Refusal(f"{settings.file}: {found}") if isinstance(found, str) else found
+    executable = programs.find(named)
+    if executable is None:
+        return Refusal(f"there is no Python interpreter {named!r}")
+    return Interpreter(executable, "--python")
 
 
 def _unusable_command(paths: Sequence[str], wishes: Wishes) -> Refusal | None:
@@ -633,7 +641,7 @@ def _evidence(path: Path, before: str, after: str, fix: Fix, options: Options) -
             after,
             fix.claim,
             fix.effect,
-            python=options.python,
+            python=options.interpreter,
             command=command,
             limits=_limits(options),
             allow_unsandboxed=options.allow_unsandboxed,
@@ -729,22 +737,33 @@ def _limits(options: Options) -> Limits:
 def _with_environment(paths: Iterable[str], options: Options) -> Options:
     """The options with the interpreter of an environment for these scripts, if one is asked for."""
     chosen = [Path(path) for path in paths]
-    if options.environment is None or options.python is not None or not chosen or not options.verify:
+    if options.environment is None or options.interpreter is not None or not chosen or not options.verify:
         return options
-    return replace(options, python=options.environment(chosen))
+    from gradfix.verify.interpreter import Interpreter
+
+    return replace(options, interpreter=Interpreter(options.environment(chosen), "--env"))
 
 
-def rerun(certificate: Certificate, options: Options) -> Evidence:
-    """What running both versions of a certificate shows now."""
-    from gradfix.verify.runner import verify_rewrites
+def rerun(certificate: Certificate, place: Place | None, options: Options) -> Evidence:
+    """What running both versions of a certificate shows now, in ``place`` or in an empty folder."""
+    from gradfix.verify.interpreter import choose_interpreter
+    from gradfix.verify.runner import Evidence, verify_rewrites
 
-    (evidence,) = verify_rewrites(
-        [certificate.rewrite()],
-        python=options.python,
-        command=command_for(certificate.filename, options),
-        limits=_limits(options),
-        allow_unsandboxed=options.allow_unsandboxed,
-    )
+    # The certificate does not choose it: it is the one that scripts where the user is are run with.
+    name = os.path.basename(certificate.filename)
+    interpreter = options.interpreter or choose_interpreter(place.file if place else Path.cwd() / name)
+    if isinstance(interpreter, str):
+        return Evidence("not run", interpreter)
+    with tempfile.TemporaryDirectory(prefix="gradfix-", ignore_cleanup_errors=True) as folder:
+        here = place or certificate.place_apart(Path(folder))
+        command = command_for(str(here.file), options)
+        (evidence,) = verify_rewrites(
+            [certificate.rewrite(here)],
+            python=interpreter,
+            command=command if place else replace(command, cwd=Path(folder)),
+            limits=_limits(options),
+            allow_unsandboxed=options.allow_unsandboxed,
+        )
     return evidence
 
 
@@ -821,7 +840,7 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
         (Path(new.path), new.text),
         mistakes,
         repairs,
-        python=options.python,
+        python=options.interpreter,
         command=command_for(old.path, options),
         limits=_limits(options),
         allow_unsandboxed=options.allow_unsandboxed,

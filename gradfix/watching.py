@@ -34,8 +34,6 @@ from gradfix.source import Problem, Source, split_lines
 
 WATCH = Path(__file__).parent / "verify" / "watch.py"
 HOME = str(Path(__file__).parent.parent)
-EXPLAINER = f"import sys; sys.path.append({HOME!r}); from gradfix.cli import main; main()"
-"""This gradfix, started where no module of the script's folder can stand in for one of its own (``-P``)."""
 CALLS = frozenset({"backward", "manual_backward", "grad", "step"})
 """The last names of calls that run a backward or a step."""
 _CALL = re.compile(rf"\b({'|'.join(sorted(CALLS))})\s*\(")
@@ -56,16 +54,25 @@ DEPTH = 4
 
 def command(script: Sequence[str], python: str | None, *, module: bool = False) -> list[str] | Problem:
     """The command that runs ``script``, its path or module and its arguments, under watch."""
-    from gradfix.verify.interpreter import choose_interpreter
+    from gradfix.verify.interpreter import choose_interpreter, usual_interpreter
 
     path = Path.cwd() / "-m" if module else Path(script[0])
     if not module and not path.is_file():
         return Problem(script[0], "is a folder" if path.is_dir() else "does not exist")
-    interpreter = choose_interpreter(path, python)
+    interpreter = usual_interpreter() if python is None else choose_interpreter(path, python)
     if isinstance(interpreter, str):
         return Problem(script[0], f"cannot be run: {interpreter}")
-    explainer = json.dumps([sys.executable, "-P", "-c", EXPLAINER, "explain-error"])
-    return [interpreter.executable, str(WATCH), explainer, *(["-m"] if module else []), *script]
+    return [interpreter.executable, str(WATCH), json.dumps(explainer()), *(["-m"] if module else []), *script]
+
+
+def explainer() -> list[str]:
+    """The command that starts this gradfix again, where no module of the script's can stand in for its own.
+
+    It is isolated from the environment, and finds modules where this process does.
+    """
+    folders = [folder for folder in sys.path if os.path.isabs(folder)]
+    start = f"import sys; sys.path[:] = {[*folders, HOME]!r}; from gradfix.__main__ import main; main()"
+    return [sys.executable, "-I", "-c", start, "explain-error"]
 
 
 def explain(facts: Mapping[str, Any]) -> Explanation | None:
@@ -92,7 +99,7 @@ def explain(facts: Mapping[str, Any]) -> Explanation | None:
 
 def _predicted(path: str, kind: str, lines: set[int], causes: Sequence[tuple[str, int]]) -> Reported | None:
     """The finding that predicts this error, unless it blames something else than what has led to it."""
-    options = pipeline.prepare([path], Wishes())
+    options = pipeline.prepare([path], Wishes(verify=False))
     if isinstance(options, Refusal):
         return None
     for file in pipeline.check([path], options).files:

@@ -17,12 +17,13 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from gradfix import checkout, programs
 from gradfix.bot import markdown, secret, state
 from gradfix.bot.errors import (
     AnswerLost,
@@ -35,6 +36,7 @@ from gradfix.bot.errors import (
     UsageError,
 )
 from gradfix.bot.secret import ANONYMOUS, Token
+from gradfix.checkout import Checkout, CheckoutError
 
 LOCAL_SECONDS = 120.0
 REMOTE_SECONDS = 300.0
@@ -364,9 +366,12 @@ def _call(
     folder: Path | None = None,
 ) -> tuple[int | None, bytes, bytes]:
     """Exit code (``None``: it took too long and was ended), standard output and standard error."""
+    git = programs.find(command[0])
+    if git is None:
+        raise UsageError(f"there is no {command[0]}")
     try:
         process = subprocess.Popen(
-            command,
+            [git, *command[1:]],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -424,19 +429,27 @@ def _said(err: bytes) -> str:
 # ---------------------------------------------------------------------------- a checkout, in `plan`
 
 
-def checkout_of(folder: str) -> Path:
-    """The root of the work tree around ``folder``."""
-    return Path(_ask(folder, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n"))
+def checkout_of(folder: str) -> Checkout:
+    """The innermost checkout that ``folder`` lies in.
+
+    Raises:
+        UsageError: there is none.
+    """
+    with _usage_errors():
+        found = next(checkout.around(os.path.realpath(folder)), None)
+    if found is None:
+        raise UsageError(f"{folder} is not in a git repository")
+    return found
 
 
-def head_of(root: Path) -> str:
+def head_of(where: Checkout) -> str:
     """The commit that is checked out."""
-    return _ask(root, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
+    return _ask(where, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
 
 
-def files_of(root: Path, commit: str) -> dict[str, Entry]:
+def files_of(where: Checkout, commit: str) -> dict[str, Entry]:
     """Every file in ``commit``, by its path."""
-    told = _ask(root, "ls-tree", "-r", "-z", "--full-tree", commit)
+    told = _ask(where, "ls-tree", "-r", "-z", "--full-tree", commit)
     rows = [row.partition(b"\t") for row in told.split(b"\0") if row]
     return {
         path.decode("utf-8", "surrogateescape"): Entry(head.split()[0].decode(), head.split()[2].decode(), 0)
@@ -444,28 +457,29 @@ def files_of(root: Path, commit: str) -> dict[str, Entry]:
     }
 
 
-def uncommitted(root: Path) -> list[str]:
+def uncommitted(where: Checkout) -> list[str]:
     """The Python files that git knows and that are not as they are in the commit."""
     flags = ["--porcelain=v1", "-z", "--untracked-files=no", "--ignore-submodules=all", "--no-renames"]
-    told = _ask(root, "status", *flags, "--", "*.py").decode("utf-8", "surrogateescape")
+    told = _ask(where, "status", *flags, "--", "*.py").decode("utf-8", "surrogateescape")
     return [row[3:] for row in told.split("\0") if row]
 
 
-def content_of(root: Path, blob: str) -> bytes:
+def content_of(where: Checkout, blob: str) -> bytes:
     """The content of a blob."""
-    return _ask(root, "cat-file", "blob", blob)
+    return _ask(where, "cat-file", "blob", blob)
 
 
-def _ask(folder: str | Path, *arguments: str) -> bytes:
-    environment = {
-        **{key: value for key, value in os.environ.items() if not key.startswith("GIT_")},
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "LC_ALL": "C.UTF-8",
-    }
-    code, out, err = _call(["git", "-C", str(folder), *arguments], b"", environment, LOCAL_SECONDS)
-    if code != 0:
-        raise UsageError(f"git {arguments[0]}: {_said(err)}")
-    return out
+def _ask(where: Checkout, *arguments: str) -> bytes:
+    with _usage_errors():
+        return where.ask(*arguments)
+
+
+@contextmanager
+def _usage_errors() -> Iterator[None]:
+    try:
+        yield
+    except CheckoutError as error:
+        raise UsageError(markdown.one_line(str(error), 200)) from None
 
 
 def blob_id(data: bytes, like: str) -> str:

@@ -38,18 +38,18 @@ def make(paths: Sequence[str], wishes: Wishes) -> Made:
     """
     where = list(paths) or ["."]
     first = os.path.realpath(where[0])
-    root = git.checkout_of(first if os.path.isdir(first) else os.path.dirname(first))
-    commit = git.head_of(root)
-    if changed := git.uncommitted(root):
+    checkout = git.checkout_of(first if os.path.isdir(first) else os.path.dirname(first))
+    commit = git.head_of(checkout)
+    if changed := git.uncommitted(checkout):
         raise UsageError(f"{changed[0]} has changes that are not committed, and a plan is about a commit")
-    files = git.files_of(root, commit)
-    options = pipeline.prepare([str(root)], wishes, where)
+    files = git.files_of(checkout, commit)
+    options = pipeline.prepare([checkout.root], wishes, where)
     if isinstance(options, Refusal):
         raise UsageError(options.message)
     options, notes = _within_the_repository(options)
     settings = files.get("pyproject.toml")
-    bot = config.read(git.content_of(root, settings.blob) if settings else None)
-    return _Maker(root, commit, files, options, bot, notes).make(where)
+    bot = config.read(git.content_of(checkout, settings.blob) if settings else None)
+    return _Maker(Path(checkout.root), commit, files, options, bot, notes).make(where)
 
 
 def _within_the_repository(options: Options) -> tuple[Options, list[str]]:
@@ -115,6 +115,7 @@ class _Maker:
             self._problems += file.problems
             path = self._relative(file.path)
             for attempt in file.attempts:
+                self._notes += attempt.evidence.passed_over if attempt.evidence is not None else ()
                 if not attempt.applied:
                     self._notes.append(f"{path}: {attempt.finding.code}: refuted, left out: {attempt.reason}")
             rewrites = tuple(_rewrites(file, path, options))

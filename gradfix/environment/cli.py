@@ -150,6 +150,7 @@ def _lacked(needs: Plan, python: str | None) -> Iterator[str]:
         lacking = {one.module.top for one in needs.imports}
     else:
         yield f"interpreter without this environment: {chosen.executable} ({chosen.chosen})"
+        yield from (f"note: {line}" for line in chosen.passed_over)
         lacking = set(interpreters.lacking(chosen.executable, [one.module.top for one in needs.imports]))
     lacked = [one for one in needs.imports if one.module.top in lacking]
     yield f"it lacks {len(lacked)} of {len(needs.imports)} imports{':' if lacked else ''}"

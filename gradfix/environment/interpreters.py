@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from gradfix import programs
 from gradfix.environment.errors import EnvironmentFailure
+from gradfix.verify import starting
 
 _VERSION = "import sys; print('.'.join(map(str, sys.version_info[:3])))"
 _LACKING = (
@@ -28,10 +27,10 @@ def resolved(python: str | None) -> str:
     """
     if python is None:
         return sys.executable
-    found = shutil.which(os.path.expanduser(python))
+    found = programs.find(os.path.expanduser(python))
     if found is None:
         raise EnvironmentFailure(f"{python} is not an interpreter that can be run")
-    return os.path.abspath(found)
+    return found
 
 
 def version(python: str) -> str:
@@ -77,17 +76,7 @@ def _can_be_imported(path: Path) -> bool:
 
 
 def _asked(python: str, program: str, given: str = "") -> str:
-    """What an interpreter prints for a program; isolated, in a folder where nothing of a project lies."""
-    with tempfile.TemporaryDirectory(prefix="gradfix-") as folder:
-        try:
-            return subprocess.run(
-                [python, "-I", "-c", program],
-                input=given,
-                capture_output=True,
-                text=True,
-                cwd=folder,
-                timeout=60,
-                check=False,
-            ).stdout
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise EnvironmentFailure(f"{python} cannot be run: {error}") from error
+    try:
+        return starting.ask(python, program, starting.environment(), given)
+    except starting.NoAnswer as error:
+        raise EnvironmentFailure(f"{python} cannot be run: {error}") from error

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradfix import files
+from gradfix import files, programs
 from gradfix.environment.errors import EnvironmentFailure
 
 WHEELS_ONLY = ("--only-binary", ":all:")
@@ -115,10 +114,10 @@ def find() -> str:
         return str(importlib.import_module("uv").find_uv_bin())
     except (ImportError, AttributeError, FileNotFoundError):
         pass
-    found = shutil.which("uv")
+    found = programs.find("uv")
     if found is None:
         raise EnvironmentFailure("there is no uv: pip install 'gradfix[env]', or put uv on PATH")
-    return os.path.abspath(found)
+    return found
 
 
 def settings() -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradfix import certificate
@@ -69,6 +70,7 @@ def _judged(file: Judged) -> _Json:
         "runs": [{"version": version, "summary": what} for version, what in judgement.runs],
         "python": judgement.python,
         "interpreter": judgement.interpreter,
+        "passed_over": list(judgement.passed_over),
         "torch": judgement.torch,
         "seeds": list(judgement.seeds),
         "seconds": round(judgement.seconds, 1),
@@ -76,9 +78,9 @@ def _judged(file: Judged) -> _Json:
     }
 
 
-def of_rerun(found: Certificate, evidence: Evidence) -> str:
+def of_rerun(found: Certificate, file: Path | None, evidence: Evidence) -> str:
     """``verify --certificate`` as an object: what the certificate says, and what was seen ``again``."""
-    return _dump(certificate.again(found, evidence))
+    return _dump(certificate.again(found, file, evidence))
 
 
 def _dump(value: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradfix.codemod import Applicability, Codemod, Finding
@@ -63,14 +64,15 @@ class Text:
                     + "\n"
                 )
 
-    def rerun(self, found: Certificate, evidence: Evidence) -> Iterator[str]:
+    def rerun(self, found: Certificate, file: Path | None, evidence: Evidence) -> Iterator[str]:
         """A certificate's rewrite, and what running both versions again has shown."""
         now = {
             "as before": "holds the version before the fix",
             "as after": "holds the fixed version",
             "changed": "has been changed since; the versions of the certificate were run",
             "missing": "is not there; the versions of the certificate were run",
-        }[found.file_now()]
+            "not looked at": "was not looked at; the versions of the certificate were run by themselves",
+        }[found.file_now(file)]
         message = printable(found.message)
         yield f"{self._paint(found.filename, _BOLD)}: {self._paint(found.code, _RED)}: {message}\n"
         yield f"{printable(found.filename)} {now}\n"

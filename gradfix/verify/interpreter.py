@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
-import subprocess
+import shlex
 import sys
-import tempfile
-from contextlib import suppress
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from gradfix import programs, trust
+from gradfix.verify import starting
+from gradfix.verify.command import project_root
+
+NAMES = (".venv", "venv", "env")
+"""What environments beside the code are called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,83 +25,113 @@ class Interpreter:
     executable: str
     chosen: str
     """How it was chosen, for people."""
+    passed_over: tuple[str, ...] = ()
+    """What would have come first, each with the reason why it did not."""
 
 
-def choose_interpreter(path: Path, explicit: str | None = None) -> Interpreter | str:
+def choose_interpreter(path: Path, explicit: str | Interpreter | None = None) -> Interpreter | str:
     """The interpreter for the script at ``path``, or the reason why there is none.
 
     ``explicit`` wins; otherwise the first of these that has torch: a virtual environment named
-    ``.venv``, ``venv`` or ``env`` beside the script or above it, the active one, gradfix's own. An
-    environment that came with the code is not started.
+    ``.venv``, ``venv`` or ``env`` beside the script or above it, the active one, gradfix's own. What may have
+    come with the code is not started (see :mod:`gradfix.trust`).
     """
+    code = (project_root(path),)
     if explicit is not None:
-        found = shutil.which(explicit)
+        return _explicit(explicit, code)
+    passed_over: list[str] = []
+    tried: list[str] = []
+    for executable, chosen in _candidates(path):
+        if not chosen:
+            decided = trust.verdict(executable)
+            if not decided.allowed:
+                passed_over.append(not_started(executable, decided.why))
+                continue
+            chosen = f"{trust.shown(executable)} ({decided.why})"
+        tried.append(chosen)
+        if _has_torch(executable, code):
+            return Interpreter(executable, chosen, tuple(passed_over))
+        passed_over.append(f"not used: {chosen} has no torch")
+    reason = f"no interpreter has torch (tried {', '.join(dict.fromkeys(tried))}); name one with --python"
+    refused = [line for line in passed_over if line.startswith(_NOT_STARTED)]
+    return "; ".join([reason, *refused])
+
+
+def usual_interpreter() -> Interpreter | str:
+    """The interpreter that a user's command is typed with: the active environment's, else gradfix's own."""
+    tried = []
+    for executable, chosen in _at_hand():
+        if _has_torch(executable):
+            return Interpreter(executable, chosen)
+        tried.append(chosen)
+    where = " nor in ".join(tried)
+    return f"torch is not in {where}; activate the environment that has it, or name its --python"
+
+
+_NOT_STARTED = "not started: "
+
+
+def not_started(executable: str, why: str) -> str:
+    """What is said of an interpreter that is not started, and how to allow it."""
+    shown = trust.shown(executable)
+    return f"{_NOT_STARTED}{shown} {trust.printable(why)}; allow it with `gradfix trust {shlex.quote(shown)}`"
+
+
+def configured_interpreter(named: str) -> Interpreter | str:
+    """The interpreter that a configuration names, or why it is not started: both may come with the code."""
+    found = programs.find(named)
+    if found is None:
+        return f"there is no Python interpreter {named!r}"
+    if not trust.is_named_like_one(found):
+        return f"{named} is not called what an interpreter is; name it with --python"
+    chosen = f"{trust.shown(found)} (tool.gradfix.verify.python"
+    if found == programs.find(os.path.basename(found)):
+        return Interpreter(found, f"{os.path.basename(found)} on PATH (tool.gradfix.verify.python)")
+    decided = trust.verdict(found)
+    if decided.allowed:
+        return Interpreter(found, f"{chosen}; {decided.why})")
+    return not_started(found, decided.why)
+
+
+def _explicit(explicit: str | Interpreter, code: tuple[Path, ...]) -> Interpreter | str:
+    if isinstance(explicit, str):
+        found = programs.find(explicit)
         if found is None:
             return f"{explicit} is not an interpreter that can be run"
-        return Interpreter(found, "--python") if _has_torch(found) else f"{explicit} has no torch"
-    candidates = [
-        Interpreter(executable, name)
-        for folder in path.absolute().parents
-        for name in (".venv", "venv", "env")
-        for executable in [_executable(folder / name)]
-        if executable
-        and not came_with_the_code(str(folder / name / "pyvenv.cfg"))
-        and not came_with_the_code(executable)
-    ]
+        explicit = Interpreter(found, "--python")
+    return explicit if _has_torch(explicit.executable, code) else f"{explicit.executable} has no torch"
+
+
+def _candidates(path: Path) -> Iterator[tuple[str, str]]:
+    """Interpreters, and how each is chosen: an empty text for those of which it has to be decided."""
+    # Without `..`, so that what is decided upon and what is started are one.
+    for folder in Path(os.path.abspath(path)).parents:
+        for name in NAMES:
+            executable = trust.interpreter_in(folder / name)
+            if executable is not None:
+                yield executable, ""
+    yield from _at_hand()
+
+
+def _at_hand() -> Iterator[tuple[str, str]]:
+    """Interpreters that the user has started already, or has had set up."""
     active = os.environ.get("VIRTUAL_ENV")
-    if active and (executable := _executable(Path(active))):
-        candidates.append(Interpreter(executable, "VIRTUAL_ENV"))
-    candidates.append(Interpreter(sys.executable, "gradfix's own"))
-    for candidate in candidates:
-        if _has_torch(candidate.executable):
-            return candidate
-    tried = ", ".join(dict.fromkeys(candidate.chosen for candidate in candidates))
-    return f"no interpreter has torch (tried {tried}); name one with --python"
+    if active and os.path.isabs(active) and (executable := trust.interpreter_in(active)):
+        yield executable, trust.ACTIVE
+    yield sys.executable, trust.OWN
 
 
-def came_with_the_code(path: str) -> bool:
-    """Whether the file at ``path``, or what that is a link to, may have come with somebody else's code.
-
-    It did if git has it, and it may have where a repository does not say that git has it not.
-    """
-    return any(_in_repository(one) for one in {os.path.abspath(path), os.path.realpath(path)})
-
-
-def _in_repository(path: str) -> bool:
-    root = next((above for above in reversed(Path(path).parents) if os.path.lexists(above / ".git")), None)
-    if root is None:
-        return False
-    # The outermost repository is asked, by its name: one that was planted around the file is not looked for,
-    # and no program that a configuration names is started.
-    command = ["git", f"--git-dir={root / '.git'}", f"--work-tree={root}", "-c", "core.fsmonitor=false"]
-    command += ["ls-files", "-z", "--", os.path.relpath(path, root)]
-    with suppress(OSError, subprocess.TimeoutExpired):
-        found = subprocess.run(command, cwd=root, capture_output=True, timeout=30, check=False)
-        return found.returncode != 0 or found.stdout != b""
-    return True
-
-
-def _executable(environment: Path) -> str | None:
-    for name in ("bin/python", "Scripts/python.exe"):
-        if (environment / name).is_file() and (environment / "pyvenv.cfg").is_file():
-            return str(environment / name)
-    return None
+def _has_torch(executable: str, code: Collection[Path] = ()) -> bool:
+    """Whether an interpreter finds torch outside the ``code``; it does not import it."""
+    return _finds_torch(executable, frozenset(starting.environment(code).items()))
 
 
 @functools.cache
-def _has_torch(executable: str) -> bool:
-    ask = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+def _finds_torch(executable: str, variables: frozenset[tuple[str, str]]) -> bool:
     try:
-        return (
-            subprocess.run(
-                [executable, "-c", ask],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                cwd=tempfile.gettempdir(),
-                timeout=60,
-                check=False,
-            ).returncode
-            == 0
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        return starting.ask(executable, _FIND, dict(variables)) == "True"
+    except starting.NoAnswer:
         return False
+
+
+_FIND = "import importlib.util, sys; sys.stdout.write(str(importlib.util.find_spec('torch') is not None))"

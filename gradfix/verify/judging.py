@@ -104,6 +104,8 @@ class Judgement:
     seconds: float = 0.0
     sandbox: str = ""
     """What kept the runs from doing harm."""
+    passed_over: tuple[str, ...] = ()
+    """Interpreters that would have come first, each with the reason why it did not."""
 
 
 def judge(
@@ -112,7 +114,7 @@ def judge(
     mistakes: Sequence[Mistake],
     repairs: Sequence[Repair],
     *,
-    python: str | None = None,
+    python: str | Interpreter | None = None,
     command: Command = PLAIN,
     seeds: Sequence[int] = (0, 1, 2),
     limits: Limits | None = None,
@@ -245,6 +247,7 @@ class _Trial:
             self.seeds,
             seconds,
             str(self._runner.level),
+            chosen.passed_over,
         )
 
 

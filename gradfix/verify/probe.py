@@ -11,7 +11,8 @@ A job is a JSON object: ``path`` (the file under test), ``source`` (the text to 
 ``root`` (the project's folder), ``folder`` (where to write), ``command`` (how the user runs it: ``entry``,
 the script that is started, which may be another that imports the file; ``module``, its name for
 ``python -m``, or ``null``; ``args``; ``cwd``, the working directory; ``readable``, further folders that may
-be read; ``env``, variables of the user's by name), ``seed``, ``keep``, ``still``, ``alone``, ``moves``,
+be read; ``env``, variables of the user's by name), ``imports`` (the folders on ``PYTHONPATH``, of which this
+process was given only those that are not the code's), ``seed``, ``keep``, ``still``, ``alone``, ``moves``,
 ``numbered``, ``numbers``, ``fake``, ``thorough``, ``updates``, ``level`` (see the module ``sandbox`` beside
 this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits`` (``steps``, ``backwards``,
 ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
@@ -1298,7 +1299,10 @@ def execute(job: dict[str, Any]) -> None:
     # No time of modification: linecache then keeps these lines, whatever the file on disk says.
     linecache.cache[path] = (len(source), None, source.splitlines(True), path)
     sys.argv = [entry, *command["args"]]
-    sys.path.insert(0, command["cwd"] if module else os.path.dirname(entry))
+    imports = [folder for folder in job["imports"] if folder not in sys.path]
+    sys.path[:0] = [command["cwd"] if module else os.path.dirname(entry), *imports]
+    if imports:
+        os.environ["PYTHONPATH"] = os.pathsep.join(job["imports"])
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=entry, __builtins__=__builtins__)
     sys.modules["__main__"] = main

@@ -22,7 +22,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -35,7 +35,7 @@ from gradfix import claims
 from gradfix.claims import Check, Still, Surroundings
 from gradfix.codemod import Claim, Effect
 from gradfix.parallel import before_leaving
-from gradfix.verify import hostile, sandbox
+from gradfix.verify import hostile, sandbox, starting
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.recording import Draws, Ending, Failure, Recording, load
@@ -101,9 +101,13 @@ class Job:
     limits: Limits = Limits()
     schema: str = ""
     """What takes the place of data and devices that are missing, as JSON (see ``standins/schema.py``)."""
+    within: Path | None = None
+    """The folder that the run may read in the place of the script's project."""
 
     def root(self) -> Path:
         """The folder of the project, which the run may read."""
+        if self.within is not None:
+            return self.within.absolute()
         path, entry = self.path.absolute(), self.command.entry
         roots = [project_root(one.absolute()) for one in (entry, path) if one is not None]
         return next((root for root in roots if path.is_relative_to(root)), project_root(path))
@@ -118,6 +122,7 @@ class Job:
             "root": os.path.realpath(self.root()),
             "folder": str(folder),
             "command": self.command.payload(path),
+            "imports": starting.folders_in("PYTHONPATH", self.command.payload(path)["cwd"]),
             "seed": self.seed,
             "keep": self.keep,
             "still": self.still,
@@ -142,6 +147,8 @@ class Rewrite:
     after: str
     claim: Claim
     effect: Effect
+    within: Path | None = None
+    """The folder that its runs may read in the place of the script's project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +275,7 @@ class Evidence:
     python: str = ""
     """Version of the interpreter that ran the script."""
     interpreter: str = ""
-    """How that interpreter was chosen (never its path)."""
+    """Which interpreter that was and how it was chosen; its path only if it is one beside the code."""
     torch: str = ""
     seeds: tuple[int, ...] = ()
     seconds: float = 0.0
@@ -279,6 +286,8 @@ class Evidence:
     """What was replaced in all runs alike, and by what."""
     effects: Surroundings | None = None
     """How random draws and buffers compare on the first seed; ``None`` if nothing was compared."""
+    passed_over: tuple[str, ...] = ()
+    """Interpreters that would have come first, each with the reason why it did not."""
 
     def to_json(self) -> dict[str, Any]:
         """The evidence as JSON data, in the order and under the names of the fields here.
@@ -301,6 +310,7 @@ class Evidence:
         shown += [f"{'memory':<12}{one}" for one in (self.memory(),) if one is not None]
         shown += [f"{check.verdict:<12}{check.detail}" for check in self.checks]
         if self.runs:
+            shown.append(f"{'interpreter':<12}{self.interpreter}")
             shown.append(f"{'sandbox':<12}{self.sandbox}")
         return [*shown, f"{self.outcome:<12}{self.reason}"]
 
@@ -321,22 +331,10 @@ class Evidence:
 
 # -- running ----------------------------------------------------------------------------------
 
-PASSED_ON = frozenset(
-    "PATH HOME USER LOGNAME LANG LANGUAGE TZ PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX LD_LIBRARY_PATH "
-    "DYLD_LIBRARY_PATH SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT TEMP TMP USERPROFILE "
-    "NUMBER_OF_PROCESSORS PROCESSOR_ARCHITECTURE".split()
-)
-"""The user's variables that a script may see; those for the language (``LC_...``) too."""
 
-
-def _environment() -> dict[str, str]:
+def _environment(code: Collection[Path]) -> dict[str, str]:
     """The script's environment: nothing of the user's but what programs need to start, off the network."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name.upper() in PASSED_ON or name.startswith("LC_")
-    }
-    return kept | {
+    return starting.environment(code) | {
         "CUDA_VISIBLE_DEVICES": "",
         "HIP_VISIBLE_DEVICES": "",
         "OMP_NUM_THREADS": "1",
@@ -363,7 +361,7 @@ class CannotRun(Exception):
 @functools.cache
 def _sandbox(executable: str) -> sandbox.Level | str:
     try:
-        return sandbox.choose(executable)
+        return sandbox.choose(executable, starting.environment())
     except sandbox.SandboxError as error:
         return str(error)
 
@@ -394,7 +392,10 @@ class _Server:
         CannotRun: if torch cannot be imported.
     """
 
-    def __init__(self, command: Sequence[str], folder: Path, log: Path, deadline: float) -> None:
+    def __init__(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path, deadline: float
+    ) -> None:
+        self.environment = environment
         with log.open("w", encoding="utf-8") as file:
             self._process = subprocess.Popen(
                 command,
@@ -405,7 +406,7 @@ class _Server:
                 encoding="utf-8",
                 errors="replace",
                 cwd=folder,
-                env=_environment(),
+                env=environment,
                 start_new_session=True,
             )
         self._answers: queue.Queue[str | None] = queue.Queue()
@@ -488,6 +489,8 @@ class Runner:
         self._deadline = time.monotonic() + total
         self._results: dict[Job, Recording] = {}
         self._server: _Server | None = None
+        self._code: set[Path] = set()
+        """The projects whose scripts run here."""
         self.level = level or choose_sandbox(executable, allow_unsandboxed)
         """The sandbox that the runs are in."""
 
@@ -539,32 +542,43 @@ class Runner:
 
     def _run(self, jobs: Sequence[Job], folders: list[Path]) -> dict[str, tuple[Ending, str]]:
         if not hasattr(os, "fork"):
-            return self._one_by_one(folders)
+            return self._one_by_one(jobs, folders)
         if self.level.apart:
             with ThreadPoolExecutor(self.workers) as threads:
                 found = threads.map(self._apart, jobs, folders)
                 return {name: ending for endings in found for name, ending in endings.items()}
+        self._code.update(job.root() for job in jobs)
+        environment = _environment(self._code)
+        if self._server is not None and self._server.environment != environment:
+            # Its modules may be those of a project that is looked at only now.
+            self._server.end()
         if self._server is None or not self._server.running:
             command = [self._executable, str(PROBE), "--serve", str(self.workers)]
-            self._server = _Server(command, self._folder, self._folder / "server.txt", self._deadline)
+            log = self._folder / "server.txt"
+            self._server = _Server(command, self._folder, environment, log, self._deadline)
         return self._server.run([str(folder / "job.json") for folder in folders], self._deadline)
 
     def _apart(self, job: Job, folder: Path) -> dict[str, tuple[Ending, str]]:
         """Run one job by a server of its own, which is within the sandbox itself."""
         files = sandbox.project_files(str(job.root()), str(job.path.absolute()))
         data = sandbox.data_folders([str(one) for one in job.command.readable])
-        files = sandbox.Readable([*files.whole, *data.whole], [*files.listed, *data.listed])
+        environment = _environment([job.root()])
+        modules = environment.get("PYTHONPATH", "").split(os.pathsep)
+        files = sandbox.Readable(
+            [*files.whole, *data.whole, *filter(None, modules)], [*files.listed, *data.listed]
+        )
         command = self.level.command(files, [str(folder)], job.limits.memory)
         command += [self._executable, str(PROBE), "--serve", "1"]
-        server = _Server(command, folder, self._folder / f"server-{folder.name}.txt", self._deadline)
+        log = self._folder / f"server-{folder.name}.txt"
+        server = _Server(command, folder, environment, log, self._deadline)
         try:
             return server.run([str(folder / "job.json")], self._deadline)
         finally:
             server.end()
 
-    def _one_by_one(self, folders: list[Path]) -> dict[str, tuple[Ending, str]]:
+    def _one_by_one(self, jobs: Sequence[Job], folders: list[Path]) -> dict[str, tuple[Ending, str]]:
         endings: dict[str, tuple[Ending, str]] = {}
-        for folder in folders:
+        for job, folder in zip(jobs, folders):
             name = str(folder / "job.json")
             command = [self._executable, str(PROBE), name]
             left = self._deadline - time.monotonic()
@@ -575,7 +589,7 @@ class Runner:
                 process = subprocess.Popen(
                     command,
                     cwd=folder,
-                    env=_environment(),
+                    env=_environment([job.root()]),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=log,
@@ -653,7 +667,7 @@ def _ending(code: object, ended_by: object, why: object) -> tuple[Ending, str]:
 def run_many(
     jobs: Sequence[Job],
     *,
-    python: str | None = None,
+    python: str | Interpreter | None = None,
     workers: int | None = None,
     total: float = 300.0,
     allow_unsandboxed: bool = False,
@@ -699,7 +713,7 @@ def verify_rewrite(
     claim: Claim,
     effect: Effect,
     *,
-    python: str | None = None,
+    python: str | Interpreter | None = None,
     command: Command = PLAIN,
     seeds: Sequence[int] = (0, 1, 2),
     limits: Limits = Limits(),
@@ -737,7 +751,7 @@ def verify_rewrite(
 def verify_rewrites(
     rewrites: Sequence[Rewrite],
     *,
-    python: str | None = None,
+    python: str | Interpreter | None = None,
     command: Command = PLAIN,
     seeds: Sequence[int] = (0, 1, 2),
     limits: Limits = Limits(),
@@ -788,7 +802,10 @@ def _verify(
     except CannotRun as error:
         found = [Evidence("not run", str(error)) for _ in trials]
     seconds = time.monotonic() - started
-    return [replace(evidence, interpreter=interpreter.chosen, seconds=seconds) for evidence in found]
+    chosen, passed_over = interpreter.chosen, interpreter.passed_over
+    return [
+        replace(evidence, interpreter=chosen, passed_over=passed_over, seconds=seconds) for evidence in found
+    ]
 
 
 class _Servers:
@@ -880,6 +897,7 @@ class _Trial:
             self.command,
             seed,
             limits=self.limits,
+            within=self.rewrite.within,
             schema=self.schema,
             **how,
         )

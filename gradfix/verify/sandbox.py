@@ -6,6 +6,9 @@ has no syntax newer than Python 3.9. gradfix imports it too, to choose a level; 
     python sandbox.py               prints as JSON what this interpreter can have on this machine
     python sandbox.py --inside F    tries, inside another sandbox that leaves folder F writable, what
                                     must be refused there, and prints that as JSON
+    python sandbox.py --ask F COMMAND...
+                                    becomes a command that may read everything and write to folder F
+                                    alone, and has no network, as far as the kernel has Landlock
 
 A level is one of
 
@@ -31,6 +34,7 @@ seccomp_unotify(2), and ``Documentation/userspace-api/landlock.rst`` for what ea
 from __future__ import annotations
 
 import array
+import contextlib
 import ctypes
 import errno
 import json
@@ -803,13 +807,13 @@ class Level(NamedTuple):
 UNSANDBOXED = Level(RLIMITS, memory=True)
 
 
-def choose(executable: str) -> Level:
-    """The level that runs of this interpreter can have on this machine.
+def choose(executable: str, environment: dict[str, str]) -> Level:
+    """The level that runs of this interpreter, started in this environment, can have on this machine.
 
     Raises:
         SandboxError: if there is none; the message says why.
     """
-    asked = _asked([executable, os.path.abspath(__file__)])
+    asked = _asked([executable, os.path.abspath(__file__)], environment)
     abi, why = asked.get("landlock", 0), asked.get("why", "")
     if abi:
         detail = f"Landlock ABI {abi}, {'private' if asked['memory'] else 'no'} shared memory"
@@ -828,24 +832,27 @@ def choose(executable: str) -> Level:
         with open(os.path.join(folder, "canary"), "w") as file:
             file.write("1")
         inside = [executable, os.path.abspath(__file__), "--inside", os.path.join(folder, "in")]
-        wrong = _asked([*level.command(Readable([], []), [inside[-1]], 1 << 20), *inside]).get("why")
+        within = level.command(Readable([], []), [inside[-1]], 1 << 20)
+        wrong = _asked([*within, *inside], environment).get("why")
     if wrong:
         raise SandboxError("; ".join(part for part in (why, program + ": " + wrong) if part))
     return level
 
 
-def _asked(command: list[str]) -> dict[str, Any]:
+def _asked(command: list[str], environment: dict[str, str] | None = None) -> dict[str, Any]:
     """What a process of :func:`main` answers; ``why`` says what went wrong if it does not."""
     try:
         # In a folder that nobody's modules lie in.
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=60,
-            check=False,
-            cwd=os.path.dirname(os.path.abspath(__file__)),
-        )
+        with tempfile.TemporaryDirectory(prefix="gradfix-") as folder:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=60,
+                check=False,
+                cwd=folder,
+                env=environment,
+            )
         answer = json.loads(done.stdout or b"{}")
         if isinstance(answer, dict) and answer:
             return answer
@@ -866,6 +873,11 @@ def main(arguments: list[str]) -> None:
             why = str(error)
         print(json.dumps({"why": why}))
         return
+    if arguments[:1] == ["--ask"]:
+        # Where that cannot be had, it does without: nothing is asked that is not trusted.
+        with contextlib.suppress(SandboxError):
+            confine(Confinement(LANDLOCK, Readable(["/"], []), [arguments[1]]))
+        os.execv(arguments[2], arguments[2:])
     print(json.dumps(describe()))
 
 

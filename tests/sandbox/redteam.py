@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from gradfix.verify import sandbox
+from gradfix.verify import sandbox, starting
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import CannotRun, Job, Limits, Runner, choose_sandbox
 
@@ -40,13 +40,13 @@ def bubblewrap() -> sandbox.Level | str:
         return "bubblewrap is for Linux"
     real = sandbox._asked
 
-    def without_landlock(command: list[str]) -> dict[str, object]:
-        answer = real(command)
+    def without_landlock(command: list[str], environment: dict[str, str]) -> dict[str, object]:
+        answer = real(command, environment)
         return {**answer, "landlock": 0} if command[0] == sys.executable else answer
 
     sandbox._asked = without_landlock
     try:
-        return sandbox.choose(sys.executable)
+        return sandbox.choose(sys.executable, starting.environment())
     except sandbox.SandboxError as error:
         return str(error)
     finally:

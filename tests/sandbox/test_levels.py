@@ -41,7 +41,7 @@ def pretend(
     asked: list[list[str]] = []
     waiting = list(answers)
 
-    def answer(command: list[str]) -> dict[str, Any]:
+    def answer(command: list[str], *_: object) -> dict[str, Any]:
         asked.append(command)
         return waiting.pop(0)
 
@@ -96,7 +96,7 @@ def test_nothing_is_run_where_there_is_no_sandbox(tmp_path: Path, monkeypatch: p
 def test_it_is_run_where_that_is_allowed_and_the_evidence_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "_asked", lambda command: NO_LANDLOCK)
+    monkeypatch.setattr(sandbox, "_asked", lambda *_: NO_LANDLOCK)
     monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
     monkeypatch.setattr(runner, "choose_interpreter", lambda *_: runner.Interpreter(sys.executable, "this"))
     code = "import torch\nw = torch.ones(1, requires_grad=True)\n(w * 2).sum().backward()\n"

@@ -183,6 +183,7 @@ OPENS_OTHERWISE = {
     "gradfix.verify.runner": "a temporary folder of its own",
     "gradfix.verify.hostile": "a temporary folder of its own, by descriptors",
     "gradfix.bot.git": "a temporary folder of its own",
+    "gradfix.checkout": "a temporary folder of its own",
     **{f"gradfix.verify.{name}": "inside the sandbox" for name in IN_THE_SANDBOX},
 }
 

@@ -95,8 +95,12 @@ def test_it_says_what_was_run(written: Path) -> None:
 def test_it_runs_again(written: Path) -> None:
     code, output = invoke("verify", "--certificate", str(written))
     assert code == 0
-    assert "holds the fixed version" in output
+    assert "was not looked at" in output
     assert "certified as proved; now proved" in output
+    for place in (written.parents[1], written.parents[1] / "train.py"):
+        code, output = invoke("verify", "--certificate", str(written), str(place))
+        assert code == 0
+        assert "holds the fixed version" in output
 
 
 def test_it_says_what_surrounds_the_gradients(written: Path) -> None:
@@ -174,13 +178,13 @@ def test_the_file_may_have_changed_since(written: Path) -> None:
     assert not isinstance(found, Problem)
     path = Path(found.filename)
     fixed = path.read_text()
-    assert found.file_now() == "as after"
+    assert found.file_now(path) == "as after"
     path.write_text(found.before)
-    assert found.file_now() == "as before"
+    assert found.file_now(path) == "as before"
     path.write_text(fixed + "\n")
-    assert found.file_now() == "changed"
+    assert found.file_now(path) == "changed"
     path.unlink()
-    assert found.file_now() == "missing"
+    assert found.file_now(path) == "missing"
     path.write_text(fixed)
 
 

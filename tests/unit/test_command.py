@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from typer.testing import CliRunner
 from gradfix import pipeline
 from gradfix.cli import app
 from gradfix.pipeline import Options, Refusal, Wishes
-from gradfix.verify import interpreter
 from gradfix.verify.command import PLAIN, Command, CommandError, of_module, parse
 from gradfix.verify.runner import Job
 from gradfix.verify.sandbox import data_folders
@@ -161,7 +159,7 @@ def test_the_command_line_takes_them_apart(
 ) -> None:
     asked: list[tuple[list[str], Wishes]] = []
 
-    def prepare(paths: list[str], wishes: Wishes) -> Refusal:
+    def prepare(paths: list[str], wishes: Wishes, **_: object) -> Refusal:
         asked.append((list(paths), wishes))
         return Refusal("enough")
 
@@ -171,38 +169,3 @@ def test_the_command_line_takes_them_apart(
     assert [paths for paths, _ in asked] == [["train.py"], [os.path.join("nets", "gan.py")]]
     assert [wishes.arguments for _, wishes in asked] == [("--dry-run", "x", "--", "y"), ()]
     assert [wishes.module for _, wishes in asked] == [None, "nets.gan"]
-
-
-# -- interpreters that came with the code ----------------------------------------------------------
-
-
-def git(folder: Path, *words: str) -> None:
-    subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True)
-
-
-def test_an_interpreter_that_is_committed_is_not_started(project: Path, tmp_path: Path) -> None:
-    witness = tmp_path / "started"
-    for place in (".venv/bin/python", "tools/python"):
-        (project / place).parent.mkdir(parents=True)
-        (project / place).write_text(f"#!/bin/sh\ntouch {witness}\n")
-        (project / place).chmod(0o755)
-    (project / ".venv" / "pyvenv.cfg").touch()
-    git(project, "init", "-q")
-    git(project, "add", "-A", "-f")
-    chosen = interpreter.choose_interpreter(project / "train.py")
-    assert isinstance(chosen, str) or not chosen.executable.startswith(str(project))
-    (project / "pyproject.toml").write_text("[tool.gradfix.verify]\npython = 'tools/python'\n")
-    found = pipeline.prepare(["train.py"], Wishes())
-    assert isinstance(found, Refusal) and "is part of the repository" in found.message
-    assert not witness.exists()
-    # A repository that was planted in the suspect folder itself is not asked.
-    (project / ".venv" / "HEAD").write_text("ref: refs/heads/main\n")
-    (project / ".venv" / "config").write_text("[core]\n\tbare = true\n")
-    for name in ("objects", "refs"):
-        (project / ".venv" / name).mkdir()
-    assert interpreter.came_with_the_code(str(project / ".venv" / "bin" / "python"))
-    # One that is the user's own, beside it, is.
-    git(project, "rm", "-q", "-r", "--cached", ".venv")
-    interpreter._has_torch.cache_clear()
-    interpreter.choose_interpreter(project / "train.py")
-    assert witness.exists()

@@ -21,6 +21,7 @@ from typing import cast
 
 import pytest
 
+from gradfix import trust
 from gradfix.claims import Check
 from gradfix.codemod import Claim, Effect
 from gradfix.verify import interpreter, runner
@@ -1252,31 +1253,44 @@ def test_an_interpreter_without_torch(tmp_path: Path) -> None:
 
 
 def test_the_project_s_environment_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def environment(folder: Path, code: int) -> Path:
+    def environment(folder: Path, has_torch: bool) -> Path:
         (folder / "bin").mkdir(parents=True)
         (folder / "pyvenv.cfg").touch()
-        (folder / "bin/python").write_text(f"#!/bin/sh\nexit {code}\n")
+        (folder / "bin/python").write_text(f"#!/bin/sh\nprintf {has_torch}\n")
         (folder / "bin/python").chmod(0o755)
         return folder
 
+    for name in ("src/other.py", "other.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    for words in ("init -q", "add ."):
+        subprocess.run(["git", "-C", str(tmp_path), *words.split()], check=True)
+    monkeypatch.chdir(tmp_path)
     script = tmp_path / "src/deep/train.py"
-    environment(tmp_path / "src/.venv", 1)
-    environment(tmp_path / "venv", 0)
-    monkeypatch.setenv("VIRTUAL_ENV", str(environment(tmp_path / "active", 0)))
-    assert interpreter.choose_interpreter(script) == Interpreter(str(tmp_path / "venv/bin/python"), "venv")
+    environment(tmp_path / "src/.venv", False)
+    environment(tmp_path / "venv", True)
+    monkeypatch.setenv("VIRTUAL_ENV", str(environment(tmp_path / "active", True)))
+    chosen = interpreter.choose_interpreter(script)
+    assert isinstance(chosen, Interpreter)
+    assert chosen.executable == str(tmp_path / "venv/bin/python")
+    assert chosen.chosen.startswith("venv (yours")
+    (passed_over,) = chosen.passed_over
+    assert passed_over.startswith("not used: src/.venv (yours") and passed_over.endswith("has no torch")
     (tmp_path / "venv/pyvenv.cfg").unlink()
-    assert interpreter.choose_interpreter(script) == Interpreter(
-        str(tmp_path / "active/bin/python"), "VIRTUAL_ENV"
-    )
+    chosen = interpreter.choose_interpreter(script)
+    assert isinstance(chosen, Interpreter)
+    assert (chosen.executable, chosen.chosen) == (str(tmp_path / "active/bin/python"), trust.ACTIVE)
 
 
 def test_an_interpreter_whose_torch_does_not_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "torch.py").write_text("raise ImportError('libcuda is missing')\n")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    for folder in ("modules", "project"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "modules/torch.py").write_text("raise ImportError('libcuda is missing')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
     # Where no server is kept: one is started in this environment.
     found = contextvars.Context().run(
         runner.verify_rewrite,
-        tmp_path / "x.py",
+        tmp_path / "project/x.py",
         CLEAN,
         CLEAN,
         Claim(),

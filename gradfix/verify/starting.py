@@ -1,0 +1,104 @@
+"""How an interpreter of the user's is started: where nobody else's modules can take the place of its own.
+
+Python is not started in isolated mode (``-I``): it would not find what is installed for the user alone
+(``pip install --user``) or on ``PYTHONPATH`` (as clusters do), torch for one. What isolated mode keeps out is
+kept out here: the current folder is private and empty, and folders of the code that ``PYTHONPATH`` names are
+for the code alone, in the sandbox.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from gradfix import programs
+
+PASSED_ON = frozenset(
+    "HOME USER LOGNAME LANG LANGUAGE TZ PYTHONHOME VIRTUAL_ENV CONDA_PREFIX "
+    "SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT TEMP TMP USERPROFILE "
+    "NUMBER_OF_PROCESSORS PROCESSOR_ARCHITECTURE".split()
+)
+"""The user's variables that an interpreter and a script may see; those for the language (``LC_...``) too."""
+FOLDERS = ("PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""Those that name folders of what is loaded into it: see :func:`environment`."""
+SECONDS = 60.0
+"""Until an interpreter that is asked something has answered."""
+
+
+_APART = (
+    [sys.executable, "-I", "-S", str(Path(__file__).with_name("sandbox.py")), "--ask"]
+    if sys.platform == "linux"
+    else []
+)
+"""What makes a command one that writes to the folder named next alone, and reaches no network."""
+
+
+class NoAnswer(Exception):
+    """An interpreter does not answer in time."""
+
+
+def environment(code: Collection[Path] = ()) -> dict[str, str]:
+    """The variables that an interpreter is started with: of the user's, those that programs need to start.
+
+    Folders that are searched for programs, libraries and modules are the absolute ones that are neither the
+    current folder nor in the projects ``code``: nothing of those is to be loaded outside the sandbox.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name.upper() in PASSED_ON or name.startswith("LC_")
+    }
+    kept["PATH"] = programs.search_path()
+    for name in FOLDERS:
+        if folders := [folder for folder in folders_in(name) if _is_elsewhere(folder, code)]:
+            kept[name] = os.pathsep.join(folders)
+    return kept
+
+
+def folders_in(name: str, base: str | None = None) -> list[str]:
+    """The folders that a variable names: the absolute ones, or all, with relative ones below ``base``."""
+    value = os.environ.get(name, "")
+    folders = value.split(os.pathsep) if value else []
+    if base is None:
+        return [folder for folder in folders if os.path.isabs(folder)]
+    return [os.path.normpath(os.path.join(base, folder)) for folder in folders]
+
+
+def _is_elsewhere(folder: str, code: Collection[Path]) -> bool:
+    real = Path(os.path.realpath(folder))
+    try:
+        here = Path(os.path.realpath(os.getcwd()))
+    except OSError:  # It has been removed.
+        here = None
+    return real != here and not any(real.is_relative_to(os.path.realpath(root)) for root in code)
+
+
+def ask(executable: str, program: str, variables: Mapping[str, str], given: str = "") -> str:
+    """What an interpreter, in an :func:`environment`, prints for a program that is ``given`` some input.
+
+    On Linux it can write to a folder of its own only, from its start, where the kernel has Landlock.
+
+    Raises:
+        NoAnswer: if it does not end in time.
+    """
+    with tempfile.TemporaryDirectory(prefix="gradfix-", ignore_cleanup_errors=True) as folder:
+        try:
+            done = subprocess.run(
+                [*_APART, folder, executable, "-c", program] if _APART else [executable, "-c", program],
+                input=given,
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                cwd=folder,
+                env={**variables, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONIOENCODING": "utf-8"},
+                timeout=SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise NoAnswer(str(error)) from error
+    return done.stdout
