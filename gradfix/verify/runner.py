@@ -17,13 +17,11 @@ import json
 import os
 import queue
 import re
-import signal
 import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
@@ -35,7 +33,7 @@ from gradfix import claims
 from gradfix.claims import Check, Still, Surroundings
 from gradfix.codemod import Claim, Effect
 from gradfix.parallel import before_leaving
-from gradfix.verify import hostile, sandbox
+from gradfix.verify import hostile, sandbox, scratch
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.recording import Draws, Ending, Failure, Recording, load
@@ -356,6 +354,12 @@ def _environment() -> dict[str, str]:
     }
 
 
+def _session() -> dict[str, str]:
+    """What tells a program where the manager of the user's processes is."""
+    names = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
 class CannotRun(Exception):
     """The interpreter cannot run anything; the message says why."""
 
@@ -387,11 +391,20 @@ def choose_sandbox(executable: str, allow_unsandboxed: bool = False) -> sandbox.
     raise CannotRun(f"no sandbox here ({found}); --allow-unsandboxed runs it with resource limits only")
 
 
+OUT_OF_TIME = "the time for this file is over: `seconds` of tool.gradfix.verify may give it more"
+
+PATIENT = 5.0
+"""Seconds that a server has to end, once when it is told, and once more when its guard is."""
+
+_Ended = tuple[str, tuple[Ending, str]]
+"""The file of a job that is over, and how."""
+
+
 class _Server:
     """A process that runs jobs, and the lines that it answers; they are read as if a job wrote them.
 
     Raises:
-        CannotRun: if torch cannot be imported.
+        CannotRun: if torch cannot be imported, or not in time.
     """
 
     def __init__(self, command: Sequence[str], folder: Path, log: Path, deadline: float) -> None:
@@ -405,36 +418,39 @@ class _Server:
                 encoding="utf-8",
                 errors="replace",
                 cwd=folder,
-                env=_environment(),
+                env=_environment() | (_session() if command[0] == "systemd-run" else {}),
                 start_new_session=True,
             )
         self._answers: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=_read, args=(self._process, self._answers), daemon=True).start()
         greeting = self.answer(deadline)
         if greeting is None or "fatal" in greeting:
+            late = greeting is None and time.monotonic() >= deadline
             self.end()
+            if late:
+                raise CannotRun(OUT_OF_TIME)
             printed = hostile.read(log, 65536, tail=True).decode("utf-8", "replace").split("\n")
-            last = next((line for line in reversed(printed) if line.strip()), "no answer in time")
+            last = next((line for line in reversed(printed) if line.strip()), "it said nothing")
             raise CannotRun(f"torch cannot be imported: {greeting['fatal'] if greeting else last}")
 
     @property
     def running(self) -> bool:
         return self._process.poll() is None
 
-    def run(self, names: Sequence[str], deadline: float) -> dict[str, tuple[Ending, str]]:
-        """Run the jobs in these files; those that are missing in the result did not come to their end."""
+    def run(self, names: Sequence[str], deadline: float) -> Iterator[_Ended]:
+        """Run the jobs in these files, and say of each when it is over; one that is missing has no end."""
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.write("".join(name + "\n" for name in names))
             self._process.stdin.flush()
-        endings: dict[str, tuple[Ending, str]] = {}
-        while len(endings) < len(names):
+        waiting = set(names)
+        while waiting:
             answer = self.answer(deadline)
-            if answer is None or answer.get("job") not in names:
+            if answer is None or answer.get("job") not in waiting:
                 self.end()
                 break
-            endings[answer["job"]] = _ending(answer.get("code"), answer.get("signal"), answer.get("why"))
-        return endings
+            waiting.remove(answer["job"])
+            yield answer["job"], _ending(answer.get("code"), answer.get("signal"), answer.get("why"))
 
     def answer(self, deadline: float) -> dict[str, Any] | None:
         """The next answer, if there is one in time."""
@@ -446,16 +462,16 @@ class _Server:
         return answer if isinstance(answer, dict) else None
 
     def end(self) -> None:
-        """End the server, which ends its runs when its input is closed, or else all of its group."""
+        """End the server, which ends its runs when its input is closed, or else is ended by its guard."""
         with suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.close()
-        try:
-            self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            with suppress(OSError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+        for end in (self._process.terminate, self._process.kill):
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=PATIENT)
+                return
+            end()
+        self._process.wait()
 
 
 class Runner:
@@ -492,8 +508,8 @@ class Runner:
         """The sandbox that the runs are in."""
 
     def __enter__(self) -> Runner:
-        self._temporary = tempfile.TemporaryDirectory(prefix="gradfix-", ignore_cleanup_errors=True)
-        self._folder = Path(self._temporary.name).resolve()
+        self._temporary = scratch.folder()
+        self._folder = self._temporary.__enter__()
         self._count = 0
         return self
 
@@ -502,8 +518,7 @@ class Runner:
     ) -> None:
         if self._server is not None:
             self._server.end()
-        hostile.remove(self._folder)
-        self._temporary.cleanup()
+        self._temporary.__exit__(None, None, None)
 
     def run(self, jobs: Iterable[Job]) -> list[Recording]:
         """Run jobs side by side, begun in their order; the answer is in it too.
@@ -513,13 +528,19 @@ class Runner:
         """
         wanted = list(jobs)
         fresh = [job for job in dict.fromkeys(wanted) if job not in self._results]
-        prepared = [self._prepare(job) for job in fresh]
-        endings = self._run(fresh, prepared) if fresh else {}
-        for job, folder in zip(fresh, prepared):
-            ending = endings.get(str(folder / "job.json"), ("killed", "the total time was spent"))
-            self._results[job] = load(folder, job.source, job.seed, ending)
-            hostile.remove(folder)
+        prepared = {
+            str(folder / "job.json"): (job, folder) for job in fresh for folder in [self._prepare(job)]
+        }
+        # What a run leaves may be large: it is read, and removed, before the next ones are over.
+        for name, ending in self._run(prepared) if fresh else ():
+            self._take(*prepared.pop(name), ending)
+        for job, folder in prepared.values():
+            self._take(job, folder, ("killed", OUT_OF_TIME))
         return [self._results[job] for job in wanted]
+
+    def _take(self, job: Job, folder: Path, ending: tuple[Ending, str]) -> None:
+        self._results[job] = load(folder, job.source, job.seed, ending)
+        hostile.remove(folder)
 
     def allow(self, total: float) -> None:
         """Begin a new span of ``total`` seconds for everything."""
@@ -537,33 +558,47 @@ class Runner:
         (folder / "job.json").write_text(json.dumps(job.payload(folder) | level), encoding="utf-8")
         return folder
 
-    def _run(self, jobs: Sequence[Job], folders: list[Path]) -> dict[str, tuple[Ending, str]]:
+    def _run(self, prepared: Mapping[str, tuple[Job, Path]]) -> Iterator[_Ended]:
+        """Run jobs, and say of each when it is over.
+
+        Args:
+            prepared: By the name of its file: a job, and its folder.
+        """
+        if time.monotonic() >= self._deadline:
+            return
         if not hasattr(os, "fork"):
-            return self._one_by_one(folders)
+            yield from self._one_by_one([folder for _, folder in prepared.values()])
+            return
         if self.level.apart:
             with ThreadPoolExecutor(self.workers) as threads:
-                found = threads.map(self._apart, jobs, folders)
-                return {name: ending for endings in found for name, ending in endings.items()}
+                waiting = [threads.submit(self._apart, *one) for one in prepared.values()]
+                for done in as_completed(waiting):
+                    yield from done.result()
+            return
         if self._server is None or not self._server.running:
-            command = [self._executable, str(PROBE), "--serve", str(self.workers)]
+            command = [*self.level.scope, *self._serving(self.workers)]
             self._server = _Server(command, self._folder, self._folder / "server.txt", self._deadline)
-        return self._server.run([str(folder / "job.json") for folder in folders], self._deadline)
+        yield from self._server.run(list(prepared), self._deadline)
 
-    def _apart(self, job: Job, folder: Path) -> dict[str, tuple[Ending, str]]:
+    def _serving(self, workers: int) -> list[str]:
+        """The command of a server."""
+        held = ",".join(self.level.held)
+        return [self._executable, str(PROBE), "--serve", str(workers), str(self._folder), held]
+
+    def _apart(self, job: Job, folder: Path) -> list[_Ended]:
         """Run one job by a server of its own, which is within the sandbox itself."""
         files = sandbox.project_files(str(job.root()), str(job.path.absolute()))
         data = sandbox.data_folders([str(one) for one in job.command.readable])
         files = sandbox.Readable([*files.whole, *data.whole], [*files.listed, *data.listed])
         command = self.level.command(files, [str(folder)], job.limits.memory)
-        command += [self._executable, str(PROBE), "--serve", "1"]
+        command += self._serving(1)
         server = _Server(command, folder, self._folder / f"server-{folder.name}.txt", self._deadline)
         try:
-            return server.run([str(folder / "job.json")], self._deadline)
+            return list(server.run([str(folder / "job.json")], self._deadline))
         finally:
             server.end()
 
-    def _one_by_one(self, folders: list[Path]) -> dict[str, tuple[Ending, str]]:
-        endings: dict[str, tuple[Ending, str]] = {}
+    def _one_by_one(self, folders: list[Path]) -> Iterator[_Ended]:
         for folder in folders:
             name = str(folder / "job.json")
             command = [self._executable, str(PROBE), name]
@@ -583,12 +618,11 @@ class Runner:
             try:
                 # A minute more than the run may take: it imports torch first.
                 code = process.wait(timeout=min(left, seconds + 60))
-                endings[name] = _ending(code, 0, None)
+                yield name, _ending(code, 0, None)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-                endings[name] = _ending(None, None, None)
-        return endings
+                yield name, _ending(None, None, None)
 
 
 TRIES = 24
