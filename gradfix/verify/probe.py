@@ -1543,7 +1543,15 @@ class Server:
             finally:
                 os._exit(70)
         theirs.close()
-        watch = self.supervisor(child, job["folder"], job["limits"], self.GRACE, clock.Clock(child), group)
+        watch = self.supervisor(
+            child,
+            job["folder"],
+            job["limits"],
+            self.GRACE,
+            clock.Clock(child),
+            bounded=group is not None or sandbox.TASKS in self.held,
+            cgroup=group,
+        )
         watch.connect(ours)
         self.running[child] = (name, watch)
         with contextlib.suppress(AttributeError, OSError):

@@ -418,7 +418,7 @@ No process may leave the group by which it is ended. Owners, modes and times are
 what copies or unpacks files sets them without need.
 """
 
-CLONES = {"clone": (56, 220), "fork": (57, None), "vfork": (58, None)}
+CLONE = (56, 220)
 SIGNALS = {"kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131)}
 SIGNALS.update({"rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240)})
 SOCKETPAIR, SENDTO, IOCTL, FCNTL, PRCTL = (53, 199), (44, 206), (16, 29), (72, 25), (157, 167)
@@ -457,13 +457,12 @@ Instruction = tuple[int, int, int, int]
 """An operation, how far to jump if true and if not, and an operand."""
 
 
-def program(machine: str, *, abi: int, notify: bool, held: Collection[str] = ()) -> list[Instruction]:
+def program(machine: str, *, abi: int, notify: bool, counted: bool = False) -> list[Instruction]:
     """The filter: a list of ``(operation, jump if true, jump if false, operand)``.
 
     ``abi`` is Landlock's (0: none is in force), which decides what the filter must do in its place.
-    ``notify`` says that a supervisor answers for what the kernel does not hold back itself: new processes,
-    memory that can be kept without being seen, and signals. What of that it does hold is in ``held``:
-    ``tasks`` and ``memory``.
+    ``notify`` says that a supervisor answers for what the kernel does not hold back itself: memory that can
+    be kept without being seen, if it is not ``counted``, and signals that Landlock does not hold back.
     """
     column, architecture = MACHINES[machine]
     code: list[Instruction] = [
@@ -497,9 +496,8 @@ def program(machine: str, *, abi: int, notify: bool, held: Collection[str] = ())
         answer(numbers, (RETURN, 0, 0, fails(errno.ENOSYS)))
     for numbers in PRETENDED.values():
         answer(numbers, (RETURN, 0, 0, fails(0)))
-    born = NOTIFY if notify and "tasks" not in held else ALLOW
     answer(
-        CLONES["clone"],
+        CLONE,
         _low(0),
         (JUMP_ANY_BIT, 0, 1, CLONE_FORBIDDEN),
         (RETURN, 0, 0, fails(errno.EPERM)),
@@ -507,7 +505,7 @@ def program(machine: str, *, abi: int, notify: bool, held: Collection[str] = ())
         (AND, 0, 0, CLONE_THREAD | CLONE_FILES),
         (JUMP_EQUAL, 0, 1, CLONE_THREAD),
         (RETURN, 0, 0, fails(errno.EPERM)),
-        (RETURN, 0, 0, born),
+        (RETURN, 0, 0, ALLOW),
     )
     answer(
         CLOSE_RANGE,
@@ -516,8 +514,6 @@ def program(machine: str, *, abi: int, notify: bool, held: Collection[str] = ())
         (RETURN, 0, 0, fails(errno.EPERM)),
         (RETURN, 0, 0, ALLOW),
     )
-    answer(CLONES["fork"], (RETURN, 0, 0, born))
-    answer(CLONES["vfork"], (RETURN, 0, 0, born))
     if abi < 6:
         other = NOTIFY if notify else fails(errno.EPERM)
         for numbers in SIGNALS.values():
@@ -532,9 +528,9 @@ def program(machine: str, *, abi: int, notify: bool, held: Collection[str] = ())
         (AND, 0, 0, 0xF),
         (JUMP_EQUAL, 1, 0, int(socket.SOCK_STREAM)),
         (RETURN, 0, 0, fails(errno.EPERM)),
-        (RETURN, 0, 0, NOTIFY if notify and "memory" not in held else ALLOW),
+        (RETURN, 0, 0, NOTIFY if notify and not counted else ALLOW),
     )
-    if "memory" not in held:
+    if not counted:
         # Pages stay for as long as a single one of them is mapped; what waits in a socket is no process's.
         unseen = NOTIFY if notify else fails(errno.ENOMEM)
         kinds = [(JUMP_EQUAL, 2 - index, 0, kind) for index, kind in enumerate(SHARED_ANONYMOUS)]
@@ -572,7 +568,7 @@ def _low(argument: int) -> Instruction:
     return (LOAD, 0, 0, 16 + 8 * argument)
 
 
-def seccomp(abi: int, supervised: bool, held: Collection[str] = ()) -> int | None:
+def seccomp(abi: int, supervised: bool, counted: bool = False) -> int | None:
     """Put the filter on this process; returns the descriptor on which it asks its supervisor, if it has to.
 
     The kernel may refuse the latter (before 5.5, in gVisor, or if an outer sandbox already answers):
@@ -584,14 +580,14 @@ def seccomp(abi: int, supervised: bool, held: Collection[str] = ()) -> int | Non
     _prctl("no_new_privs", PR_SET_NO_NEW_PRIVS, 1)
     number = REFUSED["seccomp"][MACHINES[machine][0]]
     assert number is not None
-    asking = program(machine, abi=abi, notify=True, held=held)
+    asking = program(machine, abi=abi, notify=True, counted=counted)
     asks = supervised and any(one[0] == RETURN and one[3] == NOTIFY for one in asking)
     for flags in (NEW_LISTENER | WAIT_KILLABLE, NEW_LISTENER) if asks else ():
         try:
             return _install(number, flags, asking)
         except SandboxError:
             continue
-    _install(number, 0, program(machine, abi=abi, notify=False, held=held))
+    _install(number, 0, program(machine, abi=abi, notify=False, counted=counted))
     return None
 
 
@@ -649,7 +645,6 @@ def confine(box: Confinement, supervised: bool = False) -> int | None:
     """
     abi = 0
     writable = [box.writable]
-    held = []
     if sys.platform == "linux" and box.level in (LANDLOCK, BUBBLEWRAP):
         if box.private:
             private_files(box.writable, box.private)
@@ -658,16 +653,13 @@ def confine(box: Confinement, supervised: bool = False) -> int | None:
             import resource
 
             resource.setrlimit(resource.RLIMIT_NPROC, (box.tasks, box.tasks))
-            held.append("tasks")
-        if box.grouped:
-            held += ["tasks", "memory"]
         drop_capabilities()
         if box.level == LANDLOCK:
             abi = min(landlock_abi(), box.newest)
             landlock(abi, box.readable, writable)
         # After the capabilities: their loss takes this promise back.
         _prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, int(signal.SIGKILL))
-        return seccomp(abi, supervised, held)
+        return seccomp(abi, supervised, box.grouped)
     return None
 
 

@@ -29,13 +29,9 @@ RECEIVE, SEND = 0xC0502100, 0xC0182101
 """``SECCOMP_IOCTL_NOTIF_RECV`` and ``_SEND``."""
 
 CONTINUE = 1
-CLONES = {"x86_64": (56, 57, 58), "aarch64": (220,)}
-"""The calls that make processes."""
 MMAP = {"x86_64": 9, "aarch64": 222}
 SOCKETPAIR = {"x86_64": 53, "aarch64": 199}
 """Of all other calls that are asked about the first argument is a process."""
-
-CLONE_THREAD = 0x00010000
 
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
@@ -135,15 +131,13 @@ def hidden(pid: int) -> dict[tuple[int, int], int]:
     return found
 
 
-def back(task: int, machine: str) -> bool:
-    """Whether a thread that was allowed to make a process is back from that call, or has ended."""
+def tasks_now() -> int:
+    """Processes and threads of the whole machine, 0 where that is not known."""
     try:
-        with open(f"/proc/{task}/syscall", "rb") as file:
-            said = file.read().split()[0]
-    except (OSError, IndexError):
-        return not os.path.exists(f"/proc/{task}")
-    # What is said to be running may still be on its way.
-    return said != b"running" and int(said) not in CLONES.get(machine, ())
+        with open("/proc/loadavg", "rb") as file:
+            return int(file.read().split()[3].partition(b"/")[2])
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def socket_buffers() -> int:
@@ -158,7 +152,15 @@ class Supervisor:
     """Watches the process group of one run, from its beginning until nothing of it is left."""
 
     def __init__(
-        self, group: int, folder: str, limits: dict[str, Any], grace: float, clock: Any, cgroup: Any = None
+        self,
+        group: int,
+        folder: str,
+        limits: dict[str, Any],
+        grace: float,
+        clock: Any,
+        *,
+        bounded: bool = False,
+        cgroup: Any = None,
     ) -> None:
         self.group = group
         self.folder = folder
@@ -166,6 +168,8 @@ class Supervisor:
         self.seconds = limits["seconds"] + grace
         self.clock = clock
         """Of the first process."""
+        self.bounded = bounded
+        """Whether the kernel counts its tasks."""
         self.cgroup = cgroup
         """Its control group, if it has one: tasks and memory are the kernel's then."""
         self.machine = os.uname().machine
@@ -173,15 +177,10 @@ class Supervisor:
         self.listener: int | None = None
         self.private: list[int] = []
         """Descriptors of the folder that it may write to and of its shared memory, if it has its own."""
-        self.alone = True
-        """No process was made yet, so that there is the first one only."""
-        self.tasks = 1
-        """Processes and threads, at most: those last counted and those made since."""
-        self.counted = 0.0
+        self.others_then = tasks_now()
+        """Tasks of the whole machine when those of the run were last counted."""
         self.status: int | None = None
         """Of the first process, once it has ended and was taken away."""
-        self.askers: set[int] = set()
-        """Threads that were allowed to make a process, which may not be there yet."""
         self.granted = 0
         """Bytes that it may keep where none of its processes shows them."""
         self.used: dict[tuple[int, int], float] = {}
@@ -201,13 +200,15 @@ class Supervisor:
             self.private = list(found)
             if said == b"+" and self.private:
                 self.listener = self.private.pop(0)
-            # Where processes are not asked for, they are counted.
-            self.alone = self.listener is not None and self.cgroup is None
 
     # -- what the filter asks -----------------------------------------------------------------
 
     def answer(self) -> None:
-        """Answer all that the run's processes ask: may there be one more, may it get a signal."""
+        """Answer all that the run's processes ask: may it keep something unseen, may another get a signal.
+
+        Not whether there may be one more: a call that nobody has received yet fails if a signal comes, and a
+        shell that forks does not try again.
+        """
         while self.listener is not None:
             waiting = select.poll()
             waiting.register(self.listener, select.POLLIN)
@@ -222,18 +223,14 @@ class Supervisor:
                 fcntl.ioctl(self.listener, RECEIVE, question)
             except OSError:
                 return  # Who asked was ended meanwhile.
-            number, asker, _, call, _, _, *arguments = struct.unpack(NOTIFICATION, question)
-            refusal = self.refusal(asker, call, arguments)
+            number, _, _, call, _, _, *arguments = struct.unpack(NOTIFICATION, question)
+            refusal = self.refusal(call, arguments)
             with contextlib.suppress(OSError):
                 reply = struct.pack("=QqiI", number, 0, -refusal, 0 if refusal else CONTINUE)
                 fcntl.ioctl(self.listener, SEND, bytearray(reply))
 
-    def refusal(self, asker: int, call: int, arguments: list[int]) -> int:
+    def refusal(self, call: int, arguments: list[int]) -> int:
         """The number of the error with which a call fails, 0 where it may be made."""
-        clones = CLONES.get(self.machine, ())
-        if call in clones:
-            thread = call == clones[0] and bool(arguments[0] & CLONE_THREAD)
-            return 0 if self.another(asker, thread) else errno.EAGAIN
         if call == MMAP.get(self.machine):
             return 0 if self.grant(arguments[1]) else errno.ENOMEM
         if call == SOCKETPAIR.get(self.machine):
@@ -248,18 +245,6 @@ class Supervisor:
         self.granted += size
         return True
 
-    def another(self, asker: int, thread: bool) -> bool:
-        """Whether there may be one more process or thread; ``asker`` is the thread that wants one."""
-        self.askers.discard(asker)  # It is back from the last time.
-        if self.tasks >= self.limits["tasks"] and time.monotonic() - self.counted > SHORTEST:
-            self.count()
-        if self.tasks >= self.limits["tasks"]:
-            return False
-        self.tasks += 1
-        self.askers.add(asker)
-        self.alone = self.alone and thread
-        return True
-
     def own(self, argument: int) -> bool:
         """Whether a signal for this process, as ``kill`` takes it, stays within the run."""
         number = struct.unpack("=i", struct.pack("=I", argument & 0xFFFFFFFF))[0]
@@ -268,25 +253,15 @@ class Supervisor:
         found = process(number)
         return found is not None and found.group == self.group
 
-    def count(self) -> list[Process]:
-        """Count processes and threads, and those that were allowed and may not be there yet."""
-        # First those that may be on their way: one that comes meanwhile is counted twice, not missed.
-        self.askers = {asker for asker in self.askers if not back(asker, self.machine)}
-        found = processes(self.group)
-        self.tasks = sum(one.threads for one in found) + len(self.askers)
-        self.counted = time.monotonic()
-        return found
-
     def others(self) -> float:
         """Seconds of processors that the run has used, beside its first thread."""
+        used: float | None
         if self.cgroup is not None:
-            used: float | None = self.cgroup.seconds()
-            if used is not None:
-                return max(0.0, used - float(self.clock.ran()))
-        if len(self.used) > MANY:
-            return float("inf")
+            used = self.cgroup.seconds()
+        else:
+            used = sum(self.used.values()) if len(self.used) <= MANY else None
         ran: float = self.clock.ran()
-        return max(0.0, sum(self.used.values()) - ran)
+        return float("inf") if used is None else max(0.0, used - ran)
 
     # -- what is looked at from time to time ---------------------------------------------------
 
@@ -295,7 +270,9 @@ class Supervisor:
         now = time.monotonic()
         if now > self.clock.started + self.seconds and self.clock.elapsed(self.others()) > self.seconds:
             return "it did not return in time"
-        if now < self.next_look:
+        # So many more on the machine may be this run's, and are looked at at once.
+        many = not self.bounded and tasks_now() > self.others_then + self.limits["tasks"] // 2
+        if now < self.next_look and not many:
             return None
         try:
             return self.look()
@@ -315,10 +292,11 @@ class Supervisor:
         if entries > limits["files"] or (kept and kept[0].f_ffree == 0):
             return "it made more than " + str(limits["files"]) + " files"
         if sys.platform == "linux":
-            found = [one for one in (process(self.group),) if one is not None] if self.alone else self.count()
+            self.others_then = tasks_now()
+            found = processes(self.group) if self.cgroup is None else []
             for one in found:
-                self.used[one.pid, one.began] = max(one.used, self.used.get((one.pid, one.began), 0.0))
-            if self.cgroup is None and self.listener is None and self.tasks > limits["tasks"]:
+                self.used[one.pid, one.began] = one.used
+            if not self.bounded and sum(one.threads for one in found) > limits["tasks"]:
                 return "it made more than " + str(limits["tasks"]) + " processes and threads"
             unseen = self.granted + sum((one.f_blocks - one.f_bfree) * one.f_frsize for one in kept)
             if self.starved([one.pid for one in found], unseen):
