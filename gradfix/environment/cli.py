@@ -18,7 +18,7 @@ import typer
 from gradfix.environment import build, cache, interpreters
 from gradfix.environment.build import Built, Plan
 from gradfix.environment.errors import EnvironmentFailure
-from gradfix.environment.progress import Display
+from gradfix.progress import Display
 
 app = typer.Typer(
     add_completion=False,

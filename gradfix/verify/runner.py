@@ -11,9 +11,11 @@ be had, unless the caller allows it. What a run leaves behind is read as somethi
 
 from __future__ import annotations
 
+import errno
 import functools
 import hashlib
 import json
+import math
 import os
 import queue
 import re
@@ -24,12 +26,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
-from gradfix import claims
+from gradfix import claims, progress
 from gradfix.claims import Check, Still, Surroundings
 from gradfix.codemod import Claim, Effect
 from gradfix.parallel import before_leaving
@@ -63,7 +65,7 @@ class Limits:
     tasks: int = 256
     """Processes and threads at a time."""
     total: float = 300.0
-    """Seconds for everything that one call verifies."""
+    """Seconds for everything that one call verifies, and no more than :func:`budget` leaves of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ class Job:
     limits: Limits = Limits()
     schema: str = ""
     """What takes the place of data and devices that are missing, as JSON (see ``standins/schema.py``)."""
+    label: str = field(default="", compare=False)
+    """What version this is, for who waits for it."""
 
     def root(self) -> Path:
         """The folder of the project, which the run may read."""
@@ -501,7 +505,7 @@ class Runner:
     ) -> None:
         self._executable = executable
         self.workers = workers or min(4, os.cpu_count() or 2)
-        self._deadline = time.monotonic() + total
+        self.allow(total)
         self._results: dict[Job, Recording] = {}
         self._server: _Server | None = None
         self.level = level or choose_sandbox(executable, allow_unsandboxed)
@@ -532,8 +536,10 @@ class Runner:
             str(folder / "job.json"): (job, folder) for job in fresh for folder in [self._prepare(job)]
         }
         # What a run leaves may be large: it is read, and removed, before the next ones are over.
+        _tell_of(prepared.values())
         for name, ending in self._run(prepared) if fresh else ():
             self._take(*prepared.pop(name), ending)
+            _tell_of(prepared.values())
         for job, folder in prepared.values():
             self._take(job, folder, ("killed", OUT_OF_TIME))
         return [self._results[job] for job in wanted]
@@ -542,9 +548,13 @@ class Runner:
         self._results[job] = load(folder, job.source, job.seed, ending)
         hostile.remove(folder)
 
+    def know(self, job: Job, recording: Recording) -> None:
+        """Take it for what a job would show that was not run."""
+        self._results.setdefault(job, recording)
+
     def allow(self, total: float) -> None:
-        """Begin a new span of ``total`` seconds for everything."""
-        self._deadline = time.monotonic() + total
+        """Begin a new span of ``total`` seconds for everything, within what :func:`budget` leaves."""
+        self._deadline = min(time.monotonic() + total, _budget.get())
 
     def forget_all_but(self, sources: Collection[str]) -> None:
         """Drop the results of runs of other texts than these; they hold all the gradients."""
@@ -623,6 +633,28 @@ class Runner:
                 process.kill()
                 process.wait()
                 yield name, _ending(None, None, None)
+
+
+def _tell_of(waiting: Iterable[tuple[Job, Path]]) -> None:
+    """Tell who waits what is running."""
+    for job, _ in waiting:
+        progress.tell(f"running {job.path.name}{job.label and f' {job.label}'}")
+        return
+
+
+_budget: ContextVar[float] = ContextVar("_budget", default=math.inf)
+"""By when everything has to be verified."""
+
+
+@contextmanager
+def budget(seconds: float) -> Iterator[None]:
+    """Give so many seconds to everything that is verified within it, and show how many of them are spent."""
+    token = _budget.set(min(_budget.get(), time.monotonic() + seconds))
+    try:
+        with progress.shown(seconds):
+            yield
+    finally:
+        _budget.reset(token)
 
 
 TRIES = 24
@@ -805,7 +837,8 @@ def _verify(
             jobs = [trial.before(trial.seeds[0]) for trial in trials]
             if len(jobs) == 1 < runner.workers:
                 # Most likely it can be run, and the other processors have nothing else to do.
-                jobs = [*trials[0].first_seed, *jobs]
+                runner.run(trials[0].first_seed)
+                trials[0].endless(runner)
             runner.run(jobs)
             trials = [trial.completed(runner) for trial in trials]
             # One seed of each: where hashes prove everything, it is enough.
@@ -899,10 +932,11 @@ class _Trial:
     """Whether the original raises in time, and what comes after that takes too much in earnest."""
 
     def before(self, seed: int, **how: bool) -> Job:
-        return self.job(self.rewrite.before, seed, **how)
+        label = "with its graphs kept" if how.get("keep") else "before the fix"
+        return self.job(self.rewrite.before, seed, label=label, **how)
 
     def after(self, seed: int, **how: bool) -> Job:
-        return self.job(self.rewrite.after, seed, **how)
+        return self.job(self.rewrite.after, seed, label="after the fix", **how)
 
     def job(self, source: str, seed: int, **how: Any) -> Job:
         """A run of one of the texts."""
@@ -929,6 +963,14 @@ class _Trial:
 
     def reference(self, seed: int, **how: bool) -> Job:
         return self.before(seed, keep=True, **how)
+
+    def endless(self, runner: Runner) -> None:
+        """Where the original with its graphs kept got nowhere in time, it is not run again without that."""
+        if self.needs_reference:
+            seed = self.seeds[0]
+            (kept,) = runner.run([self.reference(seed)])
+            if kept.ending in ("seconds", "killed") and not (kept.backwards or kept.steps):
+                runner.know(self.before(seed), kept)
 
     def too_large(self, runner: Runner) -> bool:
         """Whether the versions cannot be run in earnest within the limits."""
@@ -1007,7 +1049,9 @@ class _Trial:
         found = why_not(recording, self.rewrite.claim)
         if found is not None and large:
             (earnest,) = runner.run([self.before(seed)])
-            found = why_not(earnest, self.rewrite.claim) or f"{TOO_LARGE}: {found}"
+            if found != OUT_OF_TIME:
+                found = f"{TOO_LARGE}: {found}"
+            found = why_not(earnest, self.rewrite.claim) or found
         return None if found is None else self.relative(found)
 
     def relative(self, text: str) -> str:
@@ -1186,6 +1230,8 @@ def obstacle(before: Recording) -> str | None:
         return None
     if before.uncaught is not None:
         return _obstacle(before.uncaught, before)
+    if before.detail == OUT_OF_TIME:
+        return OUT_OF_TIME
     if before.ending == "finished":
         return "no backward call happened"
     if before.ending == "seconds":
@@ -1197,6 +1243,8 @@ def _obstacle(error: Failure, before: Recording) -> str:
     """What a script needed and did not have, with what would supply it."""
     where = str(error.place)
     message = error.message.splitlines()[0] if error.message else ""
+    if message.endswith(os.strerror(errno.ENOSPC)) and error.type == "OSError":
+        return f"{where} wrote more than a run may: see the limits in docs/sandbox.md"
     if error.type == "NeedsValues":
         return f"{message} at {where}"
     if error.type == "ModuleNotFoundError":
