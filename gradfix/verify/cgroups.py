@@ -97,7 +97,9 @@ class Group:
         OSError: if it cannot be made.
     """
 
-    def __init__(self, where: Place, name: str, memory: int, tasks: int) -> None:
+    def __init__(self, where: Place | None, name: str, memory: int, tasks: int) -> None:
+        if where is None:
+            raise OSError("there is no place for any")
         self.version = where.version
         self.folders = {kind: os.path.join(folder, PREFIX + name) for kind, folder in where.folders.items()}
         try:
@@ -161,13 +163,15 @@ class Group:
                     break
 
 
-def remove(where: Place, name: str) -> None:
-    """Take away the groups whose names begin with ``name`` and that have no processes any more."""
+def sweep(where: Place, server: str) -> None:
+    """Take away the groups of this server, and those of others whose guards have been killed."""
     for folder in dict.fromkeys(where.folders.values()):
         with contextlib.suppress(OSError):
             for found in os.listdir(folder):
-                if found.startswith(PREFIX + name):
-                    with contextlib.suppress(OSError):
+                kind, _, rest = found.partition("-")
+                pid = rest.partition("-")[0]
+                if kind + "-" == PREFIX and (pid == server or not os.path.exists("/proc/" + pid)):
+                    with contextlib.suppress(OSError):  # It has processes yet.
                         os.rmdir(os.path.join(folder, found))
 
 

@@ -49,11 +49,13 @@ def unshare(kinds: int) -> None:
 
 def enter() -> None:
     """Let the next process that this one forks be the first of a namespace of processes."""
-    unshare(CLONE_NEWPID | CLONE_NEWNS)
+    unshare(CLONE_NEWPID)
 
 
 def mount_proc() -> None:
-    """Show the processes of this namespace in ``/proc``, and no others."""
+    """Show in ``/proc``, to the first process of such a namespace, those that are in it, and no others."""
+    assert LIBC is not None
+    _call("unshare", LIBC.unshare(CLONE_NEWNS))
     _mount(None, "/", None, MS_REC | MS_PRIVATE, "")
     _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "")
 

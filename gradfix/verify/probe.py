@@ -1523,7 +1523,7 @@ class Server:
             self.equipped = True
         self.count += 1
         group = None
-        if self.groups is not None:
+        if sandbox.CGROUP in self.held:
             limits, own = job["limits"], self.name + "-" + str(self.count)
             try:
                 group = companion("cgroups").Group(self.groups, own, limits["memory"], limits["tasks"])
@@ -1598,7 +1598,7 @@ def serve(workers: int, folder: str, held: Collection[str]) -> None:
 
     def clean(left_alone: bool) -> None:
         if cgroups is not None and groups is not None:
-            cgroups.remove(groups, name)
+            cgroups.sweep(groups, name)
         if left_alone:
             companion("hostile").remove(pathlib.Path(folder))
 

@@ -149,6 +149,17 @@ def test_groups_of_the_second_version_are_told_their_limits(tmp_path: Path) -> N
     assert group.starved() and group.seconds() == 2.5
 
 
+def test_groups_whose_server_is_gone_are_cleared(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    names = [f"gradfix-{gone.pid}-1", f"gradfix-{os.getpid()}-1", f"gradfix-{os.getpid()}1-1", "others"]
+    for name in names:
+        (tmp_path / name).mkdir()
+    place = cgroups.Place(1, {"memory": str(tmp_path), "pids": str(tmp_path)})
+    cgroups.sweep(place, f"{os.getpid()}")
+    assert "others" in os.listdir(tmp_path) and not {names[0], names[1]} & set(os.listdir(tmp_path))
+
+
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can become another user")
 def test_the_kernel_holds_an_ordinary_user_s_run_to_its_tasks() -> None:
     """Root's are never counted in this way, so it is tried as somebody else."""
