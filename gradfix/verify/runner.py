@@ -34,7 +34,7 @@ from typing import Any, Literal, NamedTuple
 from gradfix import claims, progress
 from gradfix.claims import Check, Still, Surroundings
 from gradfix.codemod import Claim, Effect
-from gradfix.parallel import before_leaving
+from gradfix.parallel import before_leaving, is_forked
 from gradfix.verify import hostile, sandbox, scratch
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
@@ -872,6 +872,9 @@ class _Servers:
             self._runners[key] = runner
             # A process that does a part of many files leaves without coming back to where it was forked.
             before_leaving(self.close)
+            if is_forked():
+                # It would verify what it is at, for nobody, and its servers with it.
+                sandbox.die_with_parent()
         runner.allow(total)
         return runner
 

@@ -658,7 +658,7 @@ def confine(box: Confinement, supervised: bool = False) -> int | None:
             abi = min(landlock_abi(), box.newest)
             landlock(abi, box.readable, writable)
         # After the capabilities: their loss takes this promise back.
-        _prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, int(signal.SIGKILL))
+        die_with_parent()
         return seccomp(abi, supervised, box.grouped)
     return None
 
@@ -701,6 +701,12 @@ def adopt_orphans() -> None:
     """Become the parent of what children leave behind, so that its end can be waited for."""
     if LIBC is not None and sys.platform == "linux":
         _prctl("PR_SET_CHILD_SUBREAPER", PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this process when its parent ends, where it can."""
+    if LIBC is not None and sys.platform == "linux":
+        _prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
 def hand_over(channel: socket.socket, asking: int | None, folders: Collection[str]) -> None:

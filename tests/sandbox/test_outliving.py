@@ -102,6 +102,38 @@ def test_nothing_outlives_gradfix(mode: str, number: str, tmp_path: Path) -> Non
         process.wait()
 
 
+PLANS = """
+import os, sys
+os.sched_getaffinity = lambda _: {0, 1}
+from gradfix import pipeline
+pipeline.WORTH_SERVERS = 2
+pipeline.plan(sys.argv[1:], pipeline.prepare(sys.argv[1:], pipeline.Wishes(python=sys.executable)))
+"""
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "undetached_fake" / "conditional.py"
+
+
+def test_what_is_planned_by_several_processes_does_not_outlive_gradfix(tmp_path: Path) -> None:
+    temporary, project = tmp_path / "temporary", tmp_path / "project"
+    temporary.mkdir()
+    project.mkdir()
+    for name in ("one.py", "other.py"):
+        text = FIXTURE.read_text()
+        (project / name).write_text(text.replace("import torch", "import torch\nwhile True: pass", 1))
+    process = subprocess.Popen(
+        [sys.executable, "-c", PLANS, str(project)], env={**os.environ, "TMPDIR": str(temporary)}
+    )
+    try:
+        # Two guards, two servers, and a run of each.
+        assert until(lambda: len(those(temporary)) >= 6, 60), those(temporary)
+        process.kill()
+        process.wait()
+        assert until(lambda: not those(temporary), 10), those(temporary)
+        assert until(lambda: not list(temporary.iterdir()), 5), list(temporary.rglob("*"))
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_what_a_kill_has_left_is_cleared_and_nothing_else(tmp_path: Path) -> None:
     left, used, others, link = (
         tmp_path / f"gradfix-run-{name}" for name in ("left", "used", "others", "link")
