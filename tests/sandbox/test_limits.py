@@ -235,8 +235,13 @@ REFUSED = {
 UNSEEN = "folders that cannot be looked into"
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", TOO_MUCH)
+def cases() -> list[tuple[str, str]]:
+    """What is tried on which machines: with what counts it, and with less."""
+    counted = {name: "no control groups" if "memory" in name else "nothing but Landlock" for name in TOO_MUCH}
+    return [(name, mode) for name, less in counted.items() for mode in ("all that there is", less)]
+
+
+@pytest.mark.parametrize(("name", "mode"), cases())
 def test_too_much_ends_the_run(name: str, mode: str, attack: Attack) -> None:
     code, limits, reason = TOO_MUCH[name]
     if name == UNSEEN and level(mode).memory:
@@ -282,7 +287,9 @@ def test_a_shell_s_pipelines_never_fail(mode: str, attack: Attack) -> None:
     assert found.output == "{'b\\n': 300}\n", found
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "mode", ["all that there is", pytest.param("no control groups", marks=pytest.mark.long)]
+)
 def test_what_a_run_waits_for_itself_is_its_own_time(mode: str, attack: Attack) -> None:
     """All its processes want the same processor, and the first one, which has no clock, waits for it."""
     code = "import signal; signal.setitimer(signal.ITIMER_REAL, 0)\n"
