@@ -1246,7 +1246,7 @@ def _obstacle(error: Failure, before: Recording) -> str:
     """What a script needed and did not have, with what would supply it."""
     where = str(error.place)
     message = error.message.splitlines()[0] if error.message else ""
-    if message.endswith(os.strerror(errno.ENOSPC)) and error.type == "OSError":
+    if os.strerror(errno.ENOSPC) in message and error.type == "OSError":
         return f"{where} wrote more than a run may: see the limits in docs/sandbox.md"
     if error.type == "NeedsValues":
         return f"{message} at {where}"

@@ -15,7 +15,7 @@ from redteam import LANDLOCK, LIMITS, Attack
 
 from gradfix.verify import clock, sandbox, supervisor
 from gradfix.verify.recording import Recording
-from gradfix.verify.runner import Limits
+from gradfix.verify.runner import Limits, obstacle
 
 pytest_plugins = ("redteam",)
 
@@ -252,6 +252,11 @@ def test_too_much_ends_the_run(name: str, mode: str, attack: Attack) -> None:
     killed = recording.ending == "killed" and recording.detail.startswith(reason)
     # What is full fails at once; who goes on regardless is ended.
     assert killed or full or (refused and not held(name, mode)), (recording, recording.output)
+
+
+def test_who_fills_its_folder_is_told_that_it_is_full(attack: Attack) -> None:
+    recording = grew("with open('f', 'wb') as file: file.write(bytes(32 << 20))", attack, disk=8 << 20)
+    assert "wrote more than" in str(obstacle(recording)), recording
 
 
 def held(name: str, mode: str) -> bool:
