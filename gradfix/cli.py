@@ -210,6 +210,7 @@ def apply(
     _say_what_runs_get(options)
     if verify and not dry_run:
         _must_be_usable(evidence)
+    _show_progress(quiet)
     plan = pipeline.plan(where, options)
     if dry_run or patch is not None:
         made = pipeline.patch(plan)
@@ -311,6 +312,7 @@ def verify(
     options = _prepared(where, wishes)
     _say_what_runs_get(options)
     _must_be_usable(evidence)
+    _show_progress(quiet)
     plan = pipeline.plan(where, options)
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
@@ -325,10 +327,19 @@ def verify(
     raise typer.Exit(plan.exit_code)
 
 
+def _show_progress(quiet: bool) -> None:
+    """Tell on a terminal what is being run; it may take minutes."""
+    if not quiet:
+        from gradfix import progress
+
+        progress.show_on(sys.stderr)
+
+
 def _judge(before: str, after: Sequence[str], form: OutputFormat, wishes: Wishes, quiet: bool) -> NoReturn:
     """Say what is to be thought of a repair, and end."""
     if len(after) != 1:
         _refuse("--before takes one PATH: the repaired version of OLD")
+    _show_progress(quiet)
     judged = list(pipeline.judge(before, after[0], _prepared([before], wishes)))
     if form is OutputFormat.JSON:
         from gradfix.report import json

@@ -85,6 +85,11 @@ def before_leaving(function: Callable[[], object]) -> None:
         _leaving.callback(function)
 
 
+def is_forked() -> bool:
+    """Whether this process is one that :func:`for_each` has forked."""
+    return _leaving is not None
+
+
 def _batches(weights: Sequence[int], shares: int) -> list[list[int]]:
     """The numbers of all items, the heaviest first, in batches: single, or a share of the rest in weight."""
     batches: list[list[int]] = []

@@ -502,11 +502,23 @@ def _servers_kept() -> AbstractContextManager[None]:
     return servers_kept()
 
 
+def _budget(options: Options) -> AbstractContextManager[None]:
+    """The seconds that everything which is run for one file may take together."""
+    from gradfix.verify.runner import budget
+
+    return budget(max(PER_FILE, RUNS_PER_FILE * _limits(options).seconds))
+
+
+PER_FILE, RUNS_PER_FILE = 120.0, 4
+"""Seconds for one file, at least, and the longest runs that there is time for."""
+
+
 def _plan_file(file: _Loaded, report: FileReport, options: Options) -> Repaired:
     parsed = source.parse(file.path, file.data, options.settings.max_file_size) if report.findings else None
     unchanged = Repaired(file.path, file.data, file.data, report.text, remaining=report.findings)
     try:
-        repaired = repair(parsed, options) if isinstance(parsed, Source) else unchanged
+        with _budget(options) if options.verify and parsed is not None else nullcontext():
+            repaired = repair(parsed, options) if isinstance(parsed, Source) else unchanged
     except Exception as error:
         repaired = unchanged._replace(problems=(_failure(file.path, "the rewriting", error),))
     return repaired._replace(problems=report.problems + repaired.problems, messages=report.messages)
@@ -754,7 +766,10 @@ def rerun(certificate: Certificate, place: Place | None, options: Options) -> Ev
     interpreter = options.interpreter or choose_interpreter(place.file if place else Path.cwd() / name)
     if isinstance(interpreter, str):
         return Evidence("not run", interpreter)
-    with tempfile.TemporaryDirectory(prefix="gradfix-", ignore_cleanup_errors=True) as folder:
+    with (
+        _budget(options),
+        tempfile.TemporaryDirectory(prefix="gradfix-", ignore_cleanup_errors=True) as folder,
+    ):
         here = place or certificate.place_apart(Path(folder))
         command = command_for(str(here.file), options)
         (evidence,) = verify_rewrites(
@@ -785,7 +800,9 @@ def judge(before: str, after: str, options: Options) -> Iterator[Judged]:
                 problems = tuple(one for one in (old, new) if isinstance(one, Problem))
                 yield Judged(before, after, problems=problems)
             else:
-                yield _judge(old, new, options)
+                with _budget(options):
+                    judged = _judge(old, new, options)
+                yield judged
 
 
 def _pairs(before: str, after: str, options: Options) -> Iterator[tuple[Source | Problem, Source | Problem]]:

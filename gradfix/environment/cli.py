@@ -19,8 +19,8 @@ from gradfix.command_line import start
 from gradfix.environment import build, cache, interpreters
 from gradfix.environment.build import Built, Plan
 from gradfix.environment.errors import EnvironmentFailure
-from gradfix.environment.progress import Display
 from gradfix.printable import printable
+from gradfix.progress import Display
 
 app = typer.Typer(
     add_completion=False,

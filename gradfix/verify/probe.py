@@ -4,8 +4,11 @@ This file is executed, never imported by gradfix: it may use the standard librar
 only, and no syntax newer than Python 3.9. Two ways to call it::
 
     python probe.py JOB.json    run one job in this process
-    python probe.py --serve     import torch once, read paths of job files from standard input,
-                                fork a process for each, answer a line of JSON when one is over
+    python probe.py --serve WORKERS FOLDER HELD
+                                import torch once, read paths of job files from standard input, fork a
+                                process for each (so many at a time), answer a line of JSON when one is over;
+                                FOLDER is removed if the caller ends before, and HELD says what the kernel
+                                holds, by commas (see ``sandbox.Level``)
 
 A job is a JSON object: ``path`` (the file under test), ``source`` (the text to run in its place),
 ``root`` (the project's folder), ``folder`` (where to write), ``command`` (how the user runs it: ``entry``,
@@ -14,7 +17,7 @@ the script that is started, which may be another that imports the file; ``module
 be read; ``env``, variables of the user's by name), ``imports`` (the folders on ``PYTHONPATH``, of which this
 process was given only those that are not the code's), ``seed``, ``keep``, ``still``, ``alone``, ``moves``,
 ``numbered``, ``numbers``, ``fake``, ``thorough``, ``updates``, ``level`` (see the module ``sandbox`` beside
-this one), ``shared`` (whether a private ``/dev/shm`` is to be had) and ``limits`` (``steps``, ``backwards``,
+this one), ``shared`` (whether private file systems are to be had) and ``limits`` (``steps``, ``backwards``,
 ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
 ``schema`` says what takes the place of data and devices that the run does not have: nothing, if it is empty
 (see ``standins/__init__.py``). Where a run fails for want of something, the event ``schema`` has the schema
@@ -56,6 +59,7 @@ import json
 import linecache
 import math
 import os
+import pathlib
 import random
 import signal
 import socket
@@ -64,7 +68,7 @@ import tempfile
 import threading
 import traceback
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -79,6 +83,8 @@ sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir
 
 def companion(name: str) -> Any:
     """A module that stands beside this file, loaded by its path, for that folder is on no import path."""
+    if "_gradfix_" + name in sys.modules:
+        return sys.modules["_gradfix_" + name]
     spec = importlib.util.spec_from_file_location("_gradfix_" + name, os.path.join(HERE, name + ".py"))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -1055,28 +1061,35 @@ def scratch_of(job: dict[str, Any]) -> str:
     return os.path.join(job["folder"], "scratch")
 
 
-def confine(job: dict[str, Any], channel: socket.socket | None) -> None:
+def confine(job: dict[str, Any], channel: socket.socket | None, held: Collection[str] = ()) -> None:
     """Enter the sandbox that the job names; ``channel`` leads to the supervisor.
+
+    Args:
+        held: What the kernel holds of it (see ``sandbox.Level``).
 
     Raises:
         SandboxError: if it is not to be had.
     """
     own, project = installed(), sandbox.project_files(job["root"], job["path"])
     data = sandbox.data_folders(job["command"]["readable"])
+    limits, scratch = job["limits"], scratch_of(job)
+    # Within another program's sandbox `/dev/shm` is private already.
+    private = job["shared"] and job["level"] == sandbox.LANDLOCK
     box = sandbox.Confinement(
         job["level"],
         # Stand-ins are loaded when a script asks for what they stand for.
         sandbox.Readable(
             [STANDINS, *own.whole, *project.whole, *data.whole], own.listed + project.listed + data.listed
         ),
-        [scratch_of(job)],
-        # Within another program's sandbox `/dev/shm` is private already.
-        job["limits"]["memory"] if job["shared"] and job["level"] == sandbox.LANDLOCK else 0,
+        scratch,
+        sandbox.Private(limits["memory"], limits["disk"], limits["files"]) if private else None,
+        limits["tasks"] if sandbox.TASKS in held else 0,
+        sandbox.CGROUP in held,
         job["newest"],
     )
     listener = sandbox.confine(box, supervised=channel is not None)
     if channel is not None:
-        sandbox.hand_over(channel, listener)
+        sandbox.hand_over(channel, listener, [scratch, sandbox.SHARED_MEMORY] if private else [])
 
 
 def plain_processes(shared: bool) -> None:
@@ -1137,8 +1150,14 @@ def group_of_one() -> None:
     torch.distributed.distributed_c10d.init_process_group = init
 
 
-def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
-    """Run one job in this process, which ends with it; ``channel`` leads to its supervisor."""
+def run(
+    job: dict[str, Any], channel: socket.socket | None = None, held: Collection[str] = (), group: Any = None
+) -> None:
+    """Run one job in this process, which ends with it; ``channel`` and ``held`` as in :func:`confine`.
+
+    Args:
+        group: The control group that it is to be in, if there is one.
+    """
     import torch
 
     folder, command = job["folder"], job["command"]
@@ -1152,7 +1171,9 @@ def run(job: dict[str, Any], channel: socket.socket | None = None) -> None:
     recorder = Recorder(job)
     limit(job["limits"])
     try:
-        confine(job, channel)
+        if group is not None:
+            group.join()
+        confine(job, channel, held)
     except Exception as error:
         recorder.emit("trouble", message="the sandbox could not be set up: " + str(error))
         recorder.finish("trouble")
@@ -1436,8 +1457,16 @@ class Server:
 
     GRACE = 3.0
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, held: Collection[str] = (), groups: Any = None, name: str = "") -> None:
         self.workers = workers
+        self.held = held
+        """What the kernel holds of runs (see ``sandbox.Level``)."""
+        self.groups = groups
+        """Where control groups for runs are made, if anywhere."""
+        self.name = name
+        """Of this server, for its groups."""
+        self.count = 0
+        """Runs so far."""
         self.channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
         os.dup2(2, 1)
         self.requests = os.dup(0)
@@ -1496,6 +1525,15 @@ class Server:
             load_standins()
             gc.freeze()
             self.equipped = True
+        self.count += 1
+        group = None
+        if sandbox.CGROUP in self.held:
+            limits, own = job["limits"], self.name + "-" + str(self.count)
+            try:
+                group = companion("cgroups").Group(self.groups, own, limits["memory"], limits["tasks"])
+            except OSError as error:
+                self.say(job=name, signal=None, code=None, why="it got no control group: " + str(error))
+                return
         ours, theirs = socket.socketpair()
         child = os.fork()
         if child == 0:
@@ -1503,13 +1541,21 @@ class Server:
                 os.setsid()
                 os.nice(NICER)
                 close_all_but(theirs.fileno())
-                run(job, theirs)
+                run(job, theirs, self.held, group)
             except BaseException:
                 traceback.print_exc()
             finally:
                 os._exit(70)
         theirs.close()
-        watch = self.supervisor(child, job["folder"], job["limits"], self.GRACE, clock.Clock(child))
+        watch = self.supervisor(
+            child,
+            job["folder"],
+            job["limits"],
+            self.GRACE,
+            clock.Clock(child),
+            bounded=group is not None or sandbox.TASKS in self.held,
+            cgroup=group,
+        )
         watch.connect(ours)
         self.running[child] = (name, watch)
         with contextlib.suppress(AttributeError, OSError):
@@ -1543,10 +1589,32 @@ def close_all_but(kept: int) -> None:
                 os.close(descriptor)
 
 
+def serve(workers: int, folder: str, held: Collection[str]) -> None:
+    """Serve under a guard, which removes ``folder`` if the caller ends before."""
+    name = str(os.getpid())
+    groups = None
+    cgroups = companion("cgroups") if sandbox.CGROUP in held else None
+    if cgroups is not None:
+        groups = cgroups.place()
+        # What asks the manager of the user's groups is no business of a script's.
+        for variable in ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"):
+            os.environ.pop(variable, None)
+
+    def clean(left_alone: bool) -> None:
+        if cgroups is not None and groups is not None:
+            cgroups.sweep(groups, name)
+        if left_alone:
+            companion("hostile").remove(pathlib.Path(folder))
+
+    if hasattr(os, "fork"):
+        companion("guard").guarded(companion("namespaces") if sandbox.PROCESSES in held else None, clean)
+    Server(workers, held, groups, name).serve()
+
+
 def main(arguments: list[str]) -> None:
     """See the module's docstring."""
     if arguments[:1] == ["--serve"]:
-        Server(int(arguments[1]) if len(arguments) > 1 else 2).serve()
+        serve(int(arguments[1]), arguments[2], arguments[3].split(","))
         return
     with open(arguments[0], encoding="utf-8") as file:
         job = json.load(file)

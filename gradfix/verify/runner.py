@@ -11,31 +11,31 @@ be had, unless the caller allows it. What a run leaves behind is read as somethi
 
 from __future__ import annotations
 
+import errno
 import functools
 import hashlib
 import json
+import math
 import os
 import queue
 import re
-import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
-from gradfix import claims
+from gradfix import claims, progress
 from gradfix.claims import Check, Still, Surroundings
 from gradfix.codemod import Claim, Effect
-from gradfix.parallel import before_leaving
-from gradfix.verify import hostile, sandbox, starting
+from gradfix.parallel import before_leaving, is_forked
+from gradfix.verify import cgroups, hostile, sandbox, scratch, starting
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.recording import Draws, Ending, Failure, Recording, load
@@ -65,7 +65,7 @@ class Limits:
     tasks: int = 256
     """Processes and threads at a time."""
     total: float = 300.0
-    """Seconds for everything that one call verifies."""
+    """Seconds for everything that one call verifies, and no more than :func:`budget` leaves of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,8 @@ class Job:
     """What takes the place of data and devices that are missing, as JSON (see ``standins/schema.py``)."""
     within: Path | None = None
     """The folder that the run may read in the place of the script's project."""
+    label: str = field(default="", compare=False)
+    """What version this is, for who waits for it."""
 
     def root(self) -> Path:
         """The folder of the project, which the run may read."""
@@ -385,11 +387,20 @@ def choose_sandbox(executable: str, allow_unsandboxed: bool = False) -> sandbox.
     raise CannotRun(f"no sandbox here ({found}); --allow-unsandboxed runs it with resource limits only")
 
 
+OUT_OF_TIME = "the time for this file is over: `seconds` of tool.gradfix.verify may give it more"
+
+PATIENT = 5.0
+"""Seconds that a server has to end, once when it is told, and once more when its guard is."""
+
+_Ended = tuple[str, tuple[Ending, str]]
+"""The file of a job that is over, and how."""
+
+
 class _Server:
     """A process that runs jobs, and the lines that it answers; they are read as if a job wrote them.
 
     Raises:
-        CannotRun: if torch cannot be imported.
+        CannotRun: if torch cannot be imported, or not in time.
     """
 
     def __init__(
@@ -406,36 +417,39 @@ class _Server:
                 encoding="utf-8",
                 errors="replace",
                 cwd=folder,
-                env=environment,
+                env={**environment, **(cgroups.session() if command[0] == "systemd-run" else {})},
                 start_new_session=True,
             )
         self._answers: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=_read, args=(self._process, self._answers), daemon=True).start()
         greeting = self.answer(deadline)
         if greeting is None or "fatal" in greeting:
+            late = greeting is None and time.monotonic() >= deadline
             self.end()
+            if late:
+                raise CannotRun(OUT_OF_TIME)
             printed = hostile.read(log, 65536, tail=True).decode("utf-8", "replace").split("\n")
-            last = next((line for line in reversed(printed) if line.strip()), "no answer in time")
+            last = next((line for line in reversed(printed) if line.strip()), "it said nothing")
             raise CannotRun(f"torch cannot be imported: {greeting['fatal'] if greeting else last}")
 
     @property
     def running(self) -> bool:
         return self._process.poll() is None
 
-    def run(self, names: Sequence[str], deadline: float) -> dict[str, tuple[Ending, str]]:
-        """Run the jobs in these files; those that are missing in the result did not come to their end."""
+    def run(self, names: Sequence[str], deadline: float) -> Iterator[_Ended]:
+        """Run the jobs in these files, and say of each when it is over; one that is missing has no end."""
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.write("".join(name + "\n" for name in names))
             self._process.stdin.flush()
-        endings: dict[str, tuple[Ending, str]] = {}
-        while len(endings) < len(names):
+        waiting = set(names)
+        while waiting:
             answer = self.answer(deadline)
-            if answer is None or answer.get("job") not in names:
+            if answer is None or answer.get("job") not in waiting:
                 self.end()
                 break
-            endings[answer["job"]] = _ending(answer.get("code"), answer.get("signal"), answer.get("why"))
-        return endings
+            waiting.remove(answer["job"])
+            yield answer["job"], _ending(answer.get("code"), answer.get("signal"), answer.get("why"))
 
     def answer(self, deadline: float) -> dict[str, Any] | None:
         """The next answer, if there is one in time."""
@@ -447,16 +461,16 @@ class _Server:
         return answer if isinstance(answer, dict) else None
 
     def end(self) -> None:
-        """End the server, which ends its runs when its input is closed, or else all of its group."""
+        """End the server, which ends its runs when its input is closed, or else is ended by its guard."""
         with suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.close()
-        try:
-            self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            with suppress(OSError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+        for end in (self._process.terminate, self._process.kill):
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=PATIENT)
+                return
+            end()
+        self._process.wait()
 
 
 class Runner:
@@ -486,7 +500,7 @@ class Runner:
     ) -> None:
         self._executable = executable
         self.workers = workers or min(4, os.cpu_count() or 2)
-        self._deadline = time.monotonic() + total
+        self.allow(total)
         self._results: dict[Job, Recording] = {}
         self._server: _Server | None = None
         self._code: set[Path] = set()
@@ -495,8 +509,8 @@ class Runner:
         """The sandbox that the runs are in."""
 
     def __enter__(self) -> Runner:
-        self._temporary = tempfile.TemporaryDirectory(prefix="gradfix-", ignore_cleanup_errors=True)
-        self._folder = Path(self._temporary.name).resolve()
+        self._temporary = scratch.folder()
+        self._folder = self._temporary.__enter__()
         self._count = 0
         return self
 
@@ -505,8 +519,7 @@ class Runner:
     ) -> None:
         if self._server is not None:
             self._server.end()
-        hostile.remove(self._folder)
-        self._temporary.cleanup()
+        self._temporary.__exit__(None, None, None)
 
     def run(self, jobs: Iterable[Job]) -> list[Recording]:
         """Run jobs side by side, begun in their order; the answer is in it too.
@@ -516,17 +529,29 @@ class Runner:
         """
         wanted = list(jobs)
         fresh = [job for job in dict.fromkeys(wanted) if job not in self._results]
-        prepared = [self._prepare(job) for job in fresh]
-        endings = self._run(fresh, prepared) if fresh else {}
-        for job, folder in zip(fresh, prepared):
-            ending = endings.get(str(folder / "job.json"), ("killed", "the total time was spent"))
-            self._results[job] = load(folder, job.source, job.seed, ending)
-            hostile.remove(folder)
+        prepared = {
+            str(folder / "job.json"): (job, folder) for job in fresh for folder in [self._prepare(job)]
+        }
+        # What a run leaves may be large: it is read, and removed, before the next ones are over.
+        _tell_of(prepared.values())
+        for name, ending in self._run(prepared) if fresh else ():
+            self._take(*prepared.pop(name), ending)
+            _tell_of(prepared.values())
+        for job, folder in prepared.values():
+            self._take(job, folder, ("killed", OUT_OF_TIME))
         return [self._results[job] for job in wanted]
 
+    def _take(self, job: Job, folder: Path, ending: tuple[Ending, str]) -> None:
+        self._results[job] = load(folder, job.source, job.seed, ending)
+        hostile.remove(folder)
+
+    def know(self, job: Job, recording: Recording) -> None:
+        """Take it for what a job would show that was not run."""
+        self._results.setdefault(job, recording)
+
     def allow(self, total: float) -> None:
-        """Begin a new span of ``total`` seconds for everything."""
-        self._deadline = time.monotonic() + total
+        """Begin a new span of ``total`` seconds for everything, within what :func:`budget` leaves."""
+        self._deadline = min(time.monotonic() + total, _budget.get())
 
     def forget_all_but(self, sources: Collection[str]) -> None:
         """Drop the results of runs of other texts than these; they hold all the gradients."""
@@ -540,25 +565,40 @@ class Runner:
         (folder / "job.json").write_text(json.dumps(job.payload(folder) | level), encoding="utf-8")
         return folder
 
-    def _run(self, jobs: Sequence[Job], folders: list[Path]) -> dict[str, tuple[Ending, str]]:
+    def _run(self, prepared: Mapping[str, tuple[Job, Path]]) -> Iterator[_Ended]:
+        """Run jobs, and say of each when it is over.
+
+        Args:
+            prepared: By the name of its file: a job, and its folder.
+        """
+        if time.monotonic() >= self._deadline:
+            return
         if not hasattr(os, "fork"):
-            return self._one_by_one(jobs, folders)
+            yield from self._one_by_one(prepared)
+            return
         if self.level.apart:
             with ThreadPoolExecutor(self.workers) as threads:
-                found = threads.map(self._apart, jobs, folders)
-                return {name: ending for endings in found for name, ending in endings.items()}
-        self._code.update(job.root() for job in jobs)
+                waiting = [threads.submit(self._apart, *one) for one in prepared.values()]
+                for done in as_completed(waiting):
+                    yield from done.result()
+            return
+        self._code.update(job.root() for job, _ in prepared.values())
         environment = _environment(self._code)
         if self._server is not None and self._server.environment != environment:
             # Its modules may be those of a project that is looked at only now.
             self._server.end()
         if self._server is None or not self._server.running:
-            command = [self._executable, str(PROBE), "--serve", str(self.workers)]
+            command = [*self.level.scope, *self._serving(self.workers)]
             log = self._folder / "server.txt"
             self._server = _Server(command, self._folder, environment, log, self._deadline)
-        return self._server.run([str(folder / "job.json") for folder in folders], self._deadline)
+        yield from self._server.run(list(prepared), self._deadline)
 
-    def _apart(self, job: Job, folder: Path) -> dict[str, tuple[Ending, str]]:
+    def _serving(self, workers: int) -> list[str]:
+        """The command of a server."""
+        held = ",".join(self.level.held)
+        return [self._executable, str(PROBE), "--serve", str(workers), str(self._folder), held]
+
+    def _apart(self, job: Job, folder: Path) -> list[_Ended]:
         """Run one job by a server of its own, which is within the sandbox itself."""
         files = sandbox.project_files(str(job.root()), str(job.path.absolute()))
         data = sandbox.data_folders([str(one) for one in job.command.readable])
@@ -568,18 +608,16 @@ class Runner:
             [*files.whole, *data.whole, *filter(None, modules)], [*files.listed, *data.listed]
         )
         command = self.level.command(files, [str(folder)], job.limits.memory)
-        command += [self._executable, str(PROBE), "--serve", "1"]
+        command += self._serving(1)
         log = self._folder / f"server-{folder.name}.txt"
         server = _Server(command, folder, environment, log, self._deadline)
         try:
-            return server.run([str(folder / "job.json")], self._deadline)
+            return list(server.run([str(folder / "job.json")], self._deadline))
         finally:
             server.end()
 
-    def _one_by_one(self, jobs: Sequence[Job], folders: list[Path]) -> dict[str, tuple[Ending, str]]:
-        endings: dict[str, tuple[Ending, str]] = {}
-        for job, folder in zip(jobs, folders):
-            name = str(folder / "job.json")
+    def _one_by_one(self, prepared: Mapping[str, tuple[Job, Path]]) -> Iterator[_Ended]:
+        for name, (job, folder) in list(prepared.items()):
             command = [self._executable, str(PROBE), name]
             left = self._deadline - time.monotonic()
             if left <= 0:
@@ -597,12 +635,33 @@ class Runner:
             try:
                 # A minute more than the run may take: it imports torch first.
                 code = process.wait(timeout=min(left, seconds + 60))
-                endings[name] = _ending(code, 0, None)
+                yield name, _ending(code, 0, None)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-                endings[name] = _ending(None, None, None)
-        return endings
+                yield name, _ending(None, None, None)
+
+
+def _tell_of(waiting: Iterable[tuple[Job, Path]]) -> None:
+    """Tell who waits what is running."""
+    for job, _ in waiting:
+        progress.tell(f"running {job.path.name}{job.label and f' {job.label}'}")
+        return
+
+
+_budget: ContextVar[float] = ContextVar("_budget", default=math.inf)
+"""By when everything has to be verified."""
+
+
+@contextmanager
+def budget(seconds: float) -> Iterator[None]:
+    """Give so many seconds to everything that is verified within it, and show how many of them are spent."""
+    token = _budget.set(min(_budget.get(), time.monotonic() + seconds))
+    try:
+        with progress.shown(seconds):
+            yield
+    finally:
+        _budget.reset(token)
 
 
 TRIES = 24
@@ -785,7 +844,8 @@ def _verify(
             jobs = [trial.before(trial.seeds[0]) for trial in trials]
             if len(jobs) == 1 < runner.workers:
                 # Most likely it can be run, and the other processors have nothing else to do.
-                jobs = [*trials[0].first_seed, *jobs]
+                runner.run(trials[0].first_seed)
+                trials[0].endless(runner)
             runner.run(jobs)
             trials = [trial.completed(runner) for trial in trials]
             # One seed of each: where hashes prove everything, it is enough.
@@ -822,6 +882,9 @@ class _Servers:
             self._runners[key] = runner
             # A process that does a part of many files leaves without coming back to where it was forked.
             before_leaving(self.close)
+            if is_forked():
+                # It would verify what it is at, for nobody, and its servers with it.
+                sandbox.die_with_parent()
         runner.allow(total)
         return runner
 
@@ -882,10 +945,11 @@ class _Trial:
     """Whether the original raises in time, and what comes after that takes too much in earnest."""
 
     def before(self, seed: int, **how: bool) -> Job:
-        return self.job(self.rewrite.before, seed, **how)
+        label = "with its graphs kept" if how.get("keep") else "before the fix"
+        return self.job(self.rewrite.before, seed, label=label, **how)
 
     def after(self, seed: int, **how: bool) -> Job:
-        return self.job(self.rewrite.after, seed, **how)
+        return self.job(self.rewrite.after, seed, label="after the fix", **how)
 
     def job(self, source: str, seed: int, **how: Any) -> Job:
         """A run of one of the texts."""
@@ -913,6 +977,14 @@ class _Trial:
 
     def reference(self, seed: int, **how: bool) -> Job:
         return self.before(seed, keep=True, **how)
+
+    def endless(self, runner: Runner) -> None:
+        """Where the original with its graphs kept got nowhere in time, it is not run again without that."""
+        if self.needs_reference:
+            seed = self.seeds[0]
+            (kept,) = runner.run([self.reference(seed)])
+            if kept.ending in ("seconds", "killed") and not (kept.backwards or kept.steps):
+                runner.know(self.before(seed), kept)
 
     def too_large(self, runner: Runner) -> bool:
         """Whether the versions cannot be run in earnest within the limits."""
@@ -991,7 +1063,9 @@ class _Trial:
         found = why_not(recording, self.rewrite.claim)
         if found is not None and large:
             (earnest,) = runner.run([self.before(seed)])
-            found = why_not(earnest, self.rewrite.claim) or f"{TOO_LARGE}: {found}"
+            if found != OUT_OF_TIME:
+                found = f"{TOO_LARGE}: {found}"
+            found = why_not(earnest, self.rewrite.claim) or found
         return None if found is None else self.relative(found)
 
     def relative(self, text: str) -> str:
@@ -1170,6 +1244,8 @@ def obstacle(before: Recording) -> str | None:
         return None
     if before.uncaught is not None:
         return _obstacle(before.uncaught, before)
+    if before.detail == OUT_OF_TIME:
+        return OUT_OF_TIME
     if before.ending == "finished":
         return "no backward call happened"
     if before.ending == "seconds":
@@ -1181,6 +1257,8 @@ def _obstacle(error: Failure, before: Recording) -> str:
     """What a script needed and did not have, with what would supply it."""
     where = str(error.place)
     message = error.message.splitlines()[0] if error.message else ""
+    if os.strerror(errno.ENOSPC) in message and error.type == "OSError":
+        return f"{where} wrote more than a run may: see the limits in docs/sandbox.md"
     if error.type == "NeedsValues":
         return f"{message} at {where}"
     if error.type == "ModuleNotFoundError":

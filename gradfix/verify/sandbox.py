@@ -15,7 +15,7 @@ A level is one of
 ``landlock+seccomp``
     Linux on x86-64 and aarch64. The process confines itself after it was forked and before any of
     the user's code runs (:func:`confine`): Landlock for files, a seccomp filter for everything that
-    Landlock does not know, no capabilities, and a private ``/dev/shm`` where namespaces allow one.
+    Landlock does not know, no capabilities, and file systems of its own where namespaces allow them.
 ``bubblewrap+seccomp``
     Linux without Landlock: each run has a process of its own in the namespaces that ``bwrap`` makes.
 ``sandbox-exec``
@@ -37,6 +37,7 @@ import array
 import contextlib
 import ctypes
 import errno
+import importlib.util
 import json
 import os
 import platform
@@ -49,6 +50,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 LANDLOCK = "landlock+seccomp"
@@ -57,8 +59,26 @@ SEATBELT = "sandbox-exec"
 RLIMITS = "rlimits only"
 
 
+PROCESSES, TASKS, CGROUP = "processes", "tasks", "cgroup"
+"""What the kernel may hold of a server and its runs, besides: a namespace of processes, the number of tasks
+of a run, and control groups for their number and for memory."""
+
+
 class SandboxError(Exception):
     """The sandbox cannot be set up; the message says which part of it, and why."""
+
+
+def companion(name: str) -> Any:
+    """A module that stands beside this file, by its path: where a user's interpreter runs this, that folder
+    is on no import path."""
+    known = "_gradfix_" + name
+    if known not in sys.modules:
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+        spec = importlib.util.spec_from_file_location(known, path)
+        assert spec is not None and spec.loader is not None
+        sys.modules[known] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[known])
+    return sys.modules[known]
 
 
 # -- files: what may be read -------------------------------------------------------------------
@@ -77,7 +97,8 @@ SYSTEM = (
     # macOS.
     "/System", "/Library/Frameworks", "/Library/Fonts", "/private/var/db/timezone", "/opt/homebrew",
 )  # fmt: skip
-DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
+"""Not ``/dev/zero``: what is mapped of it is memory that nothing shows."""
 SHARED_MEMORY = "/dev/shm"
 
 PARTS = (
@@ -248,10 +269,9 @@ LIBC = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 1, 24, 38, 47
 PR_SET_CHILD_SUBREAPER = 36
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 CAPABILITY_VERSION = 0x20080522
-CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
-MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000
 
 
 def _call(what: str, number: int, *arguments: Any) -> int:
@@ -402,21 +422,30 @@ No process may leave the group by which it is ended. Owners, modes and times are
 what copies or unpacks files sets them without need.
 """
 
-CLONES = {"clone": (56, 220), "fork": (57, None), "vfork": (58, None)}
+CLONE = (56, 220)
 SIGNALS = {"kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131)}
 SIGNALS.update({"rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240)})
 SOCKETPAIR, SENDTO, IOCTL, FCNTL, PRCTL = (53, 199), (44, 206), (16, 29), (72, 25), (157, 167)
+MMAP, SETSOCKOPT, CLOSE_RANGE = (9, 222), (54, 208), (436, 436)
+SENDING = ((46, 211), (307, 269))
+"""``sendmsg`` and ``sendmmsg``."""
 PRLIMIT, SETPRIORITY, SETAFFINITY = (302, 261), (141, 140), (203, 122)
 TRUNCATE_CALL, OPEN, OPENAT = (76, 45), (2, None), (257, 56)
 
 CLONE_FORBIDDEN = 0x7E020000 | 0x8000 | 0x2000
 """New namespaces, ``CLONE_PARENT`` (a child of the server) and ``CLONE_PTRACE``."""
 
+CLONE_THREAD, CLONE_FILES, CLOSE_RANGE_UNSHARE = 0x00010000, 0x400, 2
+
 TERMINAL_QUESTIONS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x802C542A)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, TCGETS2: no other ioctl is passed on."""
 
 F_SETSIG, F_SETOWN, F_SETOWN_EX = 10, 8, 15
 PR_SET_DUMPABLE = 4
+MAP_KIND, SHARED_ANONYMOUS = 0x2F, (0x21, 0x23)
+"""``MAP_SHARED`` or ``MAP_SHARED_VALIDATE`` with ``MAP_ANONYMOUS``, and the bits that say so."""
+BUFFER_SIZES = (7, 8, 32, 33)
+"""``SO_SNDBUF``, ``SO_RCVBUF``, and the same by force."""
 
 LOAD, JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 ALLOW, KILL, NOTIFY = 0x7FFF0000, 0x80000000, 0x7FC00000
@@ -432,12 +461,12 @@ Instruction = tuple[int, int, int, int]
 """An operation, how far to jump if true and if not, and an operand."""
 
 
-def program(machine: str, *, abi: int, notify: bool) -> list[Instruction]:
+def program(machine: str, *, abi: int, notify: bool, counted: bool = False) -> list[Instruction]:
     """The filter: a list of ``(operation, jump if true, jump if false, operand)``.
 
     ``abi`` is Landlock's (0: none is in force), which decides what the filter must do in its place.
-    ``notify`` says that a supervisor answers for new processes, and for signals where Landlock does
-    not hold them back.
+    ``notify`` says that a supervisor answers for what the kernel does not hold back itself: memory that can
+    be kept without being seen, if it is not ``counted``, and signals that Landlock does not hold back.
     """
     column, architecture = MACHINES[machine]
     code: list[Instruction] = [
@@ -471,16 +500,24 @@ def program(machine: str, *, abi: int, notify: bool) -> list[Instruction]:
         answer(numbers, (RETURN, 0, 0, fails(errno.ENOSYS)))
     for numbers in PRETENDED.values():
         answer(numbers, (RETURN, 0, 0, fails(0)))
-    born = NOTIFY if notify else ALLOW
     answer(
-        CLONES["clone"],
+        CLONE,
         _low(0),
         (JUMP_ANY_BIT, 0, 1, CLONE_FORBIDDEN),
         (RETURN, 0, 0, fails(errno.EPERM)),
-        (RETURN, 0, 0, born),
+        # A thread whose open files are its own could keep some where nobody looks.
+        (AND, 0, 0, CLONE_THREAD | CLONE_FILES),
+        (JUMP_EQUAL, 0, 1, CLONE_THREAD),
+        (RETURN, 0, 0, fails(errno.EPERM)),
+        (RETURN, 0, 0, ALLOW),
     )
-    answer(CLONES["fork"], (RETURN, 0, 0, born))
-    answer(CLONES["vfork"], (RETURN, 0, 0, born))
+    answer(
+        CLOSE_RANGE,
+        _low(2),
+        (JUMP_ANY_BIT, 0, 1, CLOSE_RANGE_UNSHARE),
+        (RETURN, 0, 0, fails(errno.EPERM)),
+        (RETURN, 0, 0, ALLOW),
+    )
     if abi < 6:
         other = NOTIFY if notify else fails(errno.EPERM)
         for numbers in SIGNALS.values():
@@ -495,8 +532,15 @@ def program(machine: str, *, abi: int, notify: bool) -> list[Instruction]:
         (AND, 0, 0, 0xF),
         (JUMP_EQUAL, 1, 0, int(socket.SOCK_STREAM)),
         (RETURN, 0, 0, fails(errno.EPERM)),
-        (RETURN, 0, 0, ALLOW),
+        (RETURN, 0, 0, NOTIFY if notify and not counted else ALLOW),
     )
+    if not counted:
+        # Pages stay for as long as a single one of them is mapped; what waits in a socket is no process's.
+        unseen = NOTIFY if notify else fails(errno.ENOMEM)
+        kinds = [(JUMP_EQUAL, 2 - index, 0, kind) for index, kind in enumerate(SHARED_ANONYMOUS)]
+        answer(MMAP, _low(3), (AND, 0, 0, MAP_KIND), *kinds, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, unseen))
+        size = [(JUMP_EQUAL, 4 - index, 0, option) for index, option in enumerate(BUFFER_SIZES)]
+        answer(SETSOCKOPT, _low(2), *size, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, fails(0)))
     only(SENDTO, errno.EPERM, (4, (0,)))
     only(IOCTL, errno.ENOTTY, (1, TERMINAL_QUESTIONS))
     # A signal for a descriptor goes to whom the descriptor's owner names.
@@ -528,8 +572,8 @@ def _low(argument: int) -> Instruction:
     return (LOAD, 0, 0, 16 + 8 * argument)
 
 
-def seccomp(abi: int, supervised: bool) -> int | None:
-    """Put the filter on this process; returns the descriptor on which it asks its supervisor.
+def seccomp(abi: int, supervised: bool, counted: bool = False) -> int | None:
+    """Put the filter on this process; returns the descriptor on which it asks its supervisor, if it has to.
 
     The kernel may refuse the latter (before 5.5, in gVisor, or if an outer sandbox already answers):
     then there is none, and the supervisor only counts.
@@ -540,22 +584,42 @@ def seccomp(abi: int, supervised: bool) -> int | None:
     _prctl("no_new_privs", PR_SET_NO_NEW_PRIVS, 1)
     number = REFUSED["seccomp"][MACHINES[machine][0]]
     assert number is not None
-    for flags in (NEW_LISTENER | WAIT_KILLABLE, NEW_LISTENER) if supervised else ():
+    asking = program(machine, abi=abi, notify=True, counted=counted)
+    asks = supervised and any(one[0] == RETURN and one[3] == NOTIFY for one in asking)
+    for flags in (NEW_LISTENER | WAIT_KILLABLE, NEW_LISTENER) if asks else ():
         try:
-            return _install(number, flags, program(machine, abi=abi, notify=True))
+            return _install(number, flags, asking)
         except SandboxError:
             continue
-    _install(number, 0, program(machine, abi=abi, notify=False))
+    _install(number, 0, program(machine, abi=abi, notify=False, counted=counted))
     return None
 
 
 def _install(number: int, flags: int, code: list[Instruction]) -> int:
-    instructions = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in code))
-    header = struct.pack("@HP", len(code), ctypes.addressof(instructions))
+    _kept, header = _assembled(code)
     return _call("seccomp", number, SECCOMP_SET_MODE_FILTER, flags, header)
 
 
+def _assembled(code: list[Instruction]) -> tuple[Any, Any]:
+    """The instructions in memory, which must be kept until the kernel has them, and what points to them."""
+    instructions = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in code))
+    return instructions, ctypes.create_string_buffer(
+        struct.pack("@HP", len(code), ctypes.addressof(instructions))
+    )
+
+
 # -- all of it ---------------------------------------------------------------------------------
+
+
+class Private(NamedTuple):
+    """File systems of a run's own."""
+
+    memory: int
+    """Bytes of ``/dev/shm``."""
+    disk: int
+    """Bytes of the folder that may be written to."""
+    files: int
+    """Files in it."""
 
 
 class Confinement(NamedTuple):
@@ -563,9 +627,14 @@ class Confinement(NamedTuple):
 
     level: str
     readable: Readable
-    writable: list[str]
-    memory: int = 0
-    """Bytes of a private ``/dev/shm``; 0 for none, and then nothing there can be used."""
+    writable: str
+    """The folder that may be written to."""
+    private: Private | None = None
+    """File systems of its own, if it is to have any; else nothing in ``/dev/shm`` can be used."""
+    tasks: int = 0
+    """Processes and threads that the kernel is to hold it to; 0 if it does not, or by a control group."""
+    grouped: bool = False
+    """Whether it is in a control group, which holds it to a number of tasks and to an amount of memory."""
     newest: int = 99
     """Use Landlock as if the kernel had no newer ABI than this."""
 
@@ -579,52 +648,45 @@ def confine(box: Confinement, supervised: bool = False) -> int | None:
         SandboxError: if a part of it is not to be had; the process must then not go on.
     """
     abi = 0
-    writable = list(box.writable)
+    writable = [box.writable]
     if sys.platform == "linux" and box.level in (LANDLOCK, BUBBLEWRAP):
-        if box.memory:
-            private_shared_memory(box.memory)
+        if box.private:
+            private_files(box.writable, box.private)
             writable.append(SHARED_MEMORY)
+        if box.tasks:
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_NPROC, (box.tasks, box.tasks))
         drop_capabilities()
         if box.level == LANDLOCK:
             abi = min(landlock_abi(), box.newest)
             landlock(abi, box.readable, writable)
         # After the capabilities: their loss takes this promise back.
-        _prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, int(signal.SIGKILL))
-        return seccomp(abi, supervised)
+        die_with_parent()
+        return seccomp(abi, supervised, box.grouped)
     return None
 
 
-def private_shared_memory(size: int) -> None:
-    """Replace ``/dev/shm``, for this process and what it starts, by an empty one of ``size`` bytes.
+def private_files(folder: str, sizes: Private) -> None:
+    """Replace ``folder`` and ``/dev/shm``, for this process and what it starts, by empty ones in memory.
 
-    Locks and shared tensors live there under names, so that no rule for files could tell those of
-    other programs apart.
+    In the latter locks and shared tensors live under names, so that no rule for files could tell those of
+    other programs apart. No file can be made in a way that would escape the size of either.
 
     Raises:
         SandboxError: if the system allows no namespaces here.
     """
-    assert LIBC is not None
-    user, group = os.getuid(), os.getgid()
-    if LIBC.unshare(CLONE_NEWNS):
-        if LIBC.unshare(CLONE_NEWNS | CLONE_NEWUSER):
-            raise SandboxError("namespaces: " + os.strerror(ctypes.get_errno()))
-        for name, text in (("uid_map", f"{user} {user} 1"), ("setgroups", "deny")):
-            _tell("/proc/self/" + name, text)
-        _tell("/proc/self/gid_map", f"{group} {group} 1")
-    options = f"size={size},nr_inodes=4096,mode=1777".encode()
-    flags = MS_NOSUID | MS_NODEV | MS_NOEXEC
-    if LIBC.mount(None, b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None) or LIBC.mount(
-        b"tmpfs", SHARED_MEMORY.encode(), b"tmpfs", ctypes.c_ulong(flags), options
-    ):
-        raise SandboxError("a private " + SHARED_MEMORY + ": " + os.strerror(ctypes.get_errno()))
-
-
-def _tell(path: str, text: str) -> None:
+    namespaces = companion("namespaces")
     try:
-        with open(path, "w") as file:
-            file.write(text)
+        namespaces.private_files(
+            {
+                SHARED_MEMORY: namespaces.options(sizes.memory, namespaces.NAMES, "1777"),
+                folder: namespaces.options(sizes.disk, sizes.files, "700"),
+            }
+        )
+        os.chdir(folder)
     except OSError as error:
-        raise SandboxError("namespaces: " + str(error)) from None
+        raise SandboxError("namespaces: " + str(error.strerror)) from None
 
 
 def drop_capabilities() -> None:
@@ -645,15 +707,33 @@ def adopt_orphans() -> None:
         _prctl("PR_SET_CHILD_SUBREAPER", PR_SET_CHILD_SUBREAPER, 1)
 
 
-def hand_over(channel: socket.socket, descriptor: int | None) -> None:
-    """Give the supervisor the descriptor on which it is asked, if there is one, and keep none."""
-    rights = [] if descriptor is None else [
-        (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))
-    ]  # fmt: skip
-    channel.sendmsg([b"." if descriptor is None else b"+"], rights)
+def die_with_parent() -> None:
+    """Have the kernel end this process when its parent ends, where it can."""
+    if LIBC is not None and sys.platform == "linux":
+        _prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, int(signal.SIGKILL))
+
+
+def hand_over(channel: socket.socket, asking: int | None, folders: Collection[str]) -> None:
+    """Give the supervisor the descriptor on which it is asked, if there is one, and keep none.
+
+    It gets one of each of the ``folders`` that are the run's own, too: it cannot look into them otherwise.
+    Where there are none, no descriptor can be sent any more: a file on its way is no process's, and only the
+    file system would know its size.
+    """
+    given = [] if asking is None else [asking]
+    given += [os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) for folder in folders]
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", given))] if given else []
+    channel.sendmsg([b"." if asking is None else b"+"], rights)
     channel.close()
-    if descriptor is not None:
-        os.close(descriptor)
+    for one in given:
+        os.close(one)
+    if not folders and platform.machine() in MACHINES:
+        column, _ = MACHINES[platform.machine()]
+        code = [(LOAD, 0, 0, 0)]
+        for numbers in SENDING:
+            code += [(JUMP_EQUAL, 0, 1, numbers[column]), (RETURN, 0, 0, fails(errno.EPERM))]
+        _kept, header = _assembled([*code, (RETURN, 0, 0, ALLOW)])
+        _prctl("seccomp", PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(header))
 
 
 # -- other programs' sandboxes -------------------------------------------------------------------
@@ -665,7 +745,8 @@ def bubblewrap(readable: Readable, writable: list[str], own: list[str], memory: 
     ``own`` are files of gradfix that the command needs, ``memory`` the bytes of its ``/dev/shm``.
     """
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--proc", "/proc"]
-    command += ["--dev", "/dev", "--size", str(memory), "--tmpfs", SHARED_MEMORY]
+    command += ["--dev", "/dev", "--ro-bind", "/dev/null", "/dev/zero"]
+    command += ["--size", str(memory), "--tmpfs", SHARED_MEMORY]
     for path in sorted({*readable.whole, *own}):
         if not path.startswith(("/dev/", "/proc/")):
             command += ["--ro-bind-try", path, path]
@@ -734,7 +815,7 @@ def tried(folder: str, canary: str) -> str | None:
     return None
 
 
-def try_confining(memory: int, newest: int = 99) -> str | None:
+def try_confining(private: Private | None = None) -> str | None:
     """Confine a process made for it with Landlock, and return why that does not hold, if so."""
     with tempfile.TemporaryDirectory(prefix="gradfix-") as temporary:
         folder = os.path.realpath(temporary)
@@ -747,7 +828,7 @@ def try_confining(memory: int, newest: int = 99) -> str | None:
         if child == 0:
             try:
                 files = interpreter_files()
-                confine(Confinement(LANDLOCK, files, [inside], memory, newest))
+                confine(Confinement(LANDLOCK, files, inside, private))
                 said = tried(inside, canary)
             except BaseException as error:
                 said = str(error)
@@ -761,15 +842,26 @@ def try_confining(memory: int, newest: int = 99) -> str | None:
 
 
 def describe() -> dict[str, Any]:
-    """What this interpreter can have here: ``landlock`` (its ABI), ``memory`` (whether a private
-    ``/dev/shm`` is to be had), ``why`` (why there is no Landlock), and the files that it needs."""
+    """What this interpreter can have here: ``landlock`` (its ABI), ``memory`` (whether file systems of its
+    own are to be had), ``held`` (what else the kernel holds), ``cgroup`` (their version, 0 for none), ``why``
+    (why there is no Landlock), and the files that it needs."""
     found: dict[str, Any] = {"landlock": 0, "memory": False, "why": "", "files": interpreter_files()}
+    found.update(held=[], cgroup=0)
     try:
         found["landlock"] = landlock_abi()
-        why = try_confining(0)
+        why = try_confining()
         if why is not None:
             found["landlock"], found["why"] = 0, why
-        found["memory"] = why is None and try_confining(1 << 20) is None
+            return found
+        found["memory"] = try_confining(Private(1 << 20, 1 << 20, 64)) is None
+        namespaces = companion("namespaces")
+        if namespaces.processes_held():
+            found["held"].append(PROCESSES)
+        if found["memory"] and namespaces.tasks_held():
+            found["held"].append(TASKS)
+        found["cgroup"] = companion("cgroups").available()
+        if found["cgroup"]:
+            found["held"].append(CGROUP)
     except SandboxError as error:
         found["why"] = str(error)
     return found
@@ -781,11 +873,15 @@ class Level(NamedTuple):
     name: str
     detail: str = ""
     memory: bool = False
-    """Whether a private ``/dev/shm`` is to be had."""
+    """Whether a private ``/dev/shm`` is to be had, and a private folder to write to."""
     readable: Readable = Readable([], [])
     """What the interpreter needs (where a program puts each run into its sandbox)."""
     newest: int = 99
     """Use Landlock as if the kernel had no newer ABI than this."""
+    held: tuple[str, ...] = ()
+    """What the kernel holds besides: some of :data:`PROCESSES`, :data:`TASKS`, :data:`CGROUP`."""
+    scope: tuple[str, ...] = ()
+    """The command before a server's that gives it control groups to divide, if it takes one."""
 
     def __str__(self) -> str:
         return self.name + (" (" + self.detail + ")" if self.detail else "")
@@ -816,8 +912,17 @@ def choose(executable: str, environment: dict[str, str]) -> Level:
     asked = _asked([executable, os.path.abspath(__file__)], environment)
     abi, why = asked.get("landlock", 0), asked.get("why", "")
     if abi:
-        detail = f"Landlock ABI {abi}, {'private' if asked['memory'] else 'no'} shared memory"
-        return Level(LANDLOCK, detail, asked["memory"])
+        groups = companion("cgroups")
+        scope: list[str] = [] if asked.get("cgroup") else groups.scope()
+        if scope:
+            session = {**environment, **groups.session()}
+            scoped = _asked([*scope, executable, os.path.abspath(__file__)], session)
+            asked, scope = (scoped, scope) if scoped.get("cgroup") else (asked, [])
+        held = tuple(asked.get("held", ()))
+        parts = [f"Landlock ABI {abi}", f"{'private' if asked['memory'] else 'no'} shared memory"]
+        parts += ["process namespace"] if PROCESSES in held else []
+        parts += [f"cgroup v{asked['cgroup']}"] if CGROUP in held else []
+        return Level(LANDLOCK, ", ".join(parts), asked["memory"], held=held, scope=tuple(scope))
     files = Readable(*asked.get("files", ([], [])))
     name = SEATBELT if sys.platform == "darwin" else BUBBLEWRAP
     program = "sandbox-exec" if name == SEATBELT else "bwrap"
@@ -839,7 +944,7 @@ def choose(executable: str, environment: dict[str, str]) -> Level:
     return level
 
 
-def _asked(command: list[str], environment: dict[str, str] | None = None) -> dict[str, Any]:
+def _asked(command: list[str], environment: dict[str, str]) -> dict[str, Any]:
     """What a process of :func:`main` answers; ``why`` says what went wrong if it does not."""
     try:
         # In a folder that nobody's modules lie in.
@@ -867,7 +972,7 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--inside"]:
         folder = arguments[1]
         try:
-            confine(Confinement(BUBBLEWRAP, Readable([], []), []))
+            confine(Confinement(BUBBLEWRAP, Readable([], []), folder))
             why = tried(folder, os.path.join(os.path.dirname(folder), "canary"))
         except SandboxError as error:
             why = str(error)
@@ -876,7 +981,7 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--ask"]:
         # Where that cannot be had, it does without: nothing is asked that is not trusted.
         with contextlib.suppress(SandboxError):
-            confine(Confinement(LANDLOCK, Readable(["/"], []), [arguments[1]]))
+            confine(Confinement(LANDLOCK, Readable(["/"], []), arguments[1]))
         os.execv(arguments[2], arguments[2:])
     print(json.dumps(describe()))
 

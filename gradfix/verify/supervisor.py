@@ -1,4 +1,4 @@
-"""The supervisor of a run: counts what no limit of the kernel counts, and answers what its filter asks.
+"""The supervisor of a run: counts what the kernel does not count here, and answers what its filter asks.
 
 It runs in the probe's server, outside the sandbox, in the user's interpreter: standard library only,
 no syntax newer than Python 3.9. Everything that it looks at (process names, folders, descriptors)
@@ -29,16 +29,17 @@ RECEIVE, SEND = 0xC0502100, 0xC0182101
 """``SECCOMP_IOCTL_NOTIF_RECV`` and ``_SEND``."""
 
 CONTINUE = 1
-CLONES = {"x86_64": (56, 57, 58), "aarch64": (220,)}
-"""The calls that make processes; of all others that are asked about the first argument is a process."""
+MMAP = {"x86_64": 9, "aarch64": 222}
+SOCKETPAIR = {"x86_64": 53, "aarch64": 199}
+"""Of all other calls that are asked about the first argument is a process."""
 
-CLONE_THREAD = 0x00010000
+TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 SHORTEST = 0.02
 """Seconds between two looks at a run, at least; a look may take a tenth of the time."""
 
-BIRTH = 0.2
-"""Seconds within which a process that was allowed has come to be, and can be counted."""
+MANY = 64
+"""Processes of a run, from which on nobody can say any more what those that have ended have used."""
 
 ENDING = 10.0
 """Seconds within which the processes of a run end once they are killed: on a machine that has much other work
@@ -51,6 +52,12 @@ class Process(NamedTuple):
     pid: int
     group: int
     threads: int
+    began: int
+    """When, in ticks: with its number it tells it from all others."""
+    used: float
+    """Seconds of processors, by all its threads."""
+    heirs: float
+    """The same by its children that have ended."""
 
 
 def process(pid: int) -> Process | None:
@@ -59,7 +66,8 @@ def process(pid: int) -> Process | None:
         with open(f"/proc/{pid}/stat", "rb") as file:
             # The name may hold anything, brackets and spaces too.
             fields = file.read().rpartition(b")")[2].split()
-        return Process(pid, int(fields[2]), int(fields[17]))
+        used, heirs = (sum(map(int, fields[first : first + 2])) / TICKS for first in (11, 13))
+        return Process(pid, int(fields[2]), int(fields[17]), int(fields[19]), used, heirs)
     except (OSError, ValueError, IndexError):
         return None
 
@@ -123,44 +131,84 @@ def hidden(pid: int) -> dict[tuple[int, int], int]:
     return found
 
 
+def tasks_now() -> int:
+    """Processes and threads of the whole machine, 0 where that is not known."""
+    try:
+        with open("/proc/loadavg", "rb") as file:
+            return int(file.read().split()[3].partition(b"/")[2])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def socket_buffers() -> int:
+    """Bytes that may wait in a pair of connected sockets, to be read."""
+    size = 212992
+    with contextlib.suppress(OSError, ValueError), open("/proc/sys/net/core/wmem_default", "rb") as file:
+        size = int(file.read())
+    return 2 * (size + 65536)  # A last message may pass the limit.
+
+
 class Supervisor:
     """Watches the process group of one run, from its beginning until nothing of it is left."""
 
-    def __init__(self, group: int, folder: str, limits: dict[str, Any], grace: float, clock: Any) -> None:
+    def __init__(
+        self,
+        group: int,
+        folder: str,
+        limits: dict[str, Any],
+        grace: float,
+        clock: Any,
+        *,
+        bounded: bool = False,
+        cgroup: Any = None,
+    ) -> None:
         self.group = group
         self.folder = folder
         self.limits = limits
         self.seconds = limits["seconds"] + grace
         self.clock = clock
         """Of the first process."""
+        self.bounded = bounded
+        """Whether the kernel counts its tasks."""
+        self.cgroup = cgroup
+        """Its control group, if it has one: tasks and memory are the kernel's then."""
+        self.machine = os.uname().machine
         self.next_look = 0.0
         self.listener: int | None = None
-        self.alone = True
-        """No process was made yet, so that there is the first one only."""
-        self.tasks = 1
-        """Processes and threads, at most: those last counted and those made since."""
-        self.counted = 0.0
+        self.private: list[int] = []
+        """Descriptors of the folder that it may write to and of its shared memory, if it has its own."""
+        self.others_then = tasks_now()
+        """Tasks of the whole machine when those of the run were last counted."""
         self.status: int | None = None
         """Of the first process, once it has ended and was taken away."""
-        self.allowed: list[float] = []
-        """When the last ones were allowed."""
+        self.granted = 0
+        """Bytes that it may keep where none of its processes shows them."""
+        self.used: dict[tuple[int, int], float] = {}
+        """By process: seconds of processors, as last seen."""
 
     def connect(self, channel: socket.socket) -> None:
         """Take the descriptor that the run's filter asks on; the run waits with it for us."""
-        size = array.array("i").itemsize
+        found = array.array("i")
         with contextlib.suppress(OSError), channel:
             channel.settimeout(10)
-            said, rights, _, _ = channel.recvmsg(1, socket.CMSG_LEN(size))
+            said, rights, _, _ = channel.recvmsg(1, socket.CMSG_LEN(3 * found.itemsize))
             for level, kind, data in rights:
                 if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                    self.listener = array.array("i", data[:size])[0]
-                    os.set_inheritable(self.listener, False)
-            self.alone = said == b"+"
+                    found.frombytes(data[: len(data) - len(data) % found.itemsize])
+            for descriptor in found:
+                os.set_inheritable(descriptor, False)
+            self.private = list(found)
+            if said == b"+" and self.private:
+                self.listener = self.private.pop(0)
 
     # -- what the filter asks -----------------------------------------------------------------
 
     def answer(self) -> None:
-        """Answer all that the run's processes ask: may there be one more, may it get a signal."""
+        """Answer all that the run's processes ask: may it keep something unseen, may another get a signal.
+
+        Not whether there may be one more: a call that nobody has received yet fails if a signal comes, and a
+        shell that forks does not try again.
+        """
         while self.listener is not None:
             waiting = select.poll()
             waiting.register(self.listener, select.POLLIN)
@@ -175,26 +223,26 @@ class Supervisor:
                 fcntl.ioctl(self.listener, RECEIVE, question)
             except OSError:
                 return  # Who asked was ended meanwhile.
-            number, _, _, call, _, _, first, *_ = struct.unpack(NOTIFICATION, question)
-            machine = os.uname().machine
-            if call in CLONES.get(machine, ()):
-                thread = call == CLONES[machine][0] and bool(first & CLONE_THREAD)
-                refusal = 0 if self.another(thread) else errno.EAGAIN
-            else:
-                refusal = 0 if self.own(first) else errno.EPERM
+            number, _, _, call, _, _, *arguments = struct.unpack(NOTIFICATION, question)
+            refusal = self.refusal(call, arguments)
             with contextlib.suppress(OSError):
                 reply = struct.pack("=QqiI", number, 0, -refusal, 0 if refusal else CONTINUE)
                 fcntl.ioctl(self.listener, SEND, bytearray(reply))
 
-    def another(self, thread: bool) -> bool:
-        """Whether there may be one more process or thread."""
-        if self.tasks >= self.limits["tasks"] and time.monotonic() - self.counted > SHORTEST:
-            self.count()
-        if self.tasks >= self.limits["tasks"]:
+    def refusal(self, call: int, arguments: list[int]) -> int:
+        """The number of the error with which a call fails, 0 where it may be made."""
+        if call == MMAP.get(self.machine):
+            return 0 if self.grant(arguments[1]) else errno.ENOMEM
+        if call == SOCKETPAIR.get(self.machine):
+            return 0 if self.grant(socket_buffers()) else errno.ENFILE
+        return 0 if self.own(arguments[0]) else errno.EPERM
+
+    def grant(self, size: int) -> bool:
+        """Whether it may have so many bytes more that no process of its shows; nobody sees when it gives them
+        back."""
+        if self.granted + size > self.limits["memory"]:
             return False
-        self.tasks += 1
-        self.allowed.append(time.monotonic())
-        self.alone = self.alone and thread
+        self.granted += size
         return True
 
     def own(self, argument: int) -> bool:
@@ -205,22 +253,26 @@ class Supervisor:
         found = process(number)
         return found is not None and found.group == self.group
 
-    def count(self) -> list[Process]:
-        """Count processes and threads, and those that were allowed and may not be there yet."""
-        self.allowed = [when for when in self.allowed if when > time.monotonic() - BIRTH]
-        found = processes(self.group)
-        self.tasks = sum(one.threads for one in found) + len(self.allowed)
-        self.counted = time.monotonic()
-        return found
+    def others(self) -> float:
+        """Seconds of processors that the run has used, beside its first thread."""
+        used: float | None
+        if self.cgroup is not None:
+            used = self.cgroup.seconds()
+        else:
+            used = sum(self.used.values()) if len(self.used) <= MANY else None
+        ran: float = self.clock.ran()
+        return float("inf") if used is None else max(0.0, used - ran)
 
     # -- what is looked at from time to time ---------------------------------------------------
 
     def excess(self) -> str | None:
         """What the run has used too much of, if it has."""
         now = time.monotonic()
-        if now > self.clock.started + self.seconds and self.clock.elapsed() > self.seconds:
+        if now > self.clock.started + self.seconds and self.clock.elapsed(self.others()) > self.seconds:
             return "it did not return in time"
-        if now < self.next_look:
+        # So many more on the machine may be this run's, and are looked at at once.
+        many = not self.bounded and tasks_now() > self.others_then + self.limits["tasks"] // 2
+        if now < self.next_look and not many:
             return None
         try:
             return self.look()
@@ -234,22 +286,35 @@ class Supervisor:
         size, entries, seen = disk(self.folder, limits["files"])
         if not seen:
             return "it made folders that cannot be looked into"
-        if entries > limits["files"]:
+        kept = [os.fstatvfs(one) for one in self.private]
+        # The first of them is what it writes to; the kernel lets it have no more.
+        full = kept[0].f_bfree == 0 if kept else False
+        if entries > limits["files"] or (kept and kept[0].f_ffree == 0):
             return "it made more than " + str(limits["files"]) + " files"
-        group = [self.group]
         if sys.platform == "linux":
-            if not self.alone:
-                found = self.count()
-                group = [one.pid for one in found]
-                if self.listener is None and self.tasks > limits["tasks"]:
-                    return "it made more than " + str(limits["tasks"]) + " processes and threads"
-                if len(group) > 1 and sum(map(anonymous, group)) > limits["memory"]:
-                    return "its processes used more than " + amount(limits["memory"]) + " of memory"
-            nameless: dict[tuple[int, int], int] = {}
-            for pid in group:
-                nameless.update(hidden(pid))
-            size += sum(nameless.values())
-        return "it wrote more than " + amount(limits["disk"]) if size > limits["disk"] else None
+            self.others_then = tasks_now()
+            found = processes(self.group) if self.cgroup is None else []
+            for one in found:
+                self.used[one.pid, one.began] = one.used
+            if not self.bounded and sum(one.threads for one in found) > limits["tasks"]:
+                return "it made more than " + str(limits["tasks"]) + " processes and threads"
+            unseen = self.granted + sum((one.f_blocks - one.f_bfree) * one.f_frsize for one in kept)
+            if self.starved([one.pid for one in found], unseen):
+                return "its processes used more than " + amount(limits["memory"]) + " of memory"
+            if not kept:
+                nameless: dict[tuple[int, int], int] = {}
+                for one in found:
+                    nameless.update(hidden(one.pid))
+                size += sum(nameless.values())
+        return "it wrote more than " + amount(limits["disk"]) if full or size > limits["disk"] else None
+
+    def starved(self, pids: list[int], unseen: int) -> bool:
+        """Whether these processes, with ``unseen`` bytes that they keep elsewhere, need more memory than they
+        may."""
+        if self.cgroup is not None:
+            return bool(self.cgroup.starved())
+        # A single one is held to it by itself.
+        return (len(pids) > 1 or unseen > 0) and sum(map(anonymous, pids)) + unseen > self.limits["memory"]
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -294,6 +359,10 @@ class Supervisor:
             time.sleep(0.005)
         self.hang_up()
         self.clock.close()
+        for descriptor in self.private:
+            os.close(descriptor)
+        if self.cgroup is not None:
+            self.cgroup.remove()
         return status
 
     def hang_up(self) -> None:

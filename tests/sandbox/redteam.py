@@ -166,10 +166,10 @@ class Runners:
     """One runner for each level; the import of torch is the dearest part of a test."""
 
     def __init__(self) -> None:
-        self.made: dict[tuple[str, int], Runner] = {}
+        self.made: dict[tuple[object, ...], Runner] = {}
 
     def __call__(self, level: sandbox.Level) -> Runner:
-        key = (level.name, level.newest)
+        key = (level.name, level.memory, level.newest, level.held)
         if key not in self.made:
             self.made[key] = Runner(sys.executable, level=level, workers=1).__enter__()
         return self.made[key]

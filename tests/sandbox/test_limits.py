@@ -15,7 +15,7 @@ from redteam import LANDLOCK, LIMITS, Attack
 
 from gradfix.verify import clock, sandbox, supervisor
 from gradfix.verify.recording import Recording
-from gradfix.verify.runner import Limits
+from gradfix.verify.runner import Limits, obstacle
 
 pytest_plugins = ("redteam",)
 
@@ -27,6 +27,21 @@ TIGHT = replace(LIMITS, seconds=3, tasks=24)
 def here() -> sandbox.Level:
     assert LANDLOCK is not None
     return LANDLOCK
+
+
+MODES = {
+    "all that there is": {},
+    "no control groups": {"held": (sandbox.PROCESSES, sandbox.TASKS)},
+    "nothing but Landlock": {"held": (), "memory": False},
+}
+"""Machines like this one with less in them."""
+
+
+def level(mode: str) -> sandbox.Level:
+    """This machine's, with no more than that."""
+    less = MODES[mode]
+    held = tuple(one for one in here().held if one in less.get("held", here().held))
+    return here()._replace(held=held, memory=here().memory and less.get("memory", True))
 
 
 def tasks_below(ancestor: int) -> int:
@@ -98,6 +113,10 @@ time.sleep(60)
 """
 
 
+@pytest.mark.skipif(
+    LANDLOCK is None or not {sandbox.TASKS, sandbox.CGROUP} & set(LANDLOCK.held),
+    reason="nothing counts tasks",
+)
 @pytest.mark.parametrize("code", [FORKS, VFORKS, THREADS, SHELL], ids=["fork", "vfork", "threads", "shell"])
 def test_a_bomb_does_not_go_off(code: str, attack: Attack) -> None:
     attack(here(), "", apart=False)  # The server is there.
@@ -111,8 +130,20 @@ def test_a_bomb_does_not_go_off(code: str, attack: Attack) -> None:
     assert "alive" in attack(here(), "print('alive')", apart=False).output
 
 
-def grew(code: str, attack: Attack, **limits: int) -> Recording:
-    return attack(here(), code, apart=False, limits=replace(LIMITS, **limits))
+def test_a_bomb_that_goes_off_is_put_out_at_once(attack: Attack) -> None:
+    """Where the kernel does not count."""
+    mode = "nothing but Landlock"
+    attack(level(mode), "", apart=False)
+    before = tasks_below(os.getpid())
+    code = "for number in range(300):\n    if os.fork() == 0: time.sleep(20); os._exit(0)\ntime.sleep(20)"
+    started = time.monotonic()
+    recording = attack(level(mode), code, apart=False, limits=replace(LIMITS, seconds=15))
+    assert recording.detail == "it made more than 48 processes and threads", recording
+    assert time.monotonic() - started < 14 and tasks_below(os.getpid()) <= before
+
+
+def grew(code: str, attack: Attack, mode: str = "all that there is", **limits: int) -> Recording:
+    return attack(level(mode), code, apart=False, limits=replace(LIMITS, **limits))
 
 
 TOO_MUCH: dict[str, tuple[str, dict[str, int], str]] = {
@@ -134,6 +165,26 @@ TOO_MUCH: dict[str, tuple[str, dict[str, int], str]] = {
         {"disk": 8 << 20},
         "it wrote more than 8 MiB",
     ),
+    "much in files of a thread of its own": (
+        # A thread whose table of open files is its own.
+        "import threading\nlibc, kept = ctypes.CDLL(None), []\n"
+        "def work():\n    libc.syscall(436, 900, 901, 2)  # close_range(..., CLOSE_RANGE_UNSHARE)\n"
+        "    for number in range(40):\n        kept.append(open('f%d' % number, 'wb', buffering=0))\n"
+        "        kept[-1].write(bytes(1 << 20)); os.unlink('f%d' % number)\n"
+        "    print('made'); time.sleep(1)\n"
+        "one = threading.Thread(target=work); one.start(); one.join()",
+        {"disk": 8 << 20},
+        "it wrote more than 8 MiB",
+    ),
+    "much in files on their way": (
+        "import socket\nkept = []\nfor number in range(40):\n    if not number % 8:\n"
+        "        kept.append(socket.socketpair())\n"
+        "    with open('f', 'wb', buffering=0) as file:\n        os.unlink('f'); file.write(bytes(1 << 20))\n"
+        "        try: socket.send_fds(kept[-1][0], [b'.'], [file.fileno()])\n"
+        "        except OSError as error: print(error.strerror); break\nprint('made'); time.sleep(1)",
+        {"disk": 8 << 20},
+        "it wrote more than 8 MiB",
+    ),
     "folders that cannot be looked into": (
         # In C, for Python's own functions are not let into a folder whose name is too long to tell.
         "import tempfile; os.chdir(tempfile.gettempdir())\n"
@@ -151,17 +202,109 @@ TOO_MUCH: dict[str, tuple[str, dict[str, int], str]] = {
         {"memory": 200 << 20},
         "its processes used more than 200 MiB of memory",
     ),
+    "memory that two processes share": (
+        # All that is mapped of each at last is one page; the others are there all the same.
+        "import mmap\nlibc = ctypes.CDLL(None)\nlibc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]\n"
+        "libc.mmap.restype = ctypes.c_void_p\nfor number in range(20):\n"
+        "    place = libc.mmap(None, ctypes.c_size_t(32 << 20), 3, 0x21, -1, ctypes.c_long(0))\n"
+        "    if place in (None, 2**64 - 1): print('refused'); break\n"
+        "    ctypes.memset(place, 1, 32 << 20); libc.munmap(place + 4096, (32 << 20) - 4096)\n"
+        "print('made'); time.sleep(1)",
+        {"memory": 200 << 20},
+        "its processes used more than 200 MiB of memory",
+    ),
+    "memory that waits in sockets": (
+        "import socket\nkept = []\ntry:\n  for number in range(450):\n"
+        "    kept.append(socket.socketpair())\n    for one in kept[-1]:\n"
+        "        one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22); one.setblocking(False)\n"
+        "        try:\n            while True: one.send(bytes(1 << 16))\n"
+        "        except BlockingIOError: pass\n"
+        "except OSError as error: print('refused', error.strerror)\nprint('made'); time.sleep(1)",
+        {"memory": 200 << 20},
+        "its processes used more than 200 MiB of memory",
+    ),
 }
 
+REFUSED = {
+    "much in files on their way": ("Operation not permitted", "nothing but Landlock"),
+    "much in files of a thread of its own": ("it wrote more than", "nothing but Landlock"),
+    "memory that two processes share": ("refused", "no control groups"),
+    "memory that waits in sockets": ("refused", "no control groups"),
+}
+"""What is refused instead, where the kernel does not count it; on which machines."""
+UNSEEN = "folders that cannot be looked into"
 
-@pytest.mark.parametrize("name", TOO_MUCH)
-def test_too_much_ends_the_run(name: str, attack: Attack) -> None:
+
+def cases() -> list[tuple[str, str]]:
+    """What is tried on which machines: with what counts it, and with less."""
+    counted = {name: "no control groups" if "memory" in name else "nothing but Landlock" for name in TOO_MUCH}
+    return [(name, mode) for name, less in counted.items() for mode in ("all that there is", less)]
+
+
+@pytest.mark.parametrize(("name", "mode"), cases())
+def test_too_much_ends_the_run(name: str, mode: str, attack: Attack) -> None:
     code, limits, reason = TOO_MUCH[name]
-    recording = grew(code, attack, **limits)
-    assert recording.ending == "killed" and recording.detail.startswith(reason), (recording, recording.output)
-    if name != "folders that cannot be looked into":
-        enough = grew(code, attack, files=5000, disk=1 << 30, memory=2 << 30)
-        assert enough.ending == "finished" and "made" in enough.output, enough
+    if name == UNSEEN and level(mode).memory:
+        pytest.skip("its folder is its own, and the kernel holds that to its size")
+    recording = grew(code, attack, mode, **limits)
+    full = recording.uncaught is not None and "No space left" in recording.uncaught.message
+    refused = name in REFUSED and REFUSED[name][0] in recording.output
+    killed = recording.ending == "killed" and recording.detail.startswith(reason)
+    # What is full fails at once; who goes on regardless is ended.
+    assert killed or full or (refused and not held(name, mode)), (recording, recording.output)
+
+
+def test_who_fills_its_folder_is_told_that_it_is_full(attack: Attack) -> None:
+    recording = grew("with open('f', 'wb') as file: file.write(bytes(32 << 20))", attack, disk=8 << 20)
+    assert "wrote more than" in str(obstacle(recording)), recording
+
+
+def held(name: str, mode: str) -> bool:
+    """Whether the kernel counts what this is about."""
+    return sandbox.CGROUP in level(mode).held if "memory" in name else level(mode).memory
+
+
+@pytest.mark.parametrize("name", [name for name in TOO_MUCH if name not in (UNSEEN, *REFUSED)])
+def test_what_is_not_too_much_is_done(name: str, attack: Attack) -> None:
+    enough = grew(TOO_MUCH[name][0], attack, files=5000, disk=1 << 30, memory=2 << 30)
+    assert enough.ending == "finished" and "made" in enough.output, enough
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_zeros_are_no_memory_that_nobody_sees(mode: str, attack: Attack) -> None:
+    found = attack(level(mode), "open('/dev/zero', 'rb')", apart=True)
+    assert "PermissionError" in found.output or "Permission denied" in found.output, found.output
+
+
+PIPELINES = """
+import collections, subprocess
+said = collections.Counter()
+for number in range(300):
+    done = subprocess.run("echo a | tr a b | cat", shell=True, text=True, capture_output=True)
+    said[done.stdout + done.stderr] += 1
+print(dict(said))
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_shell_s_pipelines_never_fail(mode: str, attack: Attack) -> None:
+    found = attack(level(mode), PIPELINES, apart=False, limits=replace(LIMITS, seconds=60))
+    assert found.output == "{'b\\n': 300}\n", found
+
+
+@pytest.mark.parametrize(
+    "mode", ["all that there is", pytest.param("no control groups", marks=pytest.mark.long)]
+)
+def test_what_a_run_waits_for_itself_is_its_own_time(mode: str, attack: Attack) -> None:
+    """All its processes want the same processor, and the first one, which has no clock, waits for it."""
+    code = "import signal; signal.setitimer(signal.ITIMER_REAL, 0)\n"
+    code += "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nfor number in range(12):\n"
+    code += "    if os.fork() == 0: break\nwhile True: pass\n"
+    started = time.monotonic()
+    recording = attack(level(mode), code, apart=False, limits=replace(LIMITS, seconds=2))
+    assert recording.detail == "it did not return in time", recording
+    # It may last four times as long where others keep the processors busy.
+    assert time.monotonic() - started < 15
 
 
 def test_a_program_may_lose_its_folder(attack: Attack) -> None:

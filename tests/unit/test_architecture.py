@@ -170,7 +170,9 @@ CHANGING = {
     *("tempfile.mkstemp", "shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move"),
 }
 
-IN_THE_SANDBOX = ("probe", "sandbox", "supervisor", "clock", "overlay", "standins")
+IN_THE_SANDBOX = (
+    *("probe", "sandbox", "supervisor", "clock", "overlay", "standins", "cgroups", "guard", "namespaces"),
+)
 """They run in the user's interpreter, where nothing of gradfix is, or look at ``/proc`` and at their own."""
 
 OPENS_OTHERWISE = {
@@ -181,6 +183,7 @@ OPENS_OTHERWISE = {
     "gradfix.environment.build": "the cache",
     "gradfix.environment.resolve": "the cache",
     "gradfix.verify.runner": "a temporary folder of its own",
+    "gradfix.verify.scratch": "temporary folders of its own, by descriptors",
     "gradfix.verify.hostile": "a temporary folder of its own, by descriptors",
     "gradfix.bot.git": "a temporary folder of its own",
     "gradfix.checkout": "a temporary folder of its own",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from gradfix import pipeline
 from gradfix.codemod import Claim, Effect
 from gradfix.results import Outcome
-from gradfix.verify import interpreter, runner
+from gradfix.verify import interpreter, runner, sandbox
 from gradfix.verify.runner import Job, Runner, servers_kept, verify_rewrite
 
 PROGRAM = """\
@@ -74,6 +75,20 @@ def test_verifications_in_a_row_share_a_server(
 def test_a_verification_alone_ends_its_server(servers: list[subprocess.Popen[str]]) -> None:
     assert proved(PROGRAM, PROGRAM.replace("retain_graph=True", ""))
     assert all(server.poll() is not None for server in servers)
+
+
+def test_what_a_run_has_left_is_removed_before_the_next_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    there: list[int] = []
+
+    def runs(one: Runner, prepared: dict[str, tuple[Job, Path]]) -> Iterator[tuple[str, tuple[str, str]]]:
+        for name in list(prepared):
+            there.append(len([found for found in one._folder.iterdir() if found.is_dir()]))
+            yield name, ("killed", "it was large")
+
+    monkeypatch.setattr(Runner, "_run", runs)
+    with Runner(sys.executable, level=sandbox.UNSANDBOXED) as one:
+        one.run([Job(Path("train.py"), f"print({number})") for number in range(3)])
+    assert there == [3, 2, 1]
 
 
 def test_many_files_are_planned_by_several_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TextIO
 
@@ -16,10 +17,17 @@ EVERY = 0.2
 
 
 class Display:
-    """What is being done, on a stream; a context manager, and the function to tell it."""
+    """What is being done, on a stream; a context manager, and the function to tell it.
 
-    def __init__(self, stream: TextIO, *, quiet: bool = False) -> None:
+    Args:
+        stream: Where it is told.
+        quiet: Tell nothing.
+        most: Seconds that all of it may take, where that is known.
+    """
+
+    def __init__(self, stream: TextIO, *, quiet: bool = False, most: float | None = None) -> None:
         self._stream = stream
+        self._of = "" if most is None else f" of {most:.0f} s"
         self._quiet = quiet
         self._drawn = stream.isatty() and not quiet
         self._doing = ""
@@ -57,7 +65,7 @@ class Display:
     def _draw(self) -> None:
         with self._lock:
             if self._doing:
-                seconds = f"{time.monotonic() - self._since:.0f} s"
+                seconds = f"{time.monotonic() - self._since:.0f} s{self._of}"
                 # A line that wraps could not be drawn over.
                 width = max(10, shutil.get_terminal_size().columns - len(seconds) - 2)
                 shown = self._doing if len(self._doing) <= width else f"{self._doing[: width - 3]}..."
@@ -68,3 +76,33 @@ class Display:
         with suppress(OSError, ValueError):
             self._stream.write(what)
             self._stream.flush()
+
+
+_terminal: TextIO | None = None
+_display: Display | None = None
+
+
+def show_on(stream: TextIO) -> None:
+    """Let :func:`shown` show on a stream what is told, if that is a terminal."""
+    global _terminal
+    _terminal = stream if stream.isatty() else None
+
+
+@contextmanager
+def shown(most: float) -> Iterator[None]:
+    """Show what is told within it, which may take ``most`` seconds, if there is a terminal to show it on."""
+    global _display
+    if _terminal is None or _display is not None:
+        yield
+        return
+    with Display(_terminal, most=most) as _display:
+        try:
+            yield
+        finally:
+            _display = None
+
+
+def tell(doing: str) -> None:
+    """Something else is being done from now on; told only within :func:`shown`."""
+    if _display is not None:
+        _display(doing)
