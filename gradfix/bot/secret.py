@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import os
+import stat
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from urllib.parse import quote
 
 from gradfix.bot.errors import UsageError
@@ -21,6 +22,8 @@ KNOWN_VARIABLES = (
 )
 """Where forges' own tools keep a token that can write."""
 
+LONGEST = 1 << 16
+"""Bytes of a file that are read; no token is that long."""
 HIDDEN = "***"
 ANONYMOUS = "there is no token, so it was asked as anybody can"
 
@@ -85,17 +88,39 @@ def token_if_any(environment: Mapping[str, str], file: str | None = None) -> Tok
     There is no option that takes the token itself: what stands on a command line, every process can read.
 
     Raises:
-        UsageError: the file that is named cannot be read.
+        UsageError: the file that is named cannot be read, or others than its user can read it too.
     """
     path = file or environment.get(FILE_VARIABLE)
     if path:
-        try:
-            return Token(Path(path).read_text(encoding="ascii").strip())
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise UsageError(f"the token file cannot be read: {reason}") from None
+        return Token(_private(path))
     value = environment.get(VARIABLE, "").strip()
     return Token(value) if value else None
+
+
+def _private(path: str) -> str:
+    """The text of a file that nobody but its user, and the system, can read or write."""
+    try:
+        with open(path, "rb") as stream:
+            if os.name == "posix" and (reason := _shared(os.fstat(stream.fileno()))):
+                raise UsageError(f"the token file {path} {reason}")
+            return stream.read(LONGEST).decode("ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise UsageError(f"the token file {path} cannot be read: {why}") from None
+
+
+def _shared(status: os.stat_result) -> str:
+    """Why a file is not its user's alone; empty if it is.
+
+    To the group of root a file may be open: systemd hands out its credentials so.
+    """
+    if status.st_uid not in (os.geteuid(), 0):
+        return "belongs to somebody else: make a copy that is yours, with chmod 600"
+    others = 0o007 if status.st_uid == status.st_gid == 0 else 0o077
+    if status.st_mode & others or status.st_mode & 0o020:
+        mode = f"{stat.S_IMODE(status.st_mode):03o}"
+        return f"can be read or changed by others (mode {mode}): chmod 600 keeps it to you"
+    return ""
 
 
 def in_the_way(environment: Mapping[str, str]) -> list[str]:

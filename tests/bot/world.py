@@ -131,11 +131,11 @@ def remember(patch: pytest.MonkeyPatch) -> None:
                 found = function(parsed, options)
                 _known[key] = list(found) if name == "offers" else found
             # The same text lies elsewhere in every run.
-            return _known[key]._replace(path=parsed.path) if name == "repair" else _known[key]
+            return _known[key]._replace(path=parsed.path) if name != "offers" else _known[key]
 
         return answer
 
-    for name in ("offers", "findings", "repair"):
+    for name in ("offers", "diagnosed", "repair"):
         patch.setattr(pipeline, name, remembered(name, getattr(pipeline, name)))
     flow_of = picture.flow_of
 
