@@ -204,21 +204,33 @@ def _excerpt(step: Step) -> str:
 
 
 def _commands(steps: Sequence[tuple[Rewritten, Step]], plan: PlanFile) -> str:
-    names = ",".join(sorted({step.attempt.finding.code for _, step in steps}))
+    """How to make the change and to prove it again."""
+    names = {step.attempt.finding.code for _, step in steps}
     paths = list(dict.fromkeys(file.path for file, _ in steps))
     # What looks like an option is none with a folder before it.
-    named = [f"./{path}" if path.startswith("-") else path for path in paths[:10]]
+    named = [f"./{path}" if path.startswith("-") else path for path in paths]
     unsafe = any(step.attempt.fix.effect is Effect.CHANGES for _, step in steps)
     proved = all(step.rewrite.outcome is Outcome.PROVED for _, step in steps)
-    flags = ["--select", names, *(["--unsafe-fixes"] if unsafe else [])]
+    flags = ["--select", ",".join(sorted(names)), *(["--unsafe-fixes"] if unsafe else [])]
     flags += ["--require-proof"] if proved else []
-    command, how = plan.command, [*flags]
-    how += [f"--script={command.script}"] if command.script is not None else []
-    how += ["-m", command.module] if command.module is not None else []
-    arguments = ["--", *command.arguments] if command.arguments else []
-    commands = f"git checkout {plan.base}\n{shlex.join(['gradfix', 'apply', *how, *named, *arguments])}"
-    ends = ", and ends with exit code 0 if all of it is proved again" if proved else ""
-    told = f"This makes the same change with gradfix {__version__}, runs the script before and after{ends}:"
+    flags += [f"--script={plan.command.script}"] if plan.command.script is not None else []
+    flags += ["-m", plan.command.module] if plan.command.module is not None else []
+    arguments = ["--", *plan.command.arguments] if plan.command.arguments else []
+    words = [one_line(word) for word in ("gradfix", "apply", *flags, *named, *arguments)]
+    commands = f"git checkout {plan.base}\n{shlex.join(words)}"
+    planned = [
+        one for one in plan.changes if one.path in paths and {r.codemod for r in one.rewrites} <= names
+    ]
+    whole = sum(len(one.rewrites) for one in planned) == len(steps)
+    # Its exit code is about all that it finds there.
+    alone = whole and not any(one.left for one in planned)
+    what = (
+        "This makes the same change"
+        if whole
+        else "This makes the change, and more that is not proposed here,"
+    )
+    ends = ", and ends with exit code 0 if all of it is proved again" if proved and alone else ""
+    told = f"{what} with gradfix {__version__}, and runs the script before and after{ends}:"
     return f"{told}\n\n{fence(commands, 'sh')}"
 
 

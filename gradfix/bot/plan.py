@@ -23,6 +23,7 @@ It is a JSON file::
           "group": "undetached-fake",    the pull request: a codemod, a path, or "all"
           "path": "train.py",            from the root of the repository
           "blob": "5f02...",             what git calls the file's content at the base commit
+          "left": 0,                     how many findings of the same codemods the rewrites leave in the file
           "rewrites": [                  one after the other, each on what the one before it has left
             {
               "codemod": "undetached-fake",
@@ -93,11 +94,14 @@ class Change:
     path: str
     blob: str
     rewrites: tuple[Rewrite, ...]
+    left: int = 0
+    """How many findings of the same codemods the rewrites leave."""
 
     def to_json(self) -> Json:
         """The change as JSON data."""
         rewrites = [rewrite.to_json() for rewrite in self.rewrites]
-        return {"group": self.group, "path": self.path, "blob": self.blob, "rewrites": rewrites}
+        place = {"group": self.group, "path": self.path, "blob": self.blob, "left": self.left}
+        return {**place, "rewrites": rewrites}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +117,13 @@ class Scope:
     """Files of which nothing could be said."""
 
     def covers(self, codemod: str, path: str) -> bool:
-        """Whether the plan was to look for the mistake ``codemod`` in the file at ``path``, and could."""
+        """Whether the plan was to look for the mistake ``codemod`` in the file at ``path``."""
         within = any(one == "." or path == one or path.startswith(f"{one}/") for one in self.paths)
-        return within and codemod in self.codemods and path not in self.failed
+        return within and codemod in self.codemods
+
+    def judges(self, path: str) -> bool:
+        """Whether what the plan does not propose for the file at ``path`` was looked at, and left out."""
+        return path in self.found and path not in self.failed
 
     def to_json(self) -> Json:
         """The scope as JSON data."""
@@ -229,7 +237,9 @@ def _change(item: Mapping[str, Any]) -> Change:
     path, group = _text(item["path"]), _text(item["group"])
     if not rewrites or not path or not group or not git.is_safe(path):
         raise ValueError
-    return Change(group, path, _match(_OID, item["blob"]), rewrites)
+    if not isinstance(item["left"], int):
+        raise TypeError
+    return Change(group, path, _match(_OID, item["blob"]), rewrites, item["left"])
 
 
 def _group_of(change: Change, group: str) -> str | None:

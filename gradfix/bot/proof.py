@@ -27,7 +27,7 @@ def outcome_of(rewrite: Rewrite) -> str:
 
 
 def without(rewrite: Rewrite) -> str:
-    """What the runs had in the place of the real thing: `` with made-up data``; empty if they had everything."""
+    """What the runs had instead of the real thing, as `` with made-up data``; empty if they had that."""
     told = standins(rewrite)
     kinds = {
         "made-up data": any("made-up" in one for one in told),
@@ -100,8 +100,8 @@ def _evidence(step: Step) -> Iterator[str]:
     drawn = picture.draw(step.before, step.after)
     if drawn is not None:
         yield (
-            "Which loss feeds which optimizer. Dotted arrows are gradients that arrive and are never used; red "
-            "is what raises or goes away, green what is new."
+            "Which loss feeds which optimizer. Dotted arrows are gradients that arrive and are never used; "
+            "red is what raises or goes away, green what is new."
         )
         yield drawn
     if told := _conditions(certificate):

@@ -269,7 +269,7 @@ class _Publisher:
         if key not in stand.there:
             return True
         allowed = self._plan.unsafe_fixes or stand.there[key] != {Effect.CHANGES}
-        return allowed and self._base.moved.get(key.path, key.path) in self._plan.scope.found
+        return allowed and self._plan.scope.judges(self._base.moved.get(key.path, key.path))
 
     def _carry_out(
         self,
