@@ -237,9 +237,8 @@ def _commands(steps: Sequence[tuple[Rewritten, Step]], plan: PlanFile) -> str:
 def _moved_on(steps: Sequence[tuple[Rewritten, Step]], base: str, plan: PlanFile) -> Iterator[str]:
     """Where both versions were run at another commit than the branch is built on: that it is the same."""
     if plan.base != base:
-        one = len({file.path for file, _ in steps}) == 1
-        same = "the file that is changed is" if one else "the files that are changed are"
-        yield f"This branch is built on {base}, where {same} the same."
+        files = "file" if len({file.path for file, _ in steps}) == 1 else "files"
+        yield f"This branch is built on {base}; merged into {plan.base}, it gives the same {files}."
 
 
 def _footer(steps: Sequence[tuple[Rewritten, Step]]) -> str:

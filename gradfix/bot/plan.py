@@ -121,10 +121,6 @@ class Scope:
         within = any(one == "." or path == one or path.startswith(f"{one}/") for one in self.paths)
         return within and codemod in self.codemods
 
-    def judges(self, path: str) -> bool:
-        """Whether what the plan does not propose for the file at ``path`` was looked at, and left out."""
-        return path in self.found and path not in self.failed
-
     def to_json(self) -> Json:
         """The scope as JSON data."""
         names = ("paths", "codemods", "found", "failed")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -35,9 +35,9 @@ from gradfix.bot.forges.protocol import Draft, Forge, PullRequest
 from gradfix.bot.git import Git, Remote
 from gradfix.bot.plan import Change, PlanFile
 from gradfix.bot.replay import Base, Difference, Rewritten, until
+from gradfix.bot.scope import ScopeOf
 from gradfix.bot.secret import Token
-from gradfix.bot.standing import Standing, standing
-from gradfix.codemod import Effect
+from gradfix.bot.standing import standing
 
 SETTLED = "the base branch does not have its mistakes any more"
 
@@ -111,6 +111,7 @@ class _Publisher:
                 f"the plan is grouped by {plan.group}, and the base branch says {self._settings.group}: "
                 "make it anew from the base branch"
             )
+        self._scope = ScopeOf(plan, self._base)
         self._existing = Existing(forge, git, source, self._branch, tip)
         self._left: list[str] = []
         """Our branches that are in no open pull request, and not in the plan."""
@@ -118,10 +119,12 @@ class _Publisher:
     def run(self) -> Iterator[Done]:
         """Everything, one branch after the other; it ends early where the forge asks to come back later."""
         self._existing.look({state.branch_of(name) for name in self._plan.groups})
-        self._base.moved = self._moves()
+        made = {(one.group, one.path): self._base.replay(one) for one in self._plan.changes}
+        self._base.moved = self._moves([file for file in made.values() if isinstance(file, Rewritten)])
         groups = {self._branch_for(name): changes for name, changes in self._plan.groups.items()}
         replayed = {
-            branch: [self._base.replay(change) for change in changes] for branch, changes in groups.items()
+            branch: [self._under_all_names(made[one.group, one.path]) for one in changes]
+            for branch, changes in groups.items()
         }
         whole = {branch: _whole(files) for branch, files in replayed.items()}
         opened, heads = self._existing.open, self._existing.heads
@@ -155,14 +158,15 @@ class _Publisher:
                 if done is not None:
                     yield done
 
-    def _moves(self) -> dict[str, str]:
+    def _moves(self, files: Sequence[Rewritten]) -> dict[str, str]:
         """Files of open pull requests, and of those that a person has said no to, that have another name on
         the base branch now: what was where, and is where."""
         branches = [state.branch_of(name) for name in self._plan.groups]
-        planned = {rewrite.codemod for change in self._plan.changes for rewrite in change.rewrites}
+        steps = [step for file in files for step in file.steps]
         held = [(request, _keys_of(request)) for request in self._existing.open.values()]
         held += [
-            (request, tuple(key for key in keys if key.codemod in planned))
+            # What was refused may have to be fetched: only where it could be what is planned now.
+            (request, tuple(key for key in keys if any(step.key_at(key.path) == key for step in steps)))
             for request, keys in self._existing.refused(branches)
         ]
         moved: dict[str, str] = {}
@@ -174,10 +178,16 @@ class _Publisher:
                 moved |= {path: renamed[path] for path in missing & renamed.keys()}
         return moved
 
+    def _former(self, path: str) -> list[str]:
+        """The names that a file of the base branch has had before."""
+        return [old for old, new in self._base.moved.items() if new == path]
+
+    def _under_all_names(self, file: Rewritten | Difference) -> Rewritten | Difference:
+        return file.known_as(self._former(file.path)) if isinstance(file, Rewritten) else file
+
     def _branch_for(self, group: str) -> str:
         """The branch for a group. That for a file keeps its name when the file does not."""
-        former = [old for old, new in self._base.moved.items() if new == group]
-        for branch in map(state.branch_of, former if self._plan.group == "file" else ()):
+        for branch in map(state.branch_of, self._former(group) if self._plan.group == "file" else ()):
             if self._existing.history(branch):
                 return branch
         return state.branch_of(group)
@@ -196,7 +206,7 @@ class _Publisher:
         unverified = self._settings.unverified
         chosen = [part for file in files if (part := until(file, stops, unverified=unverified))]
         if not chosen:
-            keys = {key for file in files for step in file.steps for key in step.keys}
+            keys = _all_keys(files)
             if keys & declined:
                 return Done(branch, "declined", "a person has closed it")
             if keys & stops:
@@ -243,33 +253,13 @@ class _Publisher:
     def _kept(
         self, branch: str, files: Sequence[Rewritten], chosen: Sequence[Rewritten], stops: set[state.Key]
     ) -> str:
-        """Why an open pull request stays as it is: it holds what this plan does not speak against."""
+        """Why an open pull request stays as it is; empty if nothing is in the way of what the plan says."""
         head = self._existing.heads.get(branch)
         if head is None or not merging.is_ours(self._git, head):
             return ""
         held = set(state.keys_in(self._git.raw_commit(head)))
-        dropped = held - {key for file in chosen for step in file.steps for key in step.keys} - stops
-        planned = {key for file in files for step in file.steps for key in step.keys}
-        stand = standing(self._base, dropped, head)
-        for key in sorted(dropped):
-            if key in stand.unknown:
-                return f"at the moment this cannot be analysed: {stand.unknown[key]}"
-            if not self._covers(key) or not self._has_judged(key, stand):
-                return f"it also holds a fix for {key.path}, which this plan is not about"
-            if key in planned:
-                return f"what it holds for {key.path} could not be verified this time"
-        return ""
-
-    def _covers(self, key: state.Key) -> bool:
-        """Whether the plan is about a mistake."""
-        return self._plan.scope.covers(key.codemod, self._base.moved.get(key.path, key.path))
-
-    def _has_judged(self, key: state.Key, stand: Standing) -> bool:
-        """Whether the plan leaves out a mistake that is there because it has looked at it."""
-        if key not in stand.there:
-            return True
-        allowed = self._plan.unsafe_fixes or stand.there[key] != {Effect.CHANGES}
-        return allowed and self._plan.scope.judges(self._base.moved.get(key.path, key.path))
+        dropped = held - _all_keys(chosen) - stops
+        return self._scope.why_kept(dropped, _all_keys(files), standing(self._base, dropped, head))
 
     def _carry_out(
         self,
@@ -392,7 +382,7 @@ class _Publisher:
             return None
         own = self._existing.own_commit(branch)
         keys = state.keys_in(self._git.raw_commit(own)) if own is not None else ()
-        if not keys or not all(map(self._covers, keys)):
+        if not keys or not all(map(self._scope.covers, keys)):
             return None
         stand = standing(self._base, keys, own)
         if stand.unknown:
@@ -436,7 +426,7 @@ class _Publisher:
                 return None
         else:
             keys = state.keys_in(self._git.raw_commit(own))
-            if not all(map(self._covers, keys)) or standing(self._base, keys, own):
+            if not all(map(self._scope.covers, keys)) or standing(self._base, keys, own):
                 return None
         if self._wanted.dry_run:
             return Done(branch, "would delete", "nothing needs this branch any more")
@@ -448,6 +438,11 @@ def _keys_of(request: PullRequest) -> tuple[state.Key, ...]:
     """What a pull request holds, as its marker says."""
     marker = state.parsed(request.body)[0]
     return marker.keys if marker is not None else ()
+
+
+def _all_keys(files: Iterable[Rewritten]) -> set[state.Key]:
+    """The keys of all rewrites, also those that they had before."""
+    return {key for file in files for step in file.steps for key in step.keys}
 
 
 def _whole(files: Sequence[Rewritten | Difference]) -> list[Rewritten] | None:

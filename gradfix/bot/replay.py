@@ -44,6 +44,10 @@ class Step:
         """The key, and those by which it was known before."""
         return self.former | {self.key}
 
+    def key_at(self, path: str) -> Key:
+        """The key that it would have if the file had this name."""
+        return Key.of(self.attempt.finding, self.before, path)
+
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
@@ -56,6 +60,13 @@ class Rewritten:
     def before(self) -> bytes:
         """As it is on the base branch."""
         return self.steps[0].before.data
+
+    def known_as(self, paths: Collection[str]) -> Rewritten:
+        """The same, for a file that has had these names before."""
+        if not paths:
+            return self
+        steps = (replace(step, former=frozenset(map(step.key_at, paths))) for step in self.steps)
+        return replace(self, steps=tuple(steps))
 
     @property
     def after(self) -> bytes:
@@ -168,11 +179,9 @@ class Base:
         for attempt, after in pipeline.offers(parsed, selected):
             diff = unified_diff(change.path, parsed.data, after.data)
             if diff.decode("utf-8", "surrogateescape") == rewrite.diff:
-                names = [old for old, new in self.moved.items() if new == change.path]
-                former = frozenset(Key.of(attempt.finding, parsed, name) for name in names)
                 key = Key.of(attempt.finding, parsed, change.path)
                 told = attempt._replace(outcome=rewrite.outcome, reason=rewrite.reason)
-                return Step(rewrite, told, key, parsed, after, former)
+                return Step(rewrite, told, key, parsed, after)
         return Difference(change.path, f"gradfix itself does not come to this rewrite ({rewrite.codemod})")
 
 

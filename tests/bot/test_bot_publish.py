@@ -176,7 +176,7 @@ def test_a_plan_of_an_older_base_serves_as_long_as_the_file_is_the_same(lab: Wor
     lab.publish(plan)
     assert lab.forge.git(REPOSITORY, "rev-parse", f"{BRANCH}^") == tip
     assert f"git checkout {plan.base}\n" in lab.forge.pulls[0].body
-    assert f"This branch is built on {tip}, where the file" in lab.forge.pulls[0].body
+    assert f"This branch is built on {tip}; merged into {plan.base}, it" in lab.forge.pulls[0].body
     lab.forge.commit(REPOSITORY, "main", {"models/gan.py": b"# here\n" + GAN})
     lab.forge.requests.clear()
     (done,) = lab.publish(plan)
