@@ -17,9 +17,8 @@ def whats(lab: World, plan: PlanFile, **wanted: object) -> dict[str, str]:
     return {one.branch.removeprefix("gradfix/"): one.what for one in lab.publish(plan, **wanted)}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_commit_that_has_nothing_to_do_with_it_writes_nothing(forge: ForgeServer, kind: str) -> None:
-    lab = World(forge, kind)
+def test_a_commit_that_has_nothing_to_do_with_it_writes_nothing(lab: World) -> None:
+    forge = lab.forge
     forge.commit(REPOSITORY, "main", {"pyproject.toml": b'[tool.gradfix.bot]\nlabels = ["gradients"]\n'})
     lab.publish(lab.plan())
     seen = [(pull.title, pull.body, pull.edits, pull.labels) for pull in forge.pulls], lab.branches

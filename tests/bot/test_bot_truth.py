@@ -63,11 +63,9 @@ def assert_left(lab: World, plan: PlanFile, why: str, branch: str = "undetached-
 # ---------------------------------------------------------------------------- what cannot be looked at
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_cannot_be_analysed_is_not_mended(forge: ForgeServer, kind: str) -> None:
-    lab = World(forge, kind)
+def test_what_cannot_be_analysed_is_not_mended(lab: World) -> None:
     lab.publish(lab.plan(select=SELECT))
-    for name, data in BAD.items() if kind == "github" else list(BAD.items())[:1]:
+    for name, data in BAD.items():
         commit(lab, models__gan=data)
         assert_left(lab, lab.plan(select=SELECT), "models/gan.py"), name
     with lab.connected() as (served, repository, token):
@@ -222,11 +220,7 @@ def merge(lab: World, into: str, ref: str) -> str:
     return made
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_branch_with_the_base_merged_in_is_closed_when_its_fix_has_landed(
-    forge: ForgeServer, kind: str
-) -> None:
-    lab = World(forge, kind)
+def test_a_branch_with_the_base_merged_in_is_closed_when_its_fix_has_landed(lab: World) -> None:
     lab.publish(lab.plan(select=SELECT))
     for number in range(3):
         commit(lab, other=b"x = %d\n" % number, models__gan=GAN + b"# %d\n" % number)
@@ -239,7 +233,7 @@ def test_a_branch_with_the_base_merged_in_is_closed_when_its_fix_has_landed(
     for number in range(3):
         commit(lab, other=b"y = %d\n" % number)
     assert whats(lab, lab.plan(select=SELECT)) == {"undetached-fake": "closed"}
-    assert (lab.branches, [pull.state for pull in forge.pulls]) == ({}, ["closed"])
+    assert (lab.branches, [pull.state for pull in lab.forge.pulls]) == ({}, ["closed"])
 
 
 @pytest.mark.parametrize("what", ["own file", "same file", "other branch", "commit"])
@@ -281,10 +275,9 @@ def test_one_that_was_closed_and_not_deleted_is_deleted_by_the_next_run(lab: Wor
     assert lab.branches == {}
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("group", ["codemod", "file"])
-def test_a_file_that_is_renamed_keeps_its_pull_request(forge: ForgeServer, group: str, kind: str) -> None:
-    lab = World(forge, kind)
+def test_a_file_that_is_renamed_keeps_its_pull_request(lab: World, group: str) -> None:
+    forge = lab.forge
     settings(lab, f'group = "{group}"')
     lab.publish(lab.plan(select=SELECT))
     commit(lab, models__gan=None, nets__painter=b"# moved\n" + GAN)
@@ -297,8 +290,7 @@ def test_a_file_that_is_renamed_keeps_its_pull_request(forge: ForgeServer, group
     assert list(whats(lab, lab.plan(select=SELECT)).values()) == ["closed"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("group", ["codemod", "file"])
+@pytest.mark.parametrize(("group", "kind"), [("file", "github"), *(("codemod", kind) for kind in KINDS)])
 def test_a_no_holds_for_a_file_that_is_renamed(forge: ForgeServer, group: str, kind: str) -> None:
     lab = World(forge, kind)
     settings(lab, f'group = "{group}"')
