@@ -13,7 +13,7 @@ _ERRORS = {
 }
 
 _WHY = {
-    "E1": "Autograd frees a graph once a backward has gone through it, so a second backward cannot.",
+    "E1": "Autograd frees a graph once a backward has gone through it, so a second one through it fails.",
     "E2": "Autograd computes a gradient from values that the forward pass has saved, and refuses to once "
     "they have been changed.",
     "E3": "Autograd differentiates only what was computed from something that requires a gradient.",

@@ -171,7 +171,7 @@ def _explained(file: Rewritten, step: Step) -> Iterator[str]:
         yield f"{code(file.path)} stops with this error when it is run{without(step.rewrite)}:"
         yield f"> {code(said, 400)}"
     elif fix.claim.raises is not None:
-        yield f"Going by the code, {place} raises this error:"
+        yield f"Going by the code, {place} will raise this error:"
         yield f"> {code(predicted(fix.claim.raises))}"
     where = "" if said or fix.claim.raises else f"{code(file.path)}, line {finding.span.line}: "
     yield f"{where}{_sentence(finding.message)} {why(fix)}"
@@ -224,13 +224,9 @@ def _commands(steps: Sequence[tuple[Rewritten, Step]], plan: PlanFile) -> str:
     whole = sum(len(one.rewrites) for one in planned) == len(steps)
     # Its exit code is about all that it finds there.
     alone = whole and not any(one.left for one in planned)
-    what = (
-        "This makes the same change"
-        if whole
-        else "This makes the change, and more that is not proposed here,"
-    )
-    ends = ", and ends with exit code 0 if all of it is proved again" if proved and alone else ""
-    told = f"{what} with gradfix {__version__}, and runs the script before and after{ends}:"
+    what = "the same change" if whole else "this change, and more that is not proposed here,"
+    ends = "; it ends with exit code 0 if everything is proved again" if proved and alone else ""
+    told = f"With gradfix {__version__}, this makes {what} and runs the script before and after{ends}:"
     return f"{told}\n\n{fence(commands, 'sh')}"
 
 
@@ -245,10 +241,10 @@ def _footer(steps: Sequence[tuple[Rewritten, Step]]) -> str:
     name = steps[0][1].attempt.finding.code
     ignored = code(f"# gradfix: ignore[{name}]")
     return (
-        "Opened by **gradfix**, which looks for gradient mistakes in PyTorch training code, and runs a "
-        "script before and after each fix. **Not wanted?** Close this, and it is not proposed again; "
-        f"{ignored} behind the line keeps it quiet for good. Commits that you push to this branch are left "
-        f"alone; the label `{REBUILD}` has it built anew without them."
+        "Opened by **gradfix**, which looks for gradient mistakes in PyTorch training code and runs the "
+        "script before and after each fix. **Not wanted?** Close this, and it will not be proposed again; "
+        f"{ignored} at the end of the line silences it for good. If you push commits to this branch, gradfix "
+        f"leaves it alone; the label `{REBUILD}` rebuilds it without them."
     )
 
 

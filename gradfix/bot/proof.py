@@ -63,7 +63,7 @@ def proof(step: Step) -> Iterator[str]:
             "that reach each optimizer were compared, step by step."
         )
     if told := standins(rewrite):
-        yield "Both runs had to do with this in place of the real thing:"
+        yield "In both runs, this took the place of the real thing:"
         more = [f"- and {len(told) - _CHECKS} more"] if len(told) > _CHECKS else []
         yield "\n".join([*(f"- {prose(one, 200)}" for one in told[:_CHECKS]), *more])
     checks = items((rewrite.certificate or {}).get("checks"))

@@ -153,7 +153,7 @@ def test_what_was_not_verified_is_not_proposed_unless_configured(lab: World) -> 
     lab.publish(lab.plan(proved=False))
     assert len(lab.forge.pulls) == 2
     body = lab.forge.pulls[0].body
-    assert "**Not verified by running the code**" in body and "raises this error" in body
+    assert "**Not verified by running the code**" in body and "will raise this error" in body
     assert "proved" not in body.lower() and "--require-proof" not in body
 
 
