@@ -230,7 +230,8 @@ class _Publisher:
         self, branch: str, head: str | None, current: PullRequest | None, chosen: list[Rewritten], asked: bool
     ) -> Done:
         """Make a branch and its pull request what they are to be."""
-        if head is not None and not asked and self._does(head, chosen):
+        # One that is in no open pull request may have been merged already, and what it did taken back.
+        if head is not None and current is not None and not asked and self._does(head, chosen):
             commit, (below,) = head, self._git.parents(head)
             words = body.words(chosen, below, self._plan, self._settings)
         else:

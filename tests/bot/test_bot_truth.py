@@ -275,6 +275,16 @@ def test_one_that_was_closed_and_not_deleted_is_deleted_by_the_next_run(lab: Wor
     assert lab.branches == {}
 
 
+def test_what_was_merged_and_taken_back_is_proposed_on_a_new_branch(lab: World) -> None:
+    """The old one is part of the base branch: from it nothing can be merged any more."""
+    lab.publish(lab.plan(select=SELECT))
+    merge(lab, "main", BRANCH)
+    lab.forge.pulls[0].state, lab.forge.pulls[0].merged = "closed", True
+    commit(lab, models__gan=GAN)
+    assert whats(lab, lab.plan(select=SELECT)) == {"undetached-fake": "created"}
+    assert lab.forge.content(REPOSITORY, BRANCH, "models/gan.py") == FIXED_GAN
+
+
 @pytest.mark.parametrize("group", ["codemod", "file"])
 def test_a_file_that_is_renamed_keeps_its_pull_request(lab: World, group: str) -> None:
     forge = lab.forge
