@@ -479,8 +479,8 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
     ]
     repairable = [file.path for file, report in told if any(one.finding.fixes for one in report.findings)]
     fixable = len(repairable)
-    options = _with_environment(repairable, options)
-    with _servers_kept() if options.verify and fixable else nullcontext():
+    options = with_environment(repairable, options)
+    with servers_kept() if options.verify and fixable else nullcontext():
         files = for_each(
             lambda one: _plan_file(*one, options),
             told,
@@ -496,7 +496,8 @@ WORTH_SERVERS = 6
 """From so many files with fixes on, each processor imports torch for itself, which takes 1 to 2 s."""
 
 
-def _servers_kept() -> AbstractContextManager[None]:
+def servers_kept() -> AbstractContextManager[None]:
+    """Have the processes that run scripts wait for the next one, instead of starting anew for each."""
     from gradfix.verify.runner import servers_kept
 
     return servers_kept()
@@ -593,7 +594,14 @@ def offers(parsed: Source, options: Options) -> Iterator[tuple[Attempt, Source]]
 
 def findings(parsed: Source, options: Options) -> tuple[Finding, ...]:
     """What the selected codemods report of ``parsed`` and no comment silences. Nothing is run."""
-    return _reported(_analyse(parsed, options, options.selected), options)
+    return tuple(reported.finding for reported in diagnosed(parsed, options).findings)
+
+
+def diagnosed(parsed: Source, options: Options) -> FileReport:
+    """The same, with what has kept the analysis from seeing all of the file."""
+    analysis = _analyse(parsed, options, options.selected)
+    found = tuple(Reported(finding) for finding in _reported(analysis, options))
+    return FileReport(parsed.path, parsed.text, found, analysis.problems, analysis.messages)
 
 
 _FixKey = tuple[str, str, int, str]
@@ -746,7 +754,7 @@ def _limits(options: Options) -> Limits:
     return Limits() if seconds is None else Limits(seconds=seconds, total=max(Limits().total, 10 * seconds))
 
 
-def _with_environment(paths: Iterable[str], options: Options) -> Options:
+def with_environment(paths: Iterable[str], options: Options) -> Options:
     """The options with the interpreter of an environment for these scripts, if one is asked for."""
     chosen = [Path(path) for path in paths]
     if options.environment is None or options.interpreter is not None or not chosen or not options.verify:
@@ -793,8 +801,8 @@ def judge(before: str, after: str, options: Options) -> Iterator[Judged]:
 
     In folders, files go together that have the same path in them; those that are equal are passed over.
     """
-    options = _with_environment([before], options)
-    with _servers_kept():
+    options = with_environment([before], options)
+    with servers_kept():
         for old, new in _pairs(before, after, options):
             if isinstance(old, Problem) or isinstance(new, Problem):
                 problems = tuple(one for one in (old, new) if isinstance(one, Problem))

@@ -1,8 +1,8 @@
 """The words of a pull request: title, body and commit message, from rewrites that were made again.
 
-Findings, lines and diffs are gradfix's own; of the plan's certificates only text is used, and every text
-that comes from a repository or a certificate goes through :mod:`gradfix.bot.markdown`. The same rewrites
-give the same words: there is no date and no time in them.
+Findings and lines are gradfix's own; of the plan's certificates only text is used, and every text that comes
+from a repository or a certificate goes through :mod:`gradfix.bot.markdown`. The same rewrites give the same
+words: there is no date and no time in them. The change itself is not in them, for every forge shows it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
 
 from gradfix import __version__
-from gradfix.bot import picture, state
+from gradfix.bot import state
+from gradfix.bot.advice import behaviour, choice, predicted, why
 from gradfix.bot.config import REBUILD, BotConfig
 from gradfix.bot.markdown import cell, code, fence, one_line, plain, prose, unlinked
+from gradfix.bot.plan import PlanFile
+from gradfix.bot.proof import count, folded, items, outcome_of, proof, standins, without
 from gradfix.bot.replay import Rewritten, Step
 from gradfix.codemod import Effect
 from gradfix.report.excerpt import excerpt
@@ -28,10 +30,6 @@ LIMIT = 60_000
 TITLE = 72
 _SHOWN = 8
 """Rewrites that are explained in full; the others are in the table."""
-_CHECKS = 40
-"""Checks of one certificate that are shown."""
-_UNFOLDED = 8
-"""With more checks than this, they are to be unfolded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,34 +44,37 @@ class Words:
     keys: tuple[state.Key, ...]
     facts: str
     """What must change for the body to be written anew; see :class:`state.Marker`."""
+    patch: str = ""
+    """The change, for who cannot see it on the forge yet."""
 
 
-def words(files: Sequence[Rewritten], base: str, proved_at: str, settings: BotConfig) -> Words:
+def words(files: Sequence[Rewritten], base: str, plan: PlanFile, settings: BotConfig) -> Words:
     """What the pull request with ``files`` says.
 
     Args:
         files: What it rewrites.
-        base: The commit that it is built on.
-        proved_at: The commit at which both versions were run; in it, ``files`` are the same.
+        base: The commit that its branch is built on.
+        plan: Where and how both versions were run; in the commit that it is for, ``files`` are the same.
         settings: Who commits, and how.
     """
     steps = [(file, step) for file in files for step in file.steps]
     keys = tuple(sorted({step.key for _, step in steps}))
     title = title_of(steps)
-    body = _fitting(steps, base, proved_at)
-    facts = _facts([step for _, step in steps], base, proved_at)
-    return Words(
-        title, state.marked(title, body, keys, facts), _message(title, steps, keys, settings), keys, facts
-    )
+    body = _fitting(steps, base, plan)
+    facts = _facts([step for _, step in steps], base)
+    message = _message(title, steps, keys, settings)
+    patch = "".join(step.rewrite.diff for _, step in steps)
+    return Words(title, state.marked(title, body, keys, facts), message, keys, facts, patch)
 
 
-def _facts(steps: Sequence[Step], base: str, proved_at: str) -> str:
-    """A digest of what a reviewer would want to be told anew: the commits, outcomes and verdicts."""
-    told = [__version__, base, proved_at]
+def _facts(steps: Sequence[Step], base: str) -> str:
+    """A digest of what a reviewer would want to be told anew: outcomes, verdicts, what was made up, and what
+    the branch is built on."""
+    told = [base]
     for step in steps:
-        checks = _items((step.rewrite.certificate or {}).get("checks"))
+        checks = items((step.rewrite.certificate or {}).get("checks"))
         verdicts = [f"{one.get('name')} {one.get('subject')} {one.get('verdict')}" for one in checks]
-        told += [step.key.digest, step.rewrite.outcome, *sorted(verdicts)]
+        told += [step.key.digest, step.rewrite.outcome, *sorted(verdicts), *sorted(standins(step.rewrite))]
     return state.digest_of("\n".join(told))
 
 
@@ -87,14 +88,14 @@ def title_of(steps: Sequence[tuple[Rewritten, Step]]) -> str:
     paths = list(dict.fromkeys(file.path for file, _ in steps))
     stem = re.sub(r"[^A-Za-z0-9_]+", "-", PurePosixPath(paths[0]).stem).strip("-")[:30]
     scope = f"({unlinked(stem)})" if len(paths) == 1 and stem else ""
-    where = "" if scope else f" in {_count(len(paths), 'file')}"
+    where = "" if scope else f" in {count(len(paths), 'file')}"
     codemods = {step.attempt.finding.code for _, step in steps}
     if len(steps) == 1:
         what = plain(steps[0][1].attempt.fix.message)
     elif len(codemods) == 1:
-        what = f"{codemods.pop().replace('-', ' ')}, {_count(len(steps), 'time')}"
+        what = f"{codemods.pop().replace('-', ' ')}, {count(len(steps), 'time')}"
     else:
-        what = _count(len(steps), "gradient mistake")
+        what = count(len(steps), "gradient mistake")
     return one_line(f"{kind}{scope}: {what}{where}", TITLE)
 
 
@@ -113,78 +114,83 @@ def _message(
 # ---------------------------------------------------------------------------- the body
 
 
-def _fitting(steps: Sequence[tuple[Rewritten, Step]], base: str, proved_at: str) -> str:
+def _fitting(steps: Sequence[tuple[Rewritten, Step]], base: str, plan: PlanFile) -> str:
     """The body with as many rewrites explained in full as there is room for."""
     for shown in range(min(len(steps), _SHOWN), 0, -1):
-        body = "\n\n".join(_parts(steps, base, proved_at, shown))
+        body = "\n\n".join(_parts(steps, base, plan, shown))
         if len(body) <= LIMIT:
             return body
-    return "\n\n".join(_parts(steps, base, proved_at, 0))[:LIMIT]
+    return "\n\n".join(_parts(steps, base, plan, 0))[:LIMIT]
 
 
-def _parts(steps: Sequence[tuple[Rewritten, Step]], base: str, proved_at: str, shown: int) -> Iterator[str]:
-    yield _lead(steps)
-    for number, (file, step) in enumerate(steps[:shown]):
-        yield from _why(file, step, numbered=number + 1 if len(steps) > 1 else None)
+def _parts(steps: Sequence[tuple[Rewritten, Step]], base: str, plan: PlanFile, shown: int) -> Iterator[str]:
     if len(steps) > 1:
-        yield "### All changes"
+        yield _summary(steps)
         yield _table(steps)
-    if shown < len(steps):
+    for number, (file, step) in enumerate(steps[:shown], 1):
+        if len(steps) > 1:
+            yield f"### {number}. {code(file.path)}, line {step.attempt.finding.span.line}"
+        yield from _explained(file, step)
+    if 0 < shown < len(steps):
         rest = len(steps) - shown
-        yield f"{_count(rest, 'change')} {'is' if rest == 1 else 'are'} not explained above."
-    yield "### What running it showed"
-    for number, (file, step) in enumerate(steps[:shown] or steps[:1]):
-        yield from _certificate(file, step, numbered=number + 1 if len(steps) > 1 else None)
-    if proved_at != base:
-        same = (
-            "the rewritten file is"
-            if len({file.path for file, _ in steps}) == 1
-            else "the rewritten files are"
-        )
-        yield f"This was run at {proved_at}. The base branch has moved since; {same} the same in both."
-    yield "### What was not checked"
-    yield _unchecked([step for _, step in steps[:shown]])
-    yield "### Does it behave differently?"
-    yield _behaviour(steps)
-    yield "### Check it yourself"
-    yield _commands(steps, proved_at)
-    yield "### Say no"
-    yield _refusal(steps)
+        yield f"{count(rest, 'more change')} {'is' if rest == 1 else 'are'} only in the table."
+    yield from folded("Check it yourself", [_commands(steps, plan), *_moved_on(steps, base, plan)])
+    yield "---"
+    yield _footer(steps)
 
 
-def _lead(steps: Sequence[tuple[Rewritten, Step]]) -> str:
+def _summary(steps: Sequence[tuple[Rewritten, Step]]) -> str:
     paths = list(dict.fromkeys(file.path for file, _ in steps))
     where = code(paths[0]) if len(paths) == 1 else f"{len(paths)} files"
-    proved = sum(step.rewrite.outcome is Outcome.PROVED for _, step in steps)
-    what = f"This fixes {_count(len(steps), 'gradient mistake')} in {where}."
-    if proved == len(steps):
-        each = "The rewrite is" if proved == 1 else "Every rewrite is"
-        made_up = any("made-up" in one for _, step in steps for one in _standins(step))
-        how = " with made-up data" if made_up else ""
-        why = ", since the real data is not here" if made_up else ""
-        return (
-            f"{what} {each} **proved{how}**: both versions were run{why}, and what every optimizer consumed "
-            "was compared."
-        )
-    left = len(steps) - proved
-    some = "It has" if len(steps) == 1 else f"{left} of them have"
-    return f"{what} **{some} not been verified by running the code**; the reason is given below."
+    outcomes = [outcome_of(step.rewrite) for _, step in steps]
+    told = ", ".join(f"{outcomes.count(one)} {one}" for one in dict.fromkeys(outcomes))
+    if len(set(outcomes)) == 1:
+        told = f"{'both' if len(steps) == 2 else f'all {len(steps)}'} {outcomes[0]}"
+    return f"This fixes {len(steps)} gradient mistakes in {where}: **{told}**."
 
 
-def _why(file: Rewritten, step: Step, numbered: int | None) -> Iterator[str]:
-    number = f"{numbered}. " if numbered else ""
-    yield f"### {number}What was wrong"
-    yield f"{code(file.path)}: {prose(step.attempt.finding.message)}."
+def _table(steps: Sequence[tuple[Rewritten, Step]]) -> str:
+    rows = ["| where | mistake | fix | effect | outcome |", "|---|---|---|---|---|"]
+    for file, step in steps[:100]:
+        place = code(f"{file.path}:{step.attempt.finding.span.line}", 120)
+        fix = step.attempt.fix
+        mistake = code(step.attempt.finding.code)
+        row = (place, mistake, prose(fix.message, 120), fix.effect, outcome_of(step.rewrite))
+        rows.append(f"| {' | '.join(cell(item) for item in row)} |")
+    if len(steps) > 100:
+        rows.append(f"| {len(steps) - 100} more | | | | |")
+    return "\n".join(rows)
+
+
+def _explained(file: Rewritten, step: Step) -> Iterator[str]:
+    """What happens, why, what mends it, and how sure that is."""
+    finding, fix = step.attempt.finding, step.attempt.fix
+    said = _said(step)
+    place = f"line {fix.claim.raises_line} of {code(file.path)}"
+    if said:
+        yield f"{code(file.path)} stops with this error when it is run{without(step.rewrite)}:"
+        yield f"> {code(said, 400)}"
+    elif fix.claim.raises is not None:
+        yield f"Going by the code, {place} will raise this error:"
+        yield f"> {code(predicted(fix.claim.raises))}"
+    where = "" if said or fix.claim.raises else f"{code(file.path)}, line {finding.span.line}: "
+    yield f"{where}{_sentence(finding.message)} {why(fix)}"
     yield fence(_excerpt(step), "text")
-    yield f"The change: {prose(step.attempt.fix.message)}."
-    yield fence(_diff(step, file.path), "diff")
-    drawn = picture.draw(step.before, step.after)
-    if drawn is not None:
-        yield (
-            "Which loss feeds which optimizer. Dotted: its gradient gets there and is not used. Red: raises, "
-            "or goes. Green: comes."
-        )
-        yield drawn
+    told = f"**The fix:** {prose(fix.message)}. {behaviour(fix)}"
+    yield f"{told}\n\n{other}" if (other := choice(finding.code)) else told
+    yield from proof(step)
+
+
+def _said(step: Step) -> str:
+    """What autograd said when the original was run: its sentence, without hints."""
+    runs = items((step.rewrite.certificate or {}).get("runs"))
+    said = next((str(run.get("error") or "") for run in runs if run.get("version") == "before"), "")
+    return re.split(r"\. (?:Saved intermediate|Specify retain_graph|Hint:)|\n", said)[0]
+
+
+def _sentence(text: str) -> str:
+    told = prose(text)
+    return f"{told[:1].upper()}{told[1:]}."
 
 
 def _excerpt(step: Step) -> str:
@@ -194,155 +200,52 @@ def _excerpt(step: Step) -> str:
     return "\n".join(f"{row.number or '':>{width}} | {row.text}".rstrip() for row in rows)
 
 
-def _diff(step: Step, path: str) -> str:
-    from gradfix.patch import unified_diff
-
-    return unified_diff(path, step.before.data, step.after.data).decode("utf-8", "replace")
-
-
-def _table(steps: Sequence[tuple[Rewritten, Step]]) -> str:
-    rows = ["| where | mistake | change | effect | outcome |", "|---|---|---|---|---|"]
-    for file, step in steps[:100]:
-        place = code(f"{file.path}:{step.attempt.finding.span.line}", 120)
-        fix = step.attempt.fix
-        row = (
-            place,
-            code(step.attempt.finding.code),
-            prose(fix.message, 120),
-            fix.effect,
-            step.rewrite.outcome,
-        )
-        rows.append(f"| {' | '.join(cell(item) for item in row)} |")
-    if len(steps) > 100:
-        rows.append(f"| {len(steps) - 100} more | | | | |")
-    return "\n".join(rows)
-
-
-# ---------------------------------------------------------------------------- certificates
-
-
-def _certificate(file: Rewritten, step: Step, numbered: int | None) -> Iterator[str]:
-    if numbered:
-        yield f"**{numbered}. {code(file.path)}**"
-    if step.rewrite.outcome is not Outcome.PROVED:
-        reason = step.rewrite.reason or "verification was switched off"
-        yield f"Not verified: {prose(reason, 300)}."
-    certificate = step.rewrite.certificate or {}
-    runs = _items(certificate.get("runs"))
-    by_version = {str(run.get("version")): run for run in reversed(runs)}
-    shown = [(name, by_version[name]) for name in ("before", "after") if name in by_version]
-    if shown:
-        rows = [f"| {name} | {cell(prose(str(run.get('summary', ''))))} |" for name, run in shown]
-        yield "\n".join(["| version | what happened |", "|---|---|", *rows])
-    if standins := _standins(step):
-        yield "In both versions, this was made up, reduced or replaced:"
-        yield "\n".join(f"- {prose(one, 200)}" for one in standins[:_CHECKS])
-    checks = [one for one in _items(certificate.get("checks")) if one.get("verdict") != "not checked"]
-    if checks:
-        yield from _checks(checks)
-    if told := _conditions(certificate):
-        yield told
-
-
-def _standins(step: Step) -> list[str]:
-    """What took the place of what the runs did not have."""
-    told = (step.rewrite.certificate or {}).get("standins")
-    return [one for one in told if isinstance(one, str)] if isinstance(told, list) else []
-
-
-def _checks(checks: Sequence[dict[str, Any]]) -> Iterator[str]:
-    listed = "\n".join(_check(one) for one in checks[:_CHECKS])
-    if len(checks) <= _UNFOLDED:
-        yield listed
-        return
-    held = sum(one.get("verdict") == "holds" for one in checks)
-    yield f"<details><summary>{held} of {len(checks)} checks hold</summary>"
-    yield listed
-    if len(checks) > _CHECKS:
-        yield f"and {len(checks) - _CHECKS} more."
-    yield "</details>"
-
-
-def _check(one: dict[str, Any]) -> str:
-    verdict = one.get("verdict")
-    mark = "holds" if verdict == "holds" else f"**{prose(str(verdict), 20)}**"
-    return f"- {mark}: {prose(str(one.get('detail', '')))}"
-
-
-def _conditions(certificate: dict[str, Any]) -> str:
-    """Under which conditions it was run."""
-    parts = []
-    for name, key in (("Python", "python"), ("torch", "torch"), ("sandbox", "sandbox")):
-        value = certificate.get(key)
-        if isinstance(value, str) and value:
-            parts.append(
-                f"{name} {code(value, 200)}" if name != "sandbox" else f"{name}: {prose(value, 300)}"
-            )
-    seeds = certificate.get("seeds")
-    if isinstance(seeds, list) and seeds:
-        parts.append(f"seeds {', '.join(str(seed) for seed in seeds[:10] if isinstance(seed, int))}")
-    return f"Run with {'; '.join(parts)}." if parts else ""
-
-
-def _items(value: object) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _unchecked(steps: Sequence[Step]) -> str:
-    told: dict[str, None] = {}
-    for step in steps:
-        for one in _items((step.rewrite.certificate or {}).get("checks")):
-            if one.get("verdict") == "not checked":
-                told[prose(str(one.get("detail", "")))] = None
-    told["Whether the model learns well: only which gradients reach which optimizer, at the first steps."] = (
-        None
-    )
-    return "\n".join(f"- {item}" for item in list(told)[-20:])
-
-
 # ---------------------------------------------------------------------------- the rest
 
-_BEHAVIOUR = {
-    Effect.PRESERVES: "No. Every gradient that an optimizer consumes stays equal.",
-    Effect.REPAIRS: "Up to where the script stops working today, nothing changes. From there on, it works.",
-    Effect.CHANGES: "**Yes.** The script runs today, and this changes what it learns: results of earlier "
-    "runs will not come out again.",
-}
 
-
-def _behaviour(steps: Sequence[tuple[Rewritten, Step]]) -> str:
-    effects = [effect for effect in Effect if any(step.attempt.fix.effect is effect for _, step in steps)]
-    if len(effects) == 1:
-        return _BEHAVIOUR[effects[0]]
-    return "\n".join(f"- {effect}: {_BEHAVIOUR[effect]}" for effect in effects)
-
-
-def _commands(steps: Sequence[tuple[Rewritten, Step]], base: str) -> str:
-    names = ",".join(sorted({step.attempt.finding.code for _, step in steps}))
+def _commands(steps: Sequence[tuple[Rewritten, Step]], plan: PlanFile) -> str:
+    """How to make the change and to prove it again."""
+    names = {step.attempt.finding.code for _, step in steps}
     paths = list(dict.fromkeys(file.path for file, _ in steps))
     # What looks like an option is none with a folder before it.
-    quoted = " ".join(shlex.quote(f"./{path}" if path.startswith("-") else path) for path in paths[:10])
+    named = [f"./{path}" if path.startswith("-") else path for path in paths]
     unsafe = any(step.attempt.fix.effect is Effect.CHANGES for _, step in steps)
-    flags = f"--select {names}{' --unsafe-fixes' if unsafe else ''}"
-    commands = f"git checkout {base}\ngradfix verify {flags} {quoted}"
-    told = f"With gradfix {__version__}, which runs both versions again and prints the evidence:"
+    proved = all(step.rewrite.outcome is Outcome.PROVED for _, step in steps)
+    flags = ["--select", ",".join(sorted(names)), *(["--unsafe-fixes"] if unsafe else [])]
+    flags += ["--require-proof"] if proved else []
+    flags += [f"--script={plan.command.script}"] if plan.command.script is not None else []
+    flags += ["-m", plan.command.module] if plan.command.module is not None else []
+    arguments = ["--", *plan.command.arguments] if plan.command.arguments else []
+    words = [one_line(word) for word in ("gradfix", "apply", *flags, *named, *arguments)]
+    commands = f"git checkout {plan.base}\n{shlex.join(words)}"
+    planned = [
+        one for one in plan.changes if one.path in paths and {r.codemod for r in one.rewrites} <= names
+    ]
+    whole = sum(len(one.rewrites) for one in planned) == len(steps)
+    # Its exit code is about all that it finds there.
+    alone = whole and not any(one.left for one in planned)
+    what = "the same change" if whole else "this change, and more that is not proposed here,"
+    ends = "; it ends with exit code 0 if everything is proved again" if proved and alone else ""
+    told = f"With gradfix {__version__}, this makes {what} and runs the script before and after{ends}:"
     return f"{told}\n\n{fence(commands, 'sh')}"
 
 
-def _refusal(steps: Sequence[tuple[Rewritten, Step]]) -> str:
+def _moved_on(steps: Sequence[tuple[Rewritten, Step]], base: str, plan: PlanFile) -> Iterator[str]:
+    """Where both versions were run at another commit than the branch is built on: that it is the same."""
+    if plan.base != base:
+        files = "file" if len({file.path for file, _ in steps}) == 1 else "files"
+        yield f"This branch is built on {base}; merged into {plan.base}, it gives the same {files}."
+
+
+def _footer(steps: Sequence[tuple[Rewritten, Step]]) -> str:
     name = steps[0][1].attempt.finding.code
-    return "\n".join(
-        [
-            "- Close this pull request: what it holds will not be proposed again.",
-            f"- Or write {code(f'# gradfix: ignore[{name}]')} behind the line: nobody will hear of it again.",
-            "- Or push to this branch what you would rather have. Then gradfix leaves it alone, unless you "
-            f"add the label `{REBUILD}`: that has it rebuild the branch, without your commits.",
-        ]
+    ignored = code(f"# gradfix: ignore[{name}]")
+    return (
+        "Opened by **gradfix**, which looks for gradient mistakes in PyTorch training code and runs the "
+        "script before and after each fix. **Not wanted?** Close this, and it will not be proposed again; "
+        f"{ignored} at the end of the line silences it for good. If you push commits to this branch, gradfix "
+        f"leaves it alone; the label `{REBUILD}` rebuilds it without them."
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 # ---------------------------------------------------------------------------- comments

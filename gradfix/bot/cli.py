@@ -150,7 +150,7 @@ def plan(
             arguments=script_arguments(context),
             verify=verify,
         )
-        made = planning.make(paths or [], wishes)
+        made = planning.make(paths or [], wishes, _progress)
         for problem in made.problems:
             _say(f"error: {problem}", error=True)
         for note in made.notes:
@@ -162,7 +162,8 @@ def plan(
         count = "1 pull request" if len(groups) == 1 else f"{len(groups)} pull requests"
         _say(f"{output}: {count} for {made.plan.base[:12]}")
         for name, changes in groups.items():
-            _say(f"  {name}: {', '.join(change.path for change in changes)}")
+            told = [f"{change.path} ({planning.outcomes_of(change)})" for change in changes]
+            _say(f"  {name}: {', '.join(told)}")
         return PARTLY if made.problems else DONE
 
     _guarded(work)
@@ -278,7 +279,7 @@ def _tell(done: Iterable[Done]) -> int:
         url = f" {one.url}" if one.url else ""
         _say(f"{one.branch}: {one.what}{why}{url}")
         if one.words is not None:
-            _put(visible(f"\n{one.words.title}\n\n{one.words.body}"), sys.stdout)
+            _put(visible(f"\n{one.words.title}\n\n{one.words.body}\n") + one.words.patch, sys.stdout)
         worst = max(worst, one.code)
     return worst
 
@@ -302,6 +303,12 @@ def _guarded(work: Callable[[], int]) -> NoReturn:
         _say(f"error: this is a fault of gradfix: {type(error).__name__}: {error} ({where})", error=True)
         code = PARTLY
     raise typer.Exit(code)
+
+
+def _progress(line: str) -> None:
+    """Say how far the work is to somebody who waits for it."""
+    if sys.stderr.isatty():
+        _say(line, error=True)
 
 
 def _say(text: str, *, error: bool = False) -> None:

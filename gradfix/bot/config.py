@@ -18,6 +18,7 @@ GROUPS = ("codemod", "file", "all")
 REBUILD = "gradfix-rebuild"
 """The label by which a person asks the bot to rebuild a branch that a person has pushed to."""
 
+_CHOICES = {"group": GROUPS, "rebase": ("needed", "always")}
 _IDENTITY = re.compile(r"[^<>\x00-\x1f\x7f]+ <[^<>@\s]+@[^<>@\s]+>")
 
 
@@ -39,6 +40,9 @@ class BotConfig:
     """Whether the author signs off on each commit (developer certificate of origin)."""
     draft: bool = False
     """Whether pull requests are opened as drafts."""
+    rebase: str = "needed"
+    """When a branch is built anew on the base branch: when it is ``needed``, since merging it would not give
+    the same, or ``always`` when the base branch has moved."""
 
 
 def read(pyproject: bytes | None) -> BotConfig:
@@ -74,8 +78,8 @@ def _from(table: Mapping[str, object]) -> BotConfig:
 
 def _wanted(key: str, default: object, value: object) -> str | None:
     """What ``key`` takes, if ``value`` is not that."""
-    if key == "group":
-        return None if value in GROUPS else f"one of {', '.join(GROUPS)}"
+    if key in _CHOICES:
+        return None if value in _CHOICES[key] else f"one of {', '.join(_CHOICES[key])}"
     if key == "author":
         valid = isinstance(value, str) and _IDENTITY.fullmatch(value)
         return None if valid else "a name with an address: Name <name@example.org>"

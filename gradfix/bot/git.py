@@ -47,6 +47,9 @@ REGULAR = ("100644", "100755")
 
 BASE = "refs/gradfix/base"
 HEADS = "refs/gradfix/heads/"
+DEEP = "refs/gradfix/deep/"
+HISTORY = 250
+"""Commits of a branch that are fetched where it matters what a person has merged into it."""
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PASSED_ON = (
     "PATH",
@@ -143,11 +146,12 @@ class Git:
     def fetch(self, remote: Remote, branch: str, *, whole: bool = False) -> str:
         """Fetch ``branch`` into :data:`BASE` and our own branches below :data:`HEADS`; gives its commit.
 
-        Only the last commit of each is fetched, or, with ``whole``, all that they are made of: a server that
-        does not have the base branch itself takes no commit on top of it otherwise.
+        Only the last commit of each and what that is built on are fetched, or, with ``whole``, all that
+        they are made of: a server that does not have the base branch itself takes no commit on top of it
+        otherwise.
         """
         self._initialise(remote)
-        depth = [] if whole else ["--depth=1"]
+        depth = [] if whole else ["--depth=2"]
         refs = [f"+refs/heads/{branch}:{BASE}", f"+refs/heads/{state.PREFIX}*:{HEADS}*"]
         self._fetch(remote, [*depth, "--prune"], refs)
         return self._commit_of(BASE)
@@ -161,6 +165,12 @@ class Git:
         self._initialise(remote)
         self._fetch(remote, ["--depth=1"], [f"+{ref}:{target}"])
         return self._commit_of(target)
+
+    def deepen(self, remote: Remote, branches: Iterable[str]) -> None:
+        """Fetch the last :data:`HISTORY` commits of ``branches``, if no more than two of each are there."""
+        if (Path(self._directory) / "shallow").exists():
+            refs = [f"+refs/heads/{branch}:{DEEP}{number}" for number, branch in enumerate(branches)]
+            self._fetch(remote, [f"--depth={HISTORY}"], refs)
 
     def _initialise(self, remote: Remote) -> None:
         if self._initialised:
@@ -237,6 +247,38 @@ class Git:
             self._commits[oid] = self._run("cat-file", "commit", oid)
         return self._commits[oid]
 
+    def parents(self, commit: str) -> tuple[str, ...]:
+        """The parents of a commit; none of them need be here."""
+        head = self.raw_commit(commit).partition(b"\n\n")[0].decode("ascii", "replace")
+        return tuple(line.split(" ")[1] for line in head.splitlines() if line.startswith("parent "))
+
+    def has(self, commit: str) -> bool:
+        """Whether a commit has been fetched."""
+        return commit in self._commits or self._status("cat-file", "-e", f"{commit}^{{commit}}")[0] == 0
+
+    def is_ancestor(self, commit: str, of: str) -> bool:
+        """Whether ``commit`` is part of ``of``, as far as its history has been fetched."""
+        return self.has(commit) and self._status("merge-base", "--is-ancestor", commit, of)[0] == 0
+
+    def renames(self, before: str, after: str) -> dict[str, str]:
+        """Files of the commit ``before`` that git finds under another name in ``after``, with that name."""
+        told = self._run("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--name-status", before, after)
+        words = told.decode("utf-8", "surrogateescape").rstrip("\0").split("\0")
+        return dict(zip(words[1::3], words[2::3], strict=True))
+
+    def merged(self, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+        """What git makes of two versions of a file that was ``base``; ``None`` if they are in conflict."""
+        if base == ours or ours == theirs:
+            return theirs
+        if base == theirs:
+            return ours
+        names = []
+        for name, data in (("ours", ours), ("base", base), ("theirs", theirs)):
+            (self._folder / name).write_bytes(data)
+            names.append(str(self._folder / name))
+        status, out = self._status("merge-file", "-p", "--quiet", *names)
+        return out if status == 0 else None
+
     def tree(self, commit: str) -> dict[str, Entry]:
         """Every file in ``commit``, by its path (bytes that are no UTF-8 as surrogates)."""
         if commit not in self._trees:
@@ -295,6 +337,12 @@ class Git:
         return match[1].decode() if match else "0 +0000"
 
     # ------------------------------------------------------------------ running git
+
+    def _status(self, *arguments: str) -> tuple[int | None, bytes]:
+        """The exit code of a command without the token that may say no, and what it prints."""
+        command = ["git", f"--git-dir={self._directory}", *arguments]
+        code, out, _ = _call(command, b"", self._environment({}, {}), LOCAL_SECONDS)
+        return code, out
 
     def _run(self, *arguments: str, stdin: bytes = b"", extra: Mapping[str, str] | None = None) -> bytes:
         """What a command without the token prints.

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import httpx2
 
@@ -101,17 +101,27 @@ class Http:
 
     def pages(self, path: str, **parameters: str) -> Iterator[Any]:
         """The items of the list at ``path``, page after page."""
+        items = self.few_pages(path, PAGES, **parameters)
+        if items is None:
+            raise BotError(f"GET {path}: more than {PAGES} pages")
+        yield from items
+
+    def few_pages(self, path: str, most: int, **parameters: str) -> list[Any] | None:
+        """The items of the list at ``path``; ``None`` if they take more than ``most`` pages."""
+        found: list[Any] = []
         url: str | None = self._url(path, {"per_page": "100", **parameters})
-        for _ in range(PAGES):
+        for _ in range(most):
             response = self._send("GET", url or "")
             items = self._json("GET", response)
             if not isinstance(items, list):
                 raise BotError(f"GET {path}: the forge's answer is no list")
-            yield from items
+            found += items
             url = self._next(response)
             if url is None:
-                return
-        raise BotError(f"GET {path}: more than {PAGES} pages")
+                return found
+            if _last_page(response) > most:
+                return None
+        return None
 
     def post(self, path: str, content: Json) -> Any:
         """Create something.
@@ -265,6 +275,13 @@ def origin_of(url: str) -> tuple[str, str, int]:
     if parts.scheme == "http" and host not in ("127.0.0.1", "::1", "localhost"):
         raise UsageError(f"the token is not sent to http://{host}: it has to be https")
     return parts.scheme, host, port or (443 if parts.scheme == "https" else 80)
+
+
+def _last_page(response: httpx2.Response) -> int:
+    """The number of a list's last page, where the forge tells it; else 0."""
+    query = urlsplit(response.links.get("last", {}).get("url", "")).query
+    number = dict(parse_qsl(query)).get("page", "")
+    return int(number) if number.isdecimal() else 0
 
 
 def _message(response: httpx2.Response) -> str:

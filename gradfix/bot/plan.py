@@ -4,16 +4,26 @@
 It is a JSON file::
 
     {
-      "format": 1,
+      "format": 2,
       "gradfix": "0.1.0",                version that made it; another one refuses it
       "base": "8d1e...",                 the commit it was made for
       "group": "codemod",                how changes are put into pull requests
       "unsafe_fixes": false,
+      "scope": {                         what it is about: of other mistakes, it says nothing
+        "paths": ["."],                  the files and folders that it was made for, from the root
+        "codemods": ["undetached-fake"], those that were asked
+        "found": ["train.py"],           files in which one of them has found something
+        "failed": []                     files that could not be analysed, or not be left as they are in git
+      },
+      "command": {                       how scripts were run: as they are if there is nothing in it
+        "script": null, "module": null, "arguments": []
+      },
       "changes": [                       one file in one pull request
         {
           "group": "undetached-fake",    the pull request: a codemod, a path, or "all"
           "path": "train.py",            from the root of the repository
           "blob": "5f02...",             what git calls the file's content at the base commit
+          "left": 0,                     how many findings of the same codemods the rewrites leave in the file
           "rewrites": [                  one after the other, each on what the one before it has left
             {
               "codemod": "undetached-fake",
@@ -45,7 +55,7 @@ from gradfix.bot import config, git
 from gradfix.bot.errors import UsageError
 from gradfix.results import Outcome
 
-FORMAT = 1
+FORMAT = 2
 MAX_BYTES = 64 << 20
 """A larger file is no plan."""
 
@@ -84,11 +94,51 @@ class Change:
     path: str
     blob: str
     rewrites: tuple[Rewrite, ...]
+    left: int = 0
+    """How many findings of the same codemods the rewrites leave."""
 
     def to_json(self) -> Json:
         """The change as JSON data."""
         rewrites = [rewrite.to_json() for rewrite in self.rewrites]
-        return {"group": self.group, "path": self.path, "blob": self.blob, "rewrites": rewrites}
+        place = {"group": self.group, "path": self.path, "blob": self.blob, "left": self.left}
+        return {**place, "rewrites": rewrites}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a plan is about. What it does not propose outside of that, it does not speak against."""
+
+    paths: tuple[str, ...]
+    """Files and folders, from the root of the repository; ``.`` is all of it."""
+    codemods: tuple[str, ...]
+    found: tuple[str, ...] = ()
+    """Files in which one of the codemods has found something, whatever became of it."""
+    failed: tuple[str, ...] = ()
+    """Files of which nothing could be said."""
+
+    def covers(self, codemod: str, path: str) -> bool:
+        """Whether the plan was to look for the mistake ``codemod`` in the file at ``path``."""
+        within = any(one == "." or path == one or path.startswith(f"{one}/") for one in self.paths)
+        return within and codemod in self.codemods
+
+    def to_json(self) -> Json:
+        """The scope as JSON data."""
+        names = ("paths", "codemods", "found", "failed")
+        return {name: list(getattr(self, name)) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """How scripts were run; by themselves and without arguments if there is nothing in it."""
+
+    script: str | None = None
+    """From the root of the repository."""
+    module: str | None = None
+    arguments: tuple[str, ...] = ()
+
+    def to_json(self) -> Json:
+        """The command as JSON data."""
+        return {"script": self.script, "module": self.module, "arguments": list(self.arguments)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +148,9 @@ class PlanFile:
     base: str
     group: str
     unsafe_fixes: bool
+    scope: Scope
     changes: tuple[Change, ...]
+    command: Command = Command()
 
     @property
     def groups(self) -> dict[str, tuple[Change, ...]]:
@@ -114,6 +166,8 @@ class PlanFile:
             "base": self.base,
             "group": self.group,
             "unsafe_fixes": self.unsafe_fixes,
+            "scope": self.scope.to_json(),
+            "command": self.command.to_json(),
             "changes": [change.to_json() for change in self.changes],
         }
         return json.dumps(content, indent=1) + "\n"
@@ -158,7 +212,17 @@ def parse(content: Mapping[str, Any]) -> PlanFile:
     if any(change.group != _group_of(change, content["group"]) for change in changes):
         raise ValueError  # Under other names, the same could be proposed again and again.
     base = _match(_OID, content["base"])
-    return PlanFile(base, content["group"], content["unsafe_fixes"] is True, changes)
+    scope, command = _scope(content["scope"]), _command(content["command"])
+    return PlanFile(base, content["group"], content["unsafe_fixes"] is True, scope, changes, command)
+
+
+def _scope(item: Mapping[str, Any]) -> Scope:
+    return Scope(*(_texts(item[name]) for name in ("paths", "codemods", "found", "failed")))
+
+
+def _command(item: Mapping[str, Any]) -> Command:
+    script, module = (None if item[name] is None else _text(item[name]) for name in ("script", "module"))
+    return Command(script, module, _texts(item["arguments"]))
 
 
 def _change(item: Mapping[str, Any]) -> Change:
@@ -166,7 +230,9 @@ def _change(item: Mapping[str, Any]) -> Change:
     path, group = _text(item["path"]), _text(item["group"])
     if not rewrites or not path or not group or not git.is_safe(path):
         raise ValueError
-    return Change(group, path, _match(_OID, item["blob"]), rewrites)
+    if not isinstance(item["left"], int):
+        raise TypeError
+    return Change(group, path, _match(_OID, item["blob"]), rewrites, item["left"])
 
 
 def _group_of(change: Change, group: str) -> str | None:
@@ -192,6 +258,12 @@ def _match(pattern: re.Pattern[str], value: object) -> str:
     if not isinstance(value, str) or not pattern.fullmatch(value):
         raise ValueError
     return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError
+    return tuple(map(_text, value))
 
 
 def _text(value: object) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +13,8 @@ from gradfix import pipeline, source
 from gradfix.bot import config, git
 from gradfix.bot.config import BotConfig
 from gradfix.bot.errors import UsageError
-from gradfix.bot.plan import Change, PlanFile, Rewrite
+from gradfix.bot.plan import Change, Command, PlanFile, Rewrite, Scope
+from gradfix.bot.proof import outcome_of
 from gradfix.codemod import Effect
 from gradfix.patch import unified_diff
 from gradfix.pipeline import Options, Refusal, Wishes
@@ -29,8 +32,10 @@ class Made:
     """What was left out, and why."""
 
 
-def make(paths: Sequence[str], wishes: Wishes) -> Made:
+def make(paths: Sequence[str], wishes: Wishes, tell: Callable[[str], None] = lambda line: None) -> Made:
     """The plan for ``paths`` of the git checkout around them, as it is at the commit that is checked out.
+
+    ``tell`` is told what is being done, and what came of it, a line at a time.
 
     Raises:
         UsageError: there is no such checkout, it has changes that are not committed, or something asked for
@@ -49,7 +54,15 @@ def make(paths: Sequence[str], wishes: Wishes) -> Made:
     options, notes = _within_the_repository(options)
     settings = files.get("pyproject.toml")
     bot = config.read(git.content_of(checkout, settings.blob) if settings else None)
-    return _Maker(Path(checkout.root), commit, files, options, bot, notes).make(where)
+    return _Maker(Path(checkout.root), commit, files, options, bot, notes, tell).make(where)
+
+
+def outcomes_of(change: Change) -> str:
+    """What became of the rewrites of a file, in a few words: ``2 proved, 1 not verified``."""
+    outcomes = [outcome_of(rewrite) for rewrite in change.rewrites]
+    if len(outcomes) == 1:
+        return outcomes[0]
+    return ", ".join(f"{outcomes.count(one)} {one}" for one in dict.fromkeys(outcomes))
 
 
 def _within_the_repository(options: Options) -> tuple[Options, list[str]]:
@@ -73,6 +86,7 @@ class _Maker:
         options: Options,
         bot: BotConfig,
         notes: list[str],
+        tell: Callable[[str], None],
     ) -> None:
         self._root = root
         self._commit = commit
@@ -80,17 +94,54 @@ class _Maker:
         self._options = options
         self._bot = bot
         self._notes = notes
+        self._tell = tell
+        self._failed: list[str] = []
         self._problems: list[Problem] = []
 
     def make(self, where: Sequence[str]) -> Made:
         report = pipeline.check(where, self._options)
-        self._problems += [*report.problems, *(problem for file in report.files for problem in file.problems)]
+        self._add(report.problems)
+        for file in report.files:
+            self._add(file.problems)
+            if file.problems or file.messages:
+                self._failed.append(self._relative(file.path))
         fixable = [
             file for file in report.files if any(self._codemods(file)) and self._is_committed(file.path)
         ]
-        changes = [change for group in self._groups(fixable) for change in self._changes(*group)]
-        plan = PlanFile(self._commit, self._bot.group, self._options.unsafe_fixes, tuple(changes))
+        self._options = pipeline.with_environment([file.path for file in fixable], self._options)
+        work = [(group, path, options) for group, paths, options in self._groups(fixable) for path in paths]
+        with pipeline.servers_kept() if self._options.verify and work else nullcontext():
+            changes = [
+                change
+                for number, (group, path, options) in enumerate(work, 1)
+                for change in self._changes(f"[{number}/{len(work)}]", group, path, options)
+            ]
+        found = tuple(self._relative(file.path) for file in report.files if file.findings)
+        paths = tuple(dict.fromkeys(map(self._relative, where)))
+        scope = Scope(paths, tuple(sorted(self._options.selected)), found, tuple(dict.fromkeys(self._failed)))
+        plan = PlanFile(
+            self._commit,
+            self._bot.group,
+            self._options.unsafe_fixes,
+            scope,
+            tuple(changes),
+            self._command(),
+        )
         return Made(plan, tuple(dict.fromkeys(self._problems)), tuple(dict.fromkeys(self._notes)))
+
+    def _add(self, problems: Iterable[Problem]) -> None:
+        self._problems += problems
+        self._failed += [self._relative(problem.path) for problem in problems]
+
+    def _command(self) -> Command:
+        """How scripts are run, as far as others can run them so."""
+        script = self._options.script
+        within = script is not None and git.is_safe(self._relative(script))
+        return Command(
+            self._relative(script) if script is not None and within else None,
+            self._options.module,
+            self._options.arguments,
+        )
 
     def _codemods(self, file: FileReport) -> Iterator[str]:
         """The codemods that have a fix to offer which may be applied."""
@@ -109,19 +160,23 @@ class _Maker:
             whole = "all" if self._bot.group == "all" else None
             yield whole, [file.path for file in files], self._options
 
-    def _changes(self, group: str | None, paths: list[str], options: Options) -> Iterator[Change]:
-        planned = pipeline.plan(paths, options) if paths else None
-        for file in planned.files if planned else ():
-            self._problems += file.problems
-            path = self._relative(file.path)
+    def _changes(self, number: str, group: str | None, shown: str, options: Options) -> Iterator[Change]:
+        path = self._relative(shown)
+        self._tell(f"{number} {path}{f': {group}' if group in options.selected else ''}")
+        for file in pipeline.plan([shown], options).files:
+            self._add(file.problems)
             for attempt in file.attempts:
                 self._notes += attempt.evidence.passed_over if attempt.evidence is not None else ()
                 if not attempt.applied:
+                    self._tell(f"{number} {path}: {attempt.fix.message}: refuted: {attempt.reason}")
                     self._notes.append(f"{path}: {attempt.finding.code}: refuted, left out: {attempt.reason}")
             rewrites = tuple(_rewrites(file, path, options))
+            for attempt, rewrite in zip(file.applied, rewrites):
+                why = f": {rewrite.reason}" if rewrite.reason and rewrite.outcome != "proved" else ""
+                self._tell(f"{number} {path}: {attempt.fix.message}: {outcome_of(rewrite)}{why}")
             if rewrites:
                 blob = git.blob_id(file.before, self._commit)
-                yield Change(group or path, path, blob, rewrites)
+                yield Change(group or path, path, blob, rewrites, len(file.remaining))
 
     def _is_committed(self, shown: str) -> bool:
         """Whether the file is a regular one of the commit, and as it is there, byte for byte."""
@@ -129,10 +184,12 @@ class _Maker:
         entry = self._files.get(path)
         if entry is None or entry.mode not in git.REGULAR or not git.is_safe(path):
             self._notes.append(f"{path}: left out: it is not a regular file of the commit")
+            self._failed.append(path)
             return False
         data = source.load(shown)
         if isinstance(data, Problem) or git.blob_id(data, self._commit) != entry.blob:
             self._notes.append(f"{path}: left out: git stores other bytes than those in the checkout")
+            self._failed.append(path)
             return False
         return True
 
@@ -156,5 +213,6 @@ def _rewrite(attempt: Attempt, parsed: Source, path: str) -> Rewrite:
         diff=unified_diff(path, before, after).decode("utf-8", "surrogateescape"),
         outcome=attempt.outcome if attempt.evidence is not None else Outcome.UNVERIFIED,
         reason=attempt.reason,
-        certificate=None if attempt.evidence is None else attempt.evidence.to_json(),
+        # As it will be read.
+        certificate=None if attempt.evidence is None else json.loads(json.dumps(attempt.evidence.to_json())),
     )

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from gradfix.bot import body, state
+from gradfix.bot import body, merging, state
 from gradfix.bot.body import Words
 from gradfix.bot.config import REBUILD
 from gradfix.bot.errors import (
@@ -30,11 +30,16 @@ from gradfix.bot.errors import (
     Unreachable,
     UsageError,
 )
+from gradfix.bot.existing import Existing
 from gradfix.bot.forges.protocol import Draft, Forge, PullRequest
 from gradfix.bot.git import Git, Remote
 from gradfix.bot.plan import Change, PlanFile
 from gradfix.bot.replay import Base, Difference, Rewritten, until
+from gradfix.bot.scope import ScopeOf
 from gradfix.bot.secret import Token
+from gradfix.bot.standing import standing
+
+SETTLED = "the base branch does not have its mistakes any more"
 
 LOOKS = (0.0, 1.0, 3.0)
 """Seconds before each look for something that may or may not have been created."""
@@ -99,7 +104,6 @@ class _Publisher:
         tip = git.fetch(source, self._branch, whole=wanted.fork)
         if wanted.fork:
             git.fetch_heads(self._target)
-        self._heads = git.heads()
         self._base = Base(git, tip, unsafe_fixes=wanted.unsafe_fixes)
         self._settings = self._base.bot
         if plan.group != self._settings.group:
@@ -107,30 +111,30 @@ class _Publisher:
                 f"the plan is grouped by {plan.group}, and the base branch says {self._settings.group}: "
                 "make it anew from the base branch"
             )
-        self._open: dict[str, PullRequest] = {}
-        self._histories: dict[str, list[PullRequest]] = {}
+        self._scope = ScopeOf(plan, self._base)
+        self._existing = Existing(forge, git, source, self._branch, tip)
         self._left: list[str] = []
         """Our branches that are in no open pull request, and not in the plan."""
 
     def run(self) -> Iterator[Done]:
         """Everything, one branch after the other; it ends early where the forge asks to come back later."""
-        self._open = {
-            request.branch: request
-            for request in reversed(self._forge.pull_requests())
-            if request.ours and request.branch.startswith(state.PREFIX)
-        }
-        groups = {state.branch_of(name): changes for name, changes in self._plan.groups.items()}
+        self._existing.look({state.branch_of(name) for name in self._plan.groups})
+        made = {(one.group, one.path): self._base.replay(one) for one in self._plan.changes}
+        self._base.moved = self._moves([file for file in made.values() if isinstance(file, Rewritten)])
+        groups = {self._branch_for(name): changes for name, changes in self._plan.groups.items()}
         replayed = {
-            branch: [self._base.replay(change) for change in changes] for branch, changes in groups.items()
+            branch: [self._under_all_names(made[one.group, one.path]) for one in changes]
+            for branch, changes in groups.items()
         }
         whole = {branch: _whole(files) for branch, files in replayed.items()}
+        opened, heads = self._existing.open, self._existing.heads
         tasks: list[tuple[str, Callable[[], Done | None]]] = []
-        for branch in self._open:
+        for branch in opened:
             if whole.get(branch) is None:
                 tasks.append((branch, lambda branch=branch: self._settle(branch)))  # type: ignore[misc]
-        self._left = [branch for branch in self._heads if branch not in self._open and branch not in groups]
         # Those that are open first, then those that are wholly proved; new ones may have to wait for room.
-        order = sorted(groups, key=lambda branch: (branch not in self._open, _doubts(groups[branch]), branch))
+        order = sorted(groups, key=lambda branch: (branch not in opened, _doubts(groups[branch]), branch))
+        self._left = [branch for branch in heads if branch not in opened and branch not in groups]
         for branch in order:
             files = whole[branch]
             if files is not None:
@@ -154,41 +158,109 @@ class _Publisher:
                 if done is not None:
                     yield done
 
+    def _moves(self, files: Sequence[Rewritten]) -> dict[str, str]:
+        """Files of open pull requests, and of those that a person has said no to, that have another name on
+        the base branch now: what was where, and is where."""
+        branches = [state.branch_of(name) for name in self._plan.groups]
+        steps = [step for file in files for step in file.steps]
+        held = [(request, _keys_of(request)) for request in self._existing.open.values()]
+        held += [
+            # What was refused may have to be fetched: only where it could be what is planned now.
+            (request, tuple(key for key in keys if any(step.key_at(key.path) == key for step in steps)))
+            for request, keys in self._existing.refused(branches)
+        ]
+        moved: dict[str, str] = {}
+        for request, keys in held:
+            missing = {key.path for key in keys} - self._base.entries.keys() - moved.keys()
+            commit = self._existing.commit_of(request) if missing else None
+            if commit is not None:
+                renamed = self._git.renames(commit, self._base.commit)
+                moved |= {path: renamed[path] for path in missing & renamed.keys()}
+        return moved
+
+    def _former(self, path: str) -> list[str]:
+        """The names that a file of the base branch has had before."""
+        return [old for old, new in self._base.moved.items() if new == path]
+
+    def _under_all_names(self, file: Rewritten | Difference) -> Rewritten | Difference:
+        return file.known_as(self._former(file.path)) if isinstance(file, Rewritten) else file
+
+    def _branch_for(self, group: str) -> str:
+        """The branch for a group. That for a file keeps its name when the file does not."""
+        for branch in map(state.branch_of, self._former(group) if self._plan.group == "file" else ()):
+            if self._existing.history(branch):
+                return branch
+        return state.branch_of(group)
+
     # ------------------------------------------------------------------ proposing
 
     def _propose(self, branch: str, files: Sequence[Rewritten]) -> Done:
         """Open the pull request for a group, or bring the one that is open up to date."""
-        history = self._history(branch)
-        current = next((request for request in history if request.state == "open"), None)
-        if current is None and self._is_unreadable_no(history):
+        current = self._existing.open.get(branch)
+        if current is None and self._is_unreadable_no(self._existing.history(branch)):
             return Done(
                 branch, "declined", "a person has closed it, and removed the marker that says what it held"
             )
-        declined = self._declined(history)
+        declined = self._declined(branch)
         stops = declined | self._proposed_elsewhere(branch)
         unverified = self._settings.unverified
         chosen = [part for file in files if (part := until(file, stops, unverified=unverified))]
         if not chosen:
-            keys = {step.key for file in files for step in file.steps}
+            keys = _all_keys(files)
             if keys & declined:
                 return Done(branch, "declined", "a person has closed it")
             if keys & stops:
                 return Done(branch, "not proposed", "another open pull request holds it")
             return Done(branch, "not proposed", "it could not be verified by running the code")
+        url = current.url if current else ""
         if current is not None and current.base != self._branch:
-            return Done(branch, "left alone", "a person has sent it to another branch", current.url)
-        head = self._heads.get(branch)
+            return Done(branch, "left alone", "a person has sent it to another branch", url)
+        head = self._existing.heads.get(branch)
         asked = current is not None and REBUILD in current.labels
-        if head is not None and not self._is_ours(head) and not asked:
-            return Done(branch, "left alone", "a person has pushed to it", current.url if current else "")
-        if current is None and len(self._open) >= self._settings.max_open:
-            return Done(branch, "waiting", f"{_requests(len(self._open))} open already")
-        words = body.words(chosen, self._base.commit, self._plan.base, self._settings)
-        contents = {file.path: file.after for file in chosen}
-        commit = self._git.build(self._base.commit, contents, words.message, self._settings.author)
+        if head is not None and not merging.is_ours(self._git, head) and not asked:
+            settled = self._settle(branch) if current is not None else None
+            return settled or Done(branch, "left alone", "a person has pushed to it", url)
+        if current is not None and (kept := self._kept(branch, files, chosen, stops)):
+            return Done(branch, "left alone", kept, url)
+        if current is None and len(self._existing.open) >= self._settings.max_open:
+            return Done(branch, "waiting", f"{_requests(len(self._existing.open))} open already")
+        return self._bring(branch, head, current, chosen, asked)
+
+    def _bring(
+        self, branch: str, head: str | None, current: PullRequest | None, chosen: list[Rewritten], asked: bool
+    ) -> Done:
+        """Make a branch and its pull request what they are to be."""
+        # One that is in no open pull request may have been merged already, and what it did taken back.
+        if head is not None and current is not None and not asked and self._does(head, chosen):
+            commit, (below,) = head, self._git.parents(head)
+            words = body.words(chosen, below, self._plan, self._settings)
+        else:
+            words = body.words(chosen, self._base.commit, self._plan, self._settings)
+            contents = {file.path: file.after for file in chosen}
+            commit = self._git.build(self._base.commit, contents, words.message, self._settings.author)
         if self._wanted.dry_run:
             return self._would(branch, head, commit, current, words)
         return self._carry_out(branch, head, commit, current, words, asked)
+
+    def _does(self, head: str, chosen: Sequence[Rewritten]) -> bool:
+        """Whether a branch can stay as it is: merged, it gives what one that is built anew would give."""
+        if self._settings.rebase == "always":
+            return False
+        keys = {step.key for file in chosen for step in file.steps}
+        held = set(state.keys_in(self._git.raw_commit(head)))
+        wanted = [(file.path, file.after) for file in chosen]
+        return keys == held and merging.gives(self._git, head, self._base.commit, wanted)
+
+    def _kept(
+        self, branch: str, files: Sequence[Rewritten], chosen: Sequence[Rewritten], stops: set[state.Key]
+    ) -> str:
+        """Why an open pull request stays as it is; empty if nothing is in the way of what the plan says."""
+        head = self._existing.heads.get(branch)
+        if head is None or not merging.is_ours(self._git, head):
+            return ""
+        held = set(state.keys_in(self._git.raw_commit(head)))
+        dropped = held - _all_keys(chosen) - stops
+        return self._scope.why_kept(dropped, _all_keys(files), standing(self._base, dropped, head))
 
     def _carry_out(
         self,
@@ -200,15 +272,16 @@ class _Publisher:
         asked: bool,
     ) -> Done:
         pushed = head != commit
-        if current is not None and asked and pushed and head is not None and not self._is_ours(head):
-            # Said before it is done: afterwards nobody could say any more where the branch was.
-            self._comment_once(current, body.rebuilt_comment(head), f"gradfix:rebuilt {head}")
+        if current is not None and asked and pushed and head is not None:
+            if not merging.is_ours(self._git, head):
+                # Said before it is done: afterwards nobody could say any more where the branch was.
+                self._comment_once(current, body.rebuilt_comment(head), f"gradfix:rebuilt {head}")
         if pushed:
             self._git.push(self._target, branch, commit, head)
         if current is None:
             current = self._create(branch, words)
-            self._open[branch] = current
-            self._label(current)
+            self._existing.open[branch] = current
+            self._edit(current, words)
             return Done(branch, "created", url=current.url)
         edited = self._edit(current, words)
         if asked:
@@ -221,45 +294,36 @@ class _Publisher:
     ) -> Done:
         if current is None:
             # So that the limit holds in a dry run too.
-            self._open[branch] = PullRequest(0, "open", "", "", branch, self._branch, (), "", True, commit)
+            self._existing.open[branch] = PullRequest(
+                0, "open", "", "", branch, self._branch, (), "", True, commit
+            )
             return Done(branch, "would create", words=words)
         same = head == commit and not _edits(current, words)
         return Done(branch, "unchanged" if same else "would update", url=current.url, words=words)
-
-    def _history(self, branch: str) -> list[PullRequest]:
-        """Every pull request from a branch of ours, the newest first."""
-        if branch not in self._histories:
-            found = self._forge.pull_requests(branch)
-            self._histories[branch] = [request for request in found if request.ours]
-        return self._histories[branch]
 
     def _is_unreadable_no(self, history: Sequence[PullRequest]) -> bool:
         """Whether a person has said no and it is not known to what."""
         closed = [request for request in history if request.state == "closed"]
         return not self._wanted.again and any(state.parsed(request.body)[0] is None for request in closed)
 
-    def _declined(self, history: Sequence[PullRequest]) -> set[state.Key]:
+    def _declined(self, branch: str) -> set[state.Key]:
         """The keys that a person has said no to: here, or on a branch of another grouping."""
         if self._wanted.again:
             return set()
-        requests = [*history, *(request for branch in self._left for request in self._history(branch))]
-        markers = [state.parsed(request.body)[0] for request in requests if request.state == "closed"]
-        return {key for marker in markers if marker and not marker.settled for key in marker.keys}
+        return {key for _, keys in self._existing.refused([branch, *self._left]) for key in keys}
 
     def _proposed_elsewhere(self, branch: str) -> set[state.Key]:
         """The keys in open pull requests from other branches: they were made with another grouping."""
-        others = [request for name, request in self._open.items() if name != branch]
-        markers = [state.parsed(request.body)[0] for request in others]
-        return {key for marker in markers if marker for key in marker.keys}
-
-    def _is_ours(self, head: str) -> bool:
-        """Whether a commit is exactly as the bot has made it."""
-        return state.is_sealed(self._git.raw_commit(head))
+        others = (request for name, request in self._existing.open.items() if name != branch)
+        return {key for request in others for key in _keys_of(request)}
 
     def _create(self, branch: str, words: Words) -> PullRequest:
         """Open the pull request, once: if it is not known whether that worked, look before trying again."""
         settings = self._settings
-        draft = Draft(words.title, words.body, branch, self._branch, settings.labels, settings.draft)
+        text = words.body
+        if settings.labels and not self._forge.opens_with_labels:
+            text = state.unlabelled(text)
+        draft = Draft(words.title, text, branch, self._branch, settings.labels, settings.draft)
         for attempt in range(2):
             try:
                 return self._forge.create(draft)
@@ -279,40 +343,62 @@ class _Publisher:
                     return request
         return None
 
-    def _label(self, request: PullRequest) -> None:
-        missing = [label for label in self._settings.labels if label not in request.labels]
-        if missing:
-            # Labels are an ornament: not every token may set them.
-            with suppress(NotAllowed, Missing, Refused, AnswerLost, Unreachable):
-                self._forge.label(request.number, missing)
-
     def _edit(self, current: PullRequest, words: Words) -> bool:
-        """Bring title and body up to date, where no person has edited them."""
+        """Bring title and body up to date, where no person has edited them; set the labels that are due."""
         edits = _edits(current, words)
+        marker, text = state.parsed(current.body)
+        if marker is not None and marker.unlabelled:
+            if self._label(current):
+                edits.setdefault("body", f"{text}\n\n{replace(marker, unlabelled=False).written()}\n")
+            elif "body" in edits:
+                edits["body"] = state.unlabelled(edits["body"])
         if edits:
             self._forge.update(current.number, title=edits.get("title"), body=edits.get("body"))
         return bool(edits)
 
+    def _label(self, request: PullRequest) -> bool:
+        """Set the labels of a new pull request; whether that is done, or will never be."""
+        missing = [label for label in self._settings.labels if label not in request.labels]
+        try:
+            # Labels are an ornament: not every token may set them.
+            with suppress(NotAllowed, Missing, Refused):
+                if missing:
+                    self._forge.label(request.number, missing)
+        except (AnswerLost, Unreachable):
+            return False
+        return True
+
     # ------------------------------------------------------------------ closing, and tidying up
 
     def _settle(self, branch: str) -> Done | None:
-        """Close a pull request whose mistakes the base branch does not have any more."""
-        request, head = self._open[branch], self._heads.get(branch)
-        if request.base != self._branch or head is None or not self._is_ours(head):
+        """Close a pull request whose mistakes the base branch does not have any more.
+
+        A person may have merged the base branch into it.
+        """
+        request, head = self._existing.open[branch], self._existing.heads.get(branch)
+        if request.base != self._branch or head is None:
             return None
-        keys = state.keys_in(self._git.raw_commit(head))
-        if not keys or self._base.remaining(keys):
+        # Whether it is worth to look at what people have done there, the marker tells.
+        if not merging.is_ours(self._git, head) and standing(self._base, _keys_of(request)).there:
+            return None
+        own = self._existing.own_commit(branch)
+        keys = state.keys_in(self._git.raw_commit(own)) if own is not None else ()
+        if not keys or not all(map(self._scope.covers, keys)):
+            return None
+        stand = standing(self._base, keys, own)
+        if stand.unknown:
+            why = f"at the moment this cannot be analysed: {next(iter(stand.unknown.values()))}"
+            return Done(branch, "left alone", why, request.url)
+        if stand.there:
             return None
         if self._wanted.dry_run:
-            return Done(
-                branch, "would close", "the base branch does not have its mistakes any more", request.url
-            )
+            return Done(branch, "would close", SETTLED, request.url)
         self._comment_once(request, body.settled_comment(self._base.commit), body.SETTLED)
         # One request: a pull request that is closed, and not marked as settled, was closed by a person.
         self._forge.update(request.number, body=state.settled(request.body), close=True)
-        del self._open[branch]
+        del self._existing.open[branch]
         self._git.push(self._target, branch, None, head)
-        return Done(branch, "closed", "the base branch does not have its mistakes any more", request.url)
+        return Done(branch, "closed", SETTLED, request.url)
 
     def _comment_once(self, request: PullRequest, text: str, mark: str) -> None:
         """Add a comment that holds ``mark``, unless one is there."""
@@ -329,22 +415,35 @@ class _Publisher:
 
     def _tidy(self, branch: str) -> Done | None:
         """Delete a branch of ours that an interrupted run, or a merge, has left behind."""
-        head = self._heads[branch]
-        if not self._is_ours(head):
+        own = self._existing.own_commit(branch)
+        if own is None:
             return None
-        history = self._history(branch)
+        history = self._existing.history(branch)
         if any(request.state == "open" for request in history):
             return None
         if history:
             marker = state.parsed(history[0].body)[0]
             if not (history[0].state == "merged" or (marker is not None and marker.settled)):
                 return None
-        elif self._base.remaining(state.keys_in(self._git.raw_commit(head))):
-            return None
+        else:
+            keys = state.keys_in(self._git.raw_commit(own))
+            if not all(map(self._scope.covers, keys)) or standing(self._base, keys, own):
+                return None
         if self._wanted.dry_run:
             return Done(branch, "would delete", "nothing needs this branch any more")
-        self._git.push(self._target, branch, None, head)
+        self._git.push(self._target, branch, None, self._existing.heads[branch])
         return Done(branch, "deleted", "nothing needs this branch any more")
+
+
+def _keys_of(request: PullRequest) -> tuple[state.Key, ...]:
+    """What a pull request holds, as its marker says."""
+    marker = state.parsed(request.body)[0]
+    return marker.keys if marker is not None else ()
+
+
+def _all_keys(files: Iterable[Rewritten]) -> set[state.Key]:
+    """The keys of all rewrites, also those that they had before."""
+    return {key for file in files for step in file.steps for key in step.keys}
 
 
 def _whole(files: Sequence[Rewritten | Difference]) -> list[Rewritten] | None:

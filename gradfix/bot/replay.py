@@ -7,7 +7,7 @@ that a file imports. They are parsed, never imported.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,6 +36,17 @@ class Step:
     key: Key
     before: Source
     after: Source
+    former: frozenset[Key] = frozenset()
+    """Its keys while the file had another name."""
+
+    @property
+    def keys(self) -> frozenset[Key]:
+        """The key, and those by which it was known before."""
+        return self.former | {self.key}
+
+    def key_at(self, path: str) -> Key:
+        """The key that it would have if the file had this name."""
+        return Key.of(self.attempt.finding, self.before, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +60,13 @@ class Rewritten:
     def before(self) -> bytes:
         """As it is on the base branch."""
         return self.steps[0].before.data
+
+    def known_as(self, paths: Collection[str]) -> Rewritten:
+        """The same, for a file that has had these names before."""
+        if not paths:
+            return self
+        steps = (replace(step, former=frozenset(map(step.key_at, paths))) for step in self.steps)
+        return replace(self, steps=tuple(steps))
 
     @property
     def after(self) -> bytes:
@@ -81,7 +99,10 @@ class Base:
         Raises:
             UsageError: the configuration on the base branch is wrong.
         """
+        self.repository = repository
         self.commit = commit
+        self.moved: dict[str, str] = {}
+        """Files that had another name when something was proposed for them: what was where, and is where."""
         self._folder = Path(os.path.realpath(repository.folder)) / f"base-{commit}"
         # What lies above is none of the project's: the search for its root ends here.
         (self._folder / ".git").mkdir(parents=True, exist_ok=True)
@@ -91,11 +112,11 @@ class Base:
         self.entries = git.export(repository, commit, self._folder, wanted)
         if settings_of is None:
             self.bot: BotConfig = config.read(self._read(CONFIGURATION))
-            self._options = self._static(unsafe_fixes)
+            self.options = self._static(unsafe_fixes)
         else:
             self.bot = settings_of.bot
-            unsafe = unsafe_fixes or settings_of._options.unsafe_fixes
-            self._options = replace(settings_of._options, unsafe_fixes=unsafe)
+            unsafe = unsafe_fixes or settings_of.options.unsafe_fixes
+            self.options = replace(settings_of.options, unsafe_fixes=unsafe)
 
     def _static(self, unsafe_fixes: bool) -> Options:
         settings = project.settings_for([str(self._folder)])
@@ -110,10 +131,11 @@ class Base:
 
     def _read(self, path: str) -> bytes | None:
         """A file of the base branch, if it is one that was exported."""
-        data = source.load(self._place(path))
+        data = source.load(self.place(path))
         return None if isinstance(data, Problem) else data
 
-    def _place(self, path: str) -> str:
+    def place(self, path: str) -> str:
+        """Where the file of the base branch was written to."""
         return os.path.join(self._folder, path)
 
     def replay(self, change: Change) -> Rewritten | Difference:
@@ -125,9 +147,9 @@ class Base:
             return Difference(change.path, "it is not a regular file")
         if entry.blob != change.blob:
             return Difference(change.path, "the file has changed since the plan was made")
-        parsed = self._parse(change.path)
-        if parsed is None:
-            return Difference(change.path, "the file cannot be analysed")
+        parsed = self.parse(change.path)
+        if isinstance(parsed, Problem):
+            return Difference(change.path, f"the file cannot be analysed: {parsed.message}")
         steps: list[Step] = []
         for rewrite in change.rewrites:
             step = self._step(rewrite, parsed, change)
@@ -137,20 +159,23 @@ class Base:
             parsed = step.after
         return Rewritten(change.path, tuple(steps))
 
-    def _parse(self, path: str) -> Source | None:
+    def parse(self, path: str) -> Source | Problem:
+        """The regular file at ``path``, byte for byte as git has it; a problem if it cannot be analysed."""
+        entry = self.entries[path]
         data = self._read(path)
-        # Where names that differ in case are one file, it may be another one's content.
-        if data is None or git.blob_id(data, self.commit) != self.entries[path].blob:
-            return None
-        if not source.can_matter(data):
-            return None
-        parsed = source.parse(self._place(path), data, self._options.settings.max_file_size)
-        return parsed if isinstance(parsed, Source) and parsed.encode(parsed.text) == data else None
+        if data is None:
+            return Problem(path, "is too large" if entry.size > source.MAX_BYTES else "cannot be read")
+        if git.blob_id(data, self.commit) != entry.blob:
+            return Problem(path, "another file has the same name but for capital letters")
+        parsed = source.parse(self.place(path), data, self.options.settings.max_file_size)
+        if isinstance(parsed, Source) and parsed.encode(parsed.text) != data:
+            return Problem(path, f"{parsed.encoding} does not give its bytes back")
+        return parsed
 
     def _step(self, rewrite: Rewrite, parsed: Source, change: Change) -> Step | Difference:
-        if rewrite.codemod not in self._options.selected:
+        if rewrite.codemod not in self.options.selected:
             return Difference(change.path, f"the base branch does not select {rewrite.codemod}")
-        selected = replace(self._options, selected=frozenset({rewrite.codemod}))
+        selected = replace(self.options, selected=frozenset({rewrite.codemod}))
         for attempt, after in pipeline.offers(parsed, selected):
             diff = unified_diff(change.path, parsed.data, after.data)
             if diff.decode("utf-8", "surrogateescape") == rewrite.diff:
@@ -158,30 +183,6 @@ class Base:
                 told = attempt._replace(outcome=rewrite.outcome, reason=rewrite.reason)
                 return Step(rewrite, told, key, parsed, after)
         return Difference(change.path, f"gradfix itself does not come to this rewrite ({rewrite.codemod})")
-
-    def remaining(self, keys: Iterable[Key]) -> set[Key]:
-        """Those of ``keys`` whose mistake is still on the base branch."""
-        wanted = set(keys)
-        found: set[Key] = set()
-        for path in {key.path for key in wanted}:
-            codemods = frozenset(key.codemod for key in wanted if key.path == path) & self._options.selected
-            parsed = self._parse(path) if path in self.entries and git.is_safe(path) else None
-            if parsed is not None and codemods:
-                found |= wanted & self._keys(parsed, path, codemods)
-        return found
-
-    def _keys(self, parsed: Source, path: str, codemods: frozenset[str]) -> set[Key]:
-        """The keys of all findings in a file, as it is and after every fix that applies to it.
-
-        A fix may be for a line that the one before it has made.
-        """
-        options = replace(self._options, selected=codemods, unsafe_fixes=True)
-        keys = {Key.of(finding, parsed, path) for finding in pipeline.findings(parsed, options)}
-        for attempt in pipeline.repair(parsed, options).attempts:
-            before = parsed.with_text(attempt.before)
-            if isinstance(before, Source):
-                keys.add(Key.of(attempt.finding, before, path))
-        return keys
 
 
 def until(rewritten: Rewritten, stops: Collection[Key], *, unverified: bool) -> Rewritten | None:
@@ -195,7 +196,7 @@ def until(rewritten: Rewritten, stops: Collection[Key], *, unverified: bool) -> 
     steps: list[Step] = []
     for step in rewritten.steps:
         proved = step.rewrite.outcome is Outcome.PROVED
-        if step.key in stops or not (proved or unverified):
+        if not step.keys.isdisjoint(stops) or not (proved or unverified):
             break
         steps.append(step)
     return Rewritten(rewritten.path, tuple(steps)) if steps else None

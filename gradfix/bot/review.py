@@ -17,6 +17,7 @@ from gradfix.bot.forges.protocol import Forge, PullRequest, Suggestion
 from gradfix.bot.git import Git, Remote
 from gradfix.bot.markdown import code, prose
 from gradfix.bot.plan import PlanFile
+from gradfix.bot.proof import outcome_of, standins
 from gradfix.bot.publish import Done
 from gradfix.bot.replay import Base, Difference, Step, until
 from gradfix.bot.secret import Token
@@ -147,7 +148,10 @@ def places_of(before: str, after: str) -> list[Place]:
 def _words(step: Step, index: int, count: int) -> str:
     finding, fix = step.attempt.finding, step.attempt.fix
     part = f" (part {index + 1} of {count}: they belong together)" if count > 1 else ""
-    proved = "Proved by running both versions." if step.rewrite.outcome is Outcome.PROVED else "Not verified."
+    outcome = outcome_of(step.rewrite)
+    how = " by running both versions" if step.rewrite.outcome is Outcome.PROVED else ""
+    told = "; ".join(prose(one, 200) for one in standins(step.rewrite))
+    proved = f"{outcome[:1].upper()}{outcome[1:]}{how}{f' ({told})' if told else ''}."
     return (
         f"{code(finding.code)}: {prose(finding.message)}.\n\n"
         f"{prose(fix.message)[:1].upper()}{prose(fix.message)[1:]} ({fix.effect}){part}. {proved}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
@@ -23,6 +25,8 @@ KNOWN_VARIABLES = (
 )
 """Where forges' own tools keep a token that can write."""
 
+LONGEST = 1 << 16
+"""Bytes of a file that are read; no token is that long."""
 HIDDEN = "***"
 ANONYMOUS = "there is no token, so it was asked as anybody can"
 
@@ -87,18 +91,44 @@ def token_if_any(environment: Mapping[str, str], file: str | None = None) -> Tok
     There is no option that takes the token itself: what stands on a command line, every process can read.
 
     Raises:
-        UsageError: the file that is named cannot be read.
+        UsageError: the file that is named cannot be read, or others than its user can read it too.
     """
     path = file or environment.get(FILE_VARIABLE)
     if path:
-        try:
-            return Token(files.read(path, LONGEST).decode("ascii").strip())
-        except UnicodeDecodeError:
-            raise UsageError(f"the token file {path} cannot be read: it is not text") from None
-        except OSError as error:
-            raise UsageError(f"the token file {path} {files.told(error)}") from None
+        return Token(_private(path))
     value = environment.get(VARIABLE, "").strip()
     return Token(value) if value else None
+
+
+def _private(path: str) -> str:
+    """The text of a file that nobody but its user, and the system, can read or write."""
+    try:
+        descriptor, status = files.open_regular(path)
+        with os.fdopen(descriptor, "rb") as stream:
+            if os.name == "posix" and (reason := _shared(status)):
+                raise UsageError(f"the token file {path} {reason}")
+            text = stream.read(LONGEST + 1)
+        if len(text) > LONGEST:
+            raise UsageError(f"the token file {path} cannot be read: it is too large")
+        return text.decode("ascii").strip()
+    except UnicodeDecodeError:
+        raise UsageError(f"the token file {path} cannot be read: it is not text") from None
+    except OSError as error:
+        raise UsageError(f"the token file {path} {files.told(error)}") from None
+
+
+def _shared(status: os.stat_result) -> str:
+    """Why a file is not its user's alone; empty if it is.
+
+    To the group of root a file may be open: systemd hands out its credentials so.
+    """
+    if status.st_uid not in (os.geteuid(), 0):
+        return "belongs to somebody else: make a copy that is yours, with chmod 600"
+    others = 0o007 if status.st_uid == status.st_gid == 0 else 0o077
+    if status.st_mode & others or status.st_mode & 0o020:
+        mode = f"{stat.S_IMODE(status.st_mode):03o}"
+        return f"can be read or changed by others (mode {mode}): chmod 600 keeps it to you"
+    return ""
 
 
 def in_the_way(environment: Mapping[str, str]) -> list[str]:

@@ -106,6 +106,8 @@ class Marker:
     of 1e-7, a version), which is no reason to edit."""
     settled: bool = field(default=False)
     """Whether the bot itself has closed the pull request: the base branch has no such mistake any more."""
+    unlabelled: bool = field(default=False)
+    """Whether the labels of a new pull request are still to be set."""
 
     def written(self) -> str:
         """The marker as an HTML comment."""
@@ -115,6 +117,7 @@ class Marker:
             "body": self.body,
             "facts": self.facts,
             **({"settled": True} if self.settled else {}),
+            **({"unlabelled": True} if self.unlabelled else {}),
         }
         return f"<!-- gradfix:{_inert(content)} -->"
 
@@ -140,6 +143,12 @@ def settled(body: str) -> str:
     return f"{text}\n\n{replace(marker or Marker(), settled=True).written()}\n"
 
 
+def unlabelled(body: str) -> str:
+    """``body`` with its marker saying that labels are still to be set."""
+    marker, text = parsed(body)
+    return f"{text}\n\n{replace(marker or Marker(), unlabelled=True).written()}\n"
+
+
 def parsed(body: str) -> tuple[Marker | None, str]:
     """The marker in ``body``, the last if there are several, and the body without it."""
     found = list(_MARKER.finditer(body))
@@ -156,7 +165,8 @@ def parsed(body: str) -> tuple[Marker | None, str]:
 def _marker(content: Mapping[str, Any]) -> Marker:
     keys = tuple(_key(item) for item in content["keys"])
     title, body, facts = (str(content[name]) for name in ("title", "body", "facts"))
-    return Marker(keys, title, body, facts, content.get("settled") is True)
+    flags = (content.get(name) is True for name in ("settled", "unlabelled"))
+    return Marker(keys, title, body, facts, *flags)
 
 
 def _key(item: Sequence[object]) -> Key:

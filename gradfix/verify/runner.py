@@ -167,6 +167,8 @@ class Run:
     backwards: tuple[RecordedBackward, ...] = ()
     peak: int | None = None
     """The most bytes that the graph of any one backward call held; ``None`` where nothing is known."""
+    error: str = ""
+    """What autograd said, in its own words, if it raised one of its errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +221,9 @@ def _run(version: str, seed: int, summary: str, recording: Recording) -> Run:
         RecordedBackward(call.place.receiver, call.saved, call.retain) for call in recording.backwards
     )
     peak = max((call.saved for call in backwards if call.saved is not None), default=None)
-    return Run(version, seed, summary, tuple(optimizers), tuple(steps), backwards, peak)
+    failure = recording.crash
+    error = f"{failure.type}: {failure.message}" if failure is not None and failure.kind != "other" else ""
+    return Run(version, seed, summary, tuple(optimizers), tuple(steps), backwards, peak, error)
 
 
 def _digest(lines: Iterable[str]) -> str:

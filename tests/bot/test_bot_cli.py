@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,16 +28,25 @@ def outside_ci(**environment: str) -> dict[str, str]:
     return {**clean, "PYTHONPATH": str(ROOT), **environment}
 
 
-def process(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """``gradfix bot`` as its user runs it."""
+def process(
+    *arguments: object, cwd: Path, terminal: bool = False, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """``gradfix bot`` as its user runs it, if asked for with a terminal for its standard error."""
+    ours, theirs = pty.openpty() if terminal else (None, None)
     done = subprocess.run(
         [sys.executable, "-m", "gradfix", "bot", *map(str, arguments)],
         cwd=cwd,
         env=outside_ci(**environment),
-        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if theirs is None else theirs,
         text=True,
         timeout=180,
     )
+    if ours is not None and theirs is not None:
+        os.close(theirs)
+        done.stderr = os.read(ours, 1 << 16).decode()
+        os.close(ours)
     assert "Traceback" not in done.stderr, done.stderr
     assert TOKEN not in done.stdout + done.stderr
     return done
@@ -65,15 +76,20 @@ def test_from_a_checkout_to_a_pull_request(lab: World, tmp_path: Path) -> None:
     """Nothing is made up here: both versions are run, and the evidence goes into the pull request."""
     lab.forge.commit(REPOSITORY, "main", {"rnn.py": None})
     clone = checkout(lab.forge, tmp_path / "clone")
-    planned = process("plan", "--python", sys.executable, "-o", "../plan.json", cwd=clone)
+    planned = process("plan", "--python", sys.executable, "-o", "../plan.json", cwd=clone, terminal=True)
     assert planned.returncode == 0, planned.stderr
-    assert planned.stdout.splitlines()[1:] == ["  undetached-fake: models/gan.py"]
+    assert planned.stdout.splitlines()[1:] == ["  undetached-fake: models/gan.py (proved)"]
+    assert planned.stderr.splitlines() == [
+        "[1/1] models/gan.py: undetached-fake",
+        "[1/1] models/gan.py: detach `painting`: proved",
+    ]
     plan = json.loads((tmp_path / "plan.json").read_text())
     assert plan["changes"][0]["rewrites"][0]["outcome"] == "proved"
     target = ("--repo", REPOSITORY, "--api-url", lab.forge.api_url("github"))
     dry = bot("publish", "plan.json", *target, "--dry-run", cwd=tmp_path, GRADFIX_TOKEN=TOKEN)
     assert dry.returncode == 0, dry.stderr
-    assert "would create" in dry.stdout and "### What was wrong" in dry.stdout
+    assert "would create" in dry.stdout and "**Proved:**" in dry.stdout
+    assert "+    scorn = critic(painting.detach())" in dry.stdout
     lab.forge.is_public = True
     seen = bot("publish", "plan.json", *target, "--dry-run", cwd=tmp_path)
     assert (seen.returncode, seen.stdout) == (0, dry.stdout)
@@ -83,15 +99,29 @@ def test_from_a_checkout_to_a_pull_request(lab: World, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"{BRANCH}: created http://")
     (pull,) = lab.forge.pulls
-    assert (
-        "| before | raised E1 at line 17 in `envy" in pull.body.replace("\\", "")
-        or "raised E1 at line 17" in pull.body
-    )
+    assert "> `RuntimeError: Trying to backward through the graph a second time (or directly" in pull.body
+    assert "| before | raised E1 at line 17" in pull.body
     assert lab.forge.content(REPOSITORY, BRANCH, "models/gan.py") == FIXED_GAN
     again = bot("publish", "plan.json", *target, cwd=tmp_path, GRADFIX_TOKEN=TOKEN)
     assert again.stdout.startswith(f"{BRANCH}: unchanged")
+    assert_checks_itself(pull.body, checkout(lab.forge, tmp_path / "again"), FIXED_GAN)
     status = bot("status", *target, cwd=tmp_path, GRADFIX_TOKEN=TOKEN)
     assert status.stdout.startswith(f"{BRANCH}: open: 1 rewrite ")
+
+
+def assert_checks_itself(body: str, clone: Path, fixed: bytes) -> None:
+    """The commands in a pull request, as they stand there, prove it once more and make its change."""
+    (script,) = re.findall(r"^```sh\n(.*?)^```$", body, re.DOTALL | re.MULTILINE)
+    tools = clone.parent / "tools"
+    tools.mkdir()
+    (tools / "gradfix").write_text(f'#!/bin/sh\nexec {sys.executable} -m gradfix "$@"\n')
+    (tools / "gradfix").chmod(0o755)
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-e", "-c", script], cwd=clone, env=outside_ci(PATH=path), capture_output=True, text=True
+    )
+    assert done.returncode == 0, (script, done.stdout, done.stderr)
+    assert (clone / "models" / "gan.py").read_bytes() == fixed
 
 
 def test_plan_runs_the_user_s_command_within_the_repository(lab: World, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from world import BRANCH, FIXED_GAN, GAN, REPOSITORY, World, as_proved
 from gradfix.bot import body, markdown, publish, state
 from gradfix.bot.errors import UsageError
 from gradfix.bot.git import blob_id, is_safe
+from gradfix.bot.plan import Command
 
 MENTION = "@octocat @org/team"
 NASTY = [
@@ -77,6 +78,10 @@ ACTIVE = re.compile(
     re.MULTILINE,
 )
 """What forges look for in text that is not code."""
+
+
+ELEMENTS = set("p code pre ul li strong table thead tbody tr th td blockquote details summary hr".split())
+"""What the body of a pull request is made of."""
 
 
 def rendered(text: str) -> _Text:
@@ -246,9 +251,7 @@ def test_a_hostile_path_is_only_a_path(lab: World) -> None:
 
 def assert_only_a_path(lab: World, pull: Pull, path: str) -> None:
     text, _, marker = pull.body.rpartition("<!-- gradfix:")
-    assert_inert(
-        text, {"p", "code", "pre", "h3", "ul", "li", "strong", "table", "thead", "tbody", "tr", "th", "td"}
-    )
+    assert_inert(text, ELEMENTS)
     assert_visible(marker)
     assert not ACTIVE.search(pull.title), pull.title
     message = lab.forge.git(REPOSITORY, "log", "-1", "--format=%B", pull.branch)
@@ -379,18 +382,18 @@ def test_a_certificate_says_nothing_but_text(lab: World, text: str) -> None:
         if key not in ("verdict", "version", "outcome"):
             holder[key] = text  # type: ignore[index]
     certificate["checks"].append({"name": text, "verdict": text, "detail": text, "new": [text]})
-    certificate |= {"unknown": {"nested": text}, "seeds": [0, text, None]}
+    certificate |= {"unknown": {"nested": text}, "seeds": [0, text, None], "standins": [text, None]}
     from dataclasses import replace
 
     change = plan.changes[0]
     rewrite = replace(change.rewrites[0], certificate=certificate, reason=text)
-    hostile = replace(plan, changes=(replace(change, rewrites=(rewrite,)),))
+    command = Command(text, text, (text, "x"))
+    hostile = replace(plan, changes=(replace(change, rewrites=(rewrite,)),), command=command)
     (done,) = lab.publish(hostile, dry_run=True)
     assert done.words is not None
     told, _, _ = done.words.body.rpartition("<!-- gradfix:")
-    assert_inert(
-        told, {"p", "code", "pre", "h3", "ul", "li", "strong", "table", "thead", "tbody", "tr", "th", "td"}
-    )
+    assert_inert(told, ELEMENTS)
+    assert rendered(told).elements.count("details") == 2
     assert len(done.words.body) < 65_536
     assert text not in done.words.message or len(text) < 5
     for line in told.splitlines():
@@ -406,9 +409,9 @@ def test_many_checks_are_folded(lab: World) -> None:
     rewrite = replace(change.rewrites[0], certificate={"checks": checks})
     (done,) = lab.publish(replace(plan, changes=(replace(change, rewrites=(rewrite,)),)), dry_run=True)
     assert done.words is not None
-    assert "<details><summary>50 of 50 checks hold</summary>\n\n- holds: number 0" in done.words.body
+    assert "<details><summary>Evidence: 50 checks hold</summary>\n\n- holds: number 0" in done.words.body
     assert "number 39" in done.words.body and "number 40" not in done.words.body
-    assert done.words.body.count("\n</details>") == 1
+    assert done.words.body.count("\n</details>") == 2
 
 
 def test_a_certificate_of_other_shapes_is_no_fault(lab: World) -> None:

@@ -11,8 +11,9 @@ import pytest
 from forge_server import TOKEN, Fault, ForgeServer, Request
 from world import REPOSITORY, World
 
+from gradfix.bot import http
 from gradfix.bot.errors import AnswerLost, BotError, Missing, NotAllowed, RateLimited, Refused, Unreachable
-from gradfix.bot.http import PAGES, WAITS, Http, Patience
+from gradfix.bot.http import WAITS, Http, Patience
 from gradfix.bot.secret import Token
 
 NOW = 1_700_000_000.0
@@ -141,11 +142,13 @@ def test_no_certificate_is_taken_unchecked(monkeypatch: pytest.MonkeyPatch) -> N
     assert nobody.cert_store_stats()["x509"] == 0
 
 
-def test_lists_end(forge: ForgeServer, client: Client) -> None:
+def test_lists_end(forge: ForgeServer, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "PAGES", 5)
     forge.answer = lambda *a: (200, [{}] * 500)  # type: ignore[method-assign]
     forge.page = 1
-    with pytest.raises(BotError, match=f"more than {PAGES} pages"):
+    with pytest.raises(BotError, match="more than 5 pages"):
         list(client.http.pages(f"/repos/{REPOSITORY}/pulls"))
+    assert len(forge.requests) == 5
 
 
 def test_an_answer_that_is_no_json_to_a_post_may_have_been_a_yes(forge: ForgeServer, client: Client) -> None:

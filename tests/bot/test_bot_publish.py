@@ -10,7 +10,19 @@ from pathlib import Path
 
 import pytest
 from forge_server import TOKEN, ForgeServer
-from world import BRANCH, FIXED_GAN, GAN, REPOSITORY, RETAINED, RNN, World, as_proved, create, git
+from world import (
+    BRANCH,
+    FIXED_GAN,
+    GAN,
+    REPOSITORY,
+    RETAINED,
+    RNN,
+    TOUCHED_GAN,
+    World,
+    as_proved,
+    create,
+    git,
+)
 
 from gradfix.bot import planning, state
 from gradfix.bot.errors import UsageError
@@ -77,17 +89,27 @@ def test_the_same_proof_in_other_words_edits_nothing(lab: World) -> None:
 def test_the_body_tells_what_a_reviewer_wants_to_know(lab: World) -> None:
     lab.publish(lab.plan(select=("undetached-fake",)))
     body = lab.forge.pulls[0].body
-    assert "12 |     scorn = critic(painting).sigmoid()" in body
-    assert "+    scorn = critic(painting.detach()).sigmoid()" in body
-    assert "| before | raised E1 at line 17 in envy.backward() |" in body
-    assert "- holds: the fixed program ran 6 steps" in body
-    assert "- nothing to compare `opt` with" in body.split("What was not checked")[1]
-    assert "Up to where the script stops working today, nothing changes." in body
-    assert f"git checkout {lab.forge.branches(REPOSITORY)['main']}\n" in body
-    assert "gradfix verify --select undetached-fake models/gan.py" in body
-    assert "# gradfix: ignore[undetached-fake]" in body
-    assert 'before_l1["scorn"]' in body and "before_l1 -.-> before_o0" in body
-    assert "after_l1 -.-> after_o0" not in body
+    # First what everybody knows, in autograd's own words, and without its hints.
+    assert body.startswith(
+        "`models/gan.py` stops with this error when it is run:\n\n> `RuntimeError: Trying to "
+    )
+    assert "have already been freed)`\n" in body and "Saved intermediate" not in body
+    shown, folded = body.split("<details>", 1)
+    assert "12 |     scorn = critic(painting).sigmoid()" in shown
+    assert "**The fix:** detach `painting`. Up to the point where it fails today" in shown
+    assert "**Proved:** the script was run before and after" in shown
+    # The forge shows the change.
+    assert "painting.detach()" not in body
+    assert "| before | raised E1 at line 17 in envy.backward() |" in folded
+    assert "- holds: the fixed program ran 6 steps" in folded
+    assert "- **not checked**: nothing to compare `opt` with" in folded
+    assert f"git checkout {lab.forge.branches(REPOSITORY)['main']}\n" in folded
+    assert "gradfix apply --select undetached-fake --require-proof models/gan.py\n" in folded
+    assert 'before_l1["scorn"]' in folded and "before_l1 -.-> before_o0" in folded
+    assert "after_l1 -.-> after_o0" not in folded
+    last = folded.split("\n---\n")[1].split("<!--")[0].strip()
+    assert last.startswith("Opened by **gradfix**") and "\n" not in last
+    assert "Close this" in last and "# gradfix: ignore[undetached-fake]" in last
 
 
 def test_the_labels_the_author_and_the_sign_off_are_configured(lab: World) -> None:
@@ -119,7 +141,7 @@ def test_no_more_than_the_limit_are_open(lab: World) -> None:
     assert len(lab.branches) == 2
     lab.forge.merge(1)
     done = whats(lab, lab.plan())
-    assert sorted(done.values()) == ["created", "deleted", "updated"]
+    assert sorted(done.values()) == ["created", "deleted", "unchanged"]
     assert len(lab.forge.open_pulls()) == 2
 
 
@@ -130,7 +152,9 @@ def test_what_was_not_verified_is_not_proposed_unless_configured(lab: World) -> 
     settings(lab, "unverified = true")
     lab.publish(lab.plan(proved=False))
     assert len(lab.forge.pulls) == 2
-    assert "not been verified by running the code" in lab.forge.pulls[0].body
+    body = lab.forge.pulls[0].body
+    assert "**Not verified by running the code**" in body and "will raise this error" in body
+    assert "proved" not in body.lower() and "--require-proof" not in body
 
 
 def test_fixes_that_change_what_is_learned_need_leave_on_both_sides(lab: World) -> None:
@@ -140,20 +164,10 @@ def test_fixes_that_change_what_is_learned_need_leave_on_both_sides(lab: World) 
     assert [change.path for change in plan.changes] == ["stale.py"]
     assert whats(lab, plan) == {"missing-zero-grad": "refused"}
     assert whats(lab, plan, unsafe_fixes=True) == {"missing-zero-grad": "created"}
-    assert "**Yes.**" in lab.forge.pulls[0].body
+    assert "**This changes what the script learns:**" in lab.forge.pulls[0].body
 
 
 # ---------------------------------------------------------------------------- the base branch moves
-
-
-def test_a_moved_base_rebuilds_the_branch(lab: World) -> None:
-    lab.publish(lab.plan(select=("undetached-fake",)))
-    before = lab.branches[BRANCH]
-    tip = lab.forge.commit(REPOSITORY, "main", {"notes.md": b"more\n"})
-    assert whats(lab, lab.plan(select=("undetached-fake",))) == {"undetached-fake": "updated"}
-    assert lab.branches[BRANCH] != before
-    assert lab.forge.git(REPOSITORY, "rev-parse", f"{BRANCH}^") == tip
-    assert len(lab.forge.pulls) == 1
 
 
 def test_a_plan_of_an_older_base_serves_as_long_as_the_file_is_the_same(lab: World) -> None:
@@ -161,7 +175,8 @@ def test_a_plan_of_an_older_base_serves_as_long_as_the_file_is_the_same(lab: Wor
     tip = lab.forge.commit(REPOSITORY, "main", {"notes.md": b"more\n"})
     lab.publish(plan)
     assert lab.forge.git(REPOSITORY, "rev-parse", f"{BRANCH}^") == tip
-    assert f"This was run at {plan.base}. The base branch has moved since" in lab.forge.pulls[0].body
+    assert f"git checkout {plan.base}\n" in lab.forge.pulls[0].body
+    assert f"This branch is built on {tip}; merged into {plan.base}, it" in lab.forge.pulls[0].body
     lab.forge.commit(REPOSITORY, "main", {"models/gan.py": b"# here\n" + GAN})
     lab.forge.requests.clear()
     (done,) = lab.publish(plan)
@@ -194,7 +209,7 @@ def test_a_plan_for_other_files_closes_nothing(lab: World) -> None:
 def test_a_merged_branch_is_tidied_up(lab: World) -> None:
     lab.publish(lab.plan())
     lab.forge.merge(next(pull.number for pull in lab.forge.pulls if pull.branch == BRANCH))
-    assert whats(lab, lab.plan()) == {"carried-hidden-state": "updated", "undetached-fake": "deleted"}
+    assert whats(lab, lab.plan()) == {"carried-hidden-state": "unchanged", "undetached-fake": "deleted"}
     assert BRANCH not in lab.branches
 
 
@@ -305,9 +320,9 @@ def test_what_a_person_has_edited_stays(lab: World) -> None:
     lab.publish(plan)
     pull = lab.forge.pulls[0]
     pull.title = "detach the painting, please"
-    pull.body = pull.body.replace("### Say no", "I have tried it.\n\n### Say no").replace("\n", "\r\n")
+    pull.body = pull.body.replace("**The fix:**", "I have tried it.\n\n**The fix:**").replace("\n", "\r\n")
     edited = pull.body
-    lab.forge.commit(REPOSITORY, "main", {"notes.md": b"more\n"})
+    lab.forge.commit(REPOSITORY, "main", {"models/gan.py": TOUCHED_GAN})
     assert whats(lab, lab.plan(select=("undetached-fake",))) == {"undetached-fake": "updated"}
     assert (pull.title, pull.body) == ("detach the painting, please", edited)
 
@@ -352,7 +367,7 @@ def test_a_fork_is_made_once_and_pushed_to(forge: ForgeServer, kind: str) -> Non
     assert lab.branches == {}
     assert BRANCH in forge.branches("gradfix-bot/nets")
     # The fork stays behind, and takes commits on top of what it does not have.
-    forge.commit(REPOSITORY, "main", {"notes.md": b"more\n"})
+    settings(lab, 'rebase = "always"')
     assert whats(lab, lab.plan(select=("undetached-fake",)), fork=True) == {"undetached-fake": "updated"}
     forge.requests.clear()
     assert whats(lab, lab.plan(select=("undetached-fake",)), fork=True) == {"undetached-fake": "unchanged"}
@@ -392,7 +407,7 @@ def test_a_dry_run_needs_no_token_where_anybody_can_read(forge: ForgeServer, kin
     forge.commit(REPOSITORY, "main", {"models/gan.py": FIXED_GAN})
     lab.token = None
     forge.requests.clear()
-    after = {"carried-hidden-state": "would update", "undetached-fake": "would close"}
+    after = {"carried-hidden-state": "unchanged", "undetached-fake": "would close"}
     assert whats(lab, lab.plan(), **dry) == after
     assert lab.writes() == []
     assert not [request for request in forge.requests if "Authorization" in request.headers]
@@ -409,7 +424,8 @@ def test_nothing_else_goes_without_a_token(forge: ForgeServer, wanted: dict[str,
 def test_a_dry_run_changes_nothing_and_shows_everything(lab: World) -> None:
     (done,) = lab.publish(lab.plan(select=("undetached-fake",)), dry_run=True)
     assert done.what == "would create"
-    assert done.words is not None and "What was wrong" in done.words.body
+    assert done.words is not None and "**Proved:**" in done.words.body
+    assert "+    scorn = critic(painting.detach())" in done.words.patch
     assert lab.writes() == []
     lab.publish(lab.plan(select=("undetached-fake",)))
     lab.forge.commit(REPOSITORY, "main", {"models/gan.py": FIXED_GAN})
@@ -508,7 +524,9 @@ def test_the_plan_survives_its_file(lab: World, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"format": 2},
+        {"format": 1},
+        {"scope": {"paths": ["."], "codemods": [], "found": []}},
+        {"command": {"script": 1, "module": None, "arguments": []}},
         {"gradfix": "0.0.0"},
         {"base": "HEAD"},
         {"base": "--upload-pack=x"},

@@ -135,12 +135,45 @@ def test_what_can_be_no_header_is_no_token(value: str) -> None:
 def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("from-file\n")
+    file.chmod(0o600)
     assert find_token({"GRADFIX_TOKEN": "from-environment"}).reveal() == "from-environment"
     assert find_token({"GRADFIX_TOKEN_FILE": str(file)}).reveal() == "from-file"
     assert find_token({"GRADFIX_TOKEN": "x"}, str(file)).reveal() == "from-file"
     for environment in ({}, {"GRADFIX_TOKEN": " "}, {"GRADFIX_TOKEN_FILE": str(tmp_path / "none")}):
         with pytest.raises(UsageError):
             find_token(environment)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o666, 0o444])
+def test_a_token_file_that_others_can_get_at_is_refused(tmp_path: Path, mode: int) -> None:
+    file = tmp_path / "token"
+    file.write_text("from-file\n")
+    os.chown(file, os.geteuid(), 4242) if os.geteuid() == 0 else None
+    file.chmod(mode)
+    with pytest.raises(
+        UsageError, match=rf"token can be read or changed by others \(mode {mode:o}\): chmod 600"
+    ):
+        find_token({}, str(file))
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    with pytest.raises(UsageError, match="by others"):
+        find_token({"GRADFIX_TOKEN_FILE": str(link)})
+    file.chmod(0o400)
+    assert find_token({}, str(link)).reveal() == "from-file"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_token_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("from-file\n")
+    file.chmod(0o600)
+    os.chown(file, 4242, 4242)
+    with pytest.raises(UsageError, match="belongs to somebody else"):
+        find_token({}, str(file))
+    # As systemd hands out credentials: root's, and readable by a list of its own, which shows as the group's.
+    os.chown(file, 0, 0)
+    file.chmod(0o440)
+    assert find_token({}, str(file)).reveal() == "from-file"
 
 
 def test_plan_sees_every_variable_that_may_hold_a_token() -> None:

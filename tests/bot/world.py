@@ -84,6 +84,9 @@ FILES = {"models/gan.py": GAN, "rnn.py": RNN, "README.md": b"# nets\n"}
 FIXED_GAN = GAN.replace(
     b"critic(painting).sigmoid().mean() - ", b"critic(painting.detach()).sigmoid().mean() - "
 )
+NEIGHBOUR = b"    critic_opt.zero_grad(set_to_none=True)\n"
+TOUCHED_GAN = GAN.replace(b"    critic_opt.zero_grad()\n", NEIGHBOUR)
+"""With a change beside the line that is to be fixed: git cannot merge the two."""
 BRANCH = "gradfix/undetached-fake"
 """Of the pull request for ``GAN``."""
 
@@ -106,7 +109,14 @@ CERTIFICATE = {
         },
     ],
     "runs": [
-        {"version": "before", "seed": 0, "summary": "raised E1 at line 17 in envy.backward()"},
+        {
+            "version": "before",
+            "seed": 0,
+            "summary": "raised E1 at line 17 in envy.backward()",
+            "error": "RuntimeError: Trying to backward through the graph a second time (or directly access "
+            "saved tensors after they have already been freed). Saved intermediate values of the graph are "
+            "freed when you call .backward()",
+        },
         {"version": "after", "seed": 0, "summary": "ran 6 steps"},
     ],
     "python": "3.11.7",
@@ -131,11 +141,11 @@ def remember(patch: pytest.MonkeyPatch) -> None:
                 found = function(parsed, options)
                 _known[key] = list(found) if name == "offers" else found
             # The same text lies elsewhere in every run.
-            return _known[key]._replace(path=parsed.path) if name == "repair" else _known[key]
+            return _known[key]._replace(path=parsed.path) if name != "offers" else _known[key]
 
         return answer
 
-    for name in ("offers", "findings", "repair"):
+    for name in ("offers", "diagnosed", "repair"):
         patch.setattr(pipeline, name, remembered(name, getattr(pipeline, name)))
     flow_of = picture.flow_of
 
@@ -189,10 +199,11 @@ class World:
     budget: float = 180.0
     token: str | None = TOKEN
 
-    def plan(self, ref: str = "main", *, proved: bool = True, **wishes: Any) -> PlanFile:
+    def plan(self, ref: str = "main", *paths: str, proved: bool = True, **wishes: Any) -> PlanFile:
         """A plan for the repository as it is at ``ref``, as verification would have proved it."""
         commit = self.forge.git(REPOSITORY, "rev-parse", ref)
-        return planned(self.forge.root / f"{REPOSITORY}.git", commit, proved, tuple(sorted(wishes.items())))
+        repository = self.forge.root / f"{REPOSITORY}.git"
+        return planned(repository, commit, paths, proved, tuple(sorted(wishes.items())))
 
     def publish(self, plan: PlanFile, **wanted: Any) -> list[Done]:
         """What ``gradfix bot publish`` does."""
@@ -239,9 +250,11 @@ class World:
 _plans: dict[Any, PlanFile] = {}
 
 
-def planned(repository: Path, commit: str, proved: bool, wishes: tuple[tuple[str, Any], ...]) -> PlanFile:
+def planned(
+    repository: Path, commit: str, paths: tuple[str, ...], proved: bool, wishes: tuple[tuple[str, Any], ...]
+) -> PlanFile:
     """The plan for a commit, made in a checkout; nothing is run for it."""
-    key = commit, proved, wishes
+    key = commit, paths, proved, wishes
     if key not in _plans:
         import tempfile
 
@@ -250,7 +263,8 @@ def planned(repository: Path, commit: str, proved: bool, wishes: tuple[tuple[str
             command = ["git", "clone", "-q", "--no-checkout", str(repository), folder]
             subprocess.run(command, check=True, env=environment)
             subprocess.run(["git", "-C", folder, "checkout", "-q", commit], check=True, env=environment)
-            made = planning.make([folder], Wishes(verify=False, **dict(wishes)))
+            where = [os.path.join(folder, path) for path in paths or (".",)]
+            made = planning.make(where, Wishes(verify=False, **dict(wishes)))
         _plans[key] = as_proved(made.plan) if proved else made.plan
     return _plans[key]
 

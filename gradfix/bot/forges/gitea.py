@@ -23,14 +23,19 @@ class Gitea(Repository):
     already_forked = (AnswerLost, Refused)
 
     def pull_requests(self, branch: str | None = None) -> list[PullRequest]:
-        state = "open" if branch is None else "all"
-        # It cannot be asked for those of one branch. Newer versions know `per_page` as well as `limit`.
+        # It cannot be asked for those of one branch.
+        found = self._listed("open" if branch is None else "all")
+        return [item for item in found if branch is None or item.branch == branch]
+
+    def all_pull_requests(self, most: int) -> list[PullRequest] | None:
+        return self._listed("all")
+
+    def _listed(self, state: str) -> list[PullRequest]:
+        # Newer versions know `per_page` as well as `limit`.
         items = self._http.pages(
             f"/repos/{self._repository}/pulls", state=state, sort="recentupdate", limit="50"
         )
-        found = [self._read(item) for item in items]
-        wanted = [item for item in found if branch is None or item.branch == branch]
-        return sorted(wanted, key=lambda item: -item.number)
+        return sorted(map(self._read, items), key=lambda item: -item.number)
 
     def pull_request(self, number: int) -> PullRequest:
         return self._read(self._http.get(f"/repos/{self._repository}/pulls/{number}"))

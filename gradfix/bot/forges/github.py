@@ -30,6 +30,10 @@ class GitHub(Repository):
         found = [self._read(item) for item in items]
         return [item for item in found if branch is None or item.branch == branch]
 
+    def all_pull_requests(self, most: int) -> list[PullRequest] | None:
+        items = self._http.few_pages(f"/repos/{self._repository}/pulls", most, state="all")
+        return None if items is None else [self._read(item) for item in items]
+
     def pull_request(self, number: int) -> PullRequest:
         return self._read(self._http.get(f"/repos/{self._repository}/pulls/{number}"))
 

@@ -21,6 +21,7 @@ class GitLab:
     """``group/name`` on GitLab; groups may lie in groups."""
 
     user = "oauth2"
+    opens_with_labels = True
 
     def __init__(self, http: Http, repository: str, git_url: str, *, fork: bool = False) -> None:
         """``git_url`` is the server without the repository: ``https://gitlab.com``."""
@@ -85,6 +86,10 @@ class GitLab:
     def pull_requests(self, branch: str | None = None) -> list[PullRequest]:
         wanted = {"state": "opened"} if branch is None else {"state": "all", "source_branch": branch}
         return [self._read(item) for item in self._http.pages(self._requests(), **wanted)]
+
+    def all_pull_requests(self, most: int) -> list[PullRequest] | None:
+        items = self._http.few_pages(self._requests(), most, state="all")
+        return None if items is None else [self._read(item) for item in items]
 
     def pull_request(self, number: int) -> PullRequest:
         return self._read(self._http.get(f"{self._requests()}/{number}"))

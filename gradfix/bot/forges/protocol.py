@@ -60,6 +60,8 @@ class Forge(Protocol):
 
     user: str
     """The name that goes with the token when git authenticates."""
+    opens_with_labels: bool
+    """Whether labels are set as a pull request is opened; else they have to be set afterwards."""
 
     def default_branch(self) -> str:
         """The branch that pull requests go to if nobody says otherwise."""
@@ -72,6 +74,9 @@ class Forge(Protocol):
 
     def pull_requests(self, branch: str | None = None) -> list[PullRequest]:
         """All pull requests from ``branch``, the newest first; without it, all open ones."""
+
+    def all_pull_requests(self, most: int) -> list[PullRequest] | None:
+        """All there ever were, the newest first; ``None`` if that takes more than ``most`` requests."""
 
     def pull_request(self, number: int) -> PullRequest:
         """One pull request."""

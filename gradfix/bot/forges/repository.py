@@ -12,6 +12,7 @@ class Repository:
     already_forked: tuple[type[Exception], ...] = (AnswerLost,)
     """What asking for a fork may raise although it is there (afterwards, or already)."""
     user = "x-access-token"
+    opens_with_labels = False
 
     def __init__(self, http: Http, repository: str, git_url: str, *, fork: bool = False) -> None:
         """``git_url`` is the server without the repository: ``https://github.com``."""

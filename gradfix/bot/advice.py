@@ -1,0 +1,65 @@
+"""What a person who has never heard of a mistake needs to know of it: the same for every repository."""
+
+from __future__ import annotations
+
+from gradfix.codemod import Effect, Fix
+
+_ERRORS = {
+    "E1": "RuntimeError: Trying to backward through the graph a second time (or directly access saved "
+    "tensors after they have already been freed)",
+    "E2": "RuntimeError: one of the variables needed for gradient computation has been modified by an "
+    "inplace operation",
+    "E3": "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
+}
+
+_WHY = {
+    "E1": "Autograd frees a graph once a backward has gone through it, so a second one through it fails.",
+    "E2": "Autograd computes a gradient from values that the forward pass has saved, and refuses to once "
+    "they have been changed.",
+    "E3": "Autograd differentiates only what was computed from something that requires a gradient.",
+}
+
+_SILENT = {
+    Effect.PRESERVES: "The gradients are right; memory and time are spent for nothing.",
+    Effect.REPAIRS: "No error is raised: the step just has no gradient to work with.",
+    Effect.CHANGES: "No error is raised: only the results show it.",
+}
+
+_BEHAVIOUR = {
+    Effect.PRESERVES: "What the script learns stays the same.",
+    Effect.REPAIRS: "Up to the point where it fails today, nothing changes; from there on, it trains.",
+    Effect.CHANGES: "**This changes what the script learns:** earlier results will not come out again.",
+}
+
+_CHOICES = {
+    "carried-hidden-state": "**This is a choice.** With the state detached, learning does not reach back "
+    "beyond one pass of the loop (truncated backpropagation through time). If it is meant to reach further, "
+    "add up the losses of several passes instead, call `backward` once for their sum, and detach the state "
+    "only then.",
+    "missing-zero-grad": "**This is a choice.** If gradients are meant to add up over several passes "
+    "(gradient accumulation), step and clear once every few passes instead.",
+    "requires-grad-input": "**This is a choice.** If the gradient with respect to the data itself is needed, "
+    "keep `requires_grad=True`, and give each pass a fresh copy: `x.detach().requires_grad_()`.",
+}
+
+
+def predicted(kind: str) -> str:
+    """What autograd says when it raises an error of this kind (``E1``, ``E2``, ``E3``)."""
+    return _ERRORS[kind]
+
+
+def why(fix: Fix) -> str:
+    """One sentence: why what a fix mends is a mistake."""
+    return _WHY[fix.claim.raises] if fix.claim.raises is not None else _SILENT[fix.effect]
+
+
+def behaviour(fix: Fix) -> str:
+    """One sentence: whether the script behaves differently after a fix."""
+    if fix.effect is Effect.REPAIRS and fix.claim.raises is None:
+        return "From now on the step has the gradient that it is there for."
+    return _BEHAVIOUR[fix.effect]
+
+
+def choice(codemod: str) -> str:
+    """Where the repair is one of two things that may be meant: what it decides, and the other one."""
+    return _CHOICES.get(codemod, "")
