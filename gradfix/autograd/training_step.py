@@ -300,6 +300,7 @@ def analyze(tree: ast.Module, text: str, path: Path) -> Program:
     relevance = Relevance(tree, text)
     if not relevance.backwards:
         return program
+    imports.begin()
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, RECURSION))
     try:
@@ -391,22 +392,22 @@ def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
         def start(run: Run, script: LocalModule = script, function: Definition | None = function) -> None:
             run_script(run, program.tree, path, script, function)
 
-        for unset in (False, True):
+        run_from = partial(
+            explore,
+            "<scripts>",
+            program.tree,
+            relevance,
+            start,
+            [],
+            str(program.path),
+            FUEL,
+            alone=entry is not None,
+        )
+        one = run_from()
+        if not _trains_here(one) and any(run.parsed for run in one.runs):
             # What evaluates or goes on from a file may come first where every option is given.
-            one = explore(
-                "<scripts>",
-                program.tree,
-                relevance,
-                start,
-                [],
-                str(program.path),
-                FUEL,
-                unset=unset,
-                alone=entry is not None,
-            )
-            if _trains_here(one):
-                break
-        else:
+            one = run_from(unset=True)
+        if not _trains_here(one):
             continue
         if entry is None:
             entry = one
