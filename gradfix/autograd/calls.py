@@ -221,6 +221,9 @@ def record(
         certain = table.saves(low, given) if low else 0
         saved = certain if low == high else certain & table.saves(high, given)
         node.saves = True if certain else (None if table.may_save(high, given) else False)
+    edges: list[Edge] = []
+    leaves: list[tuple[Leaf, bool, ast.expr | None]] = []
+    kept: list[tuple[Storage, int, Leaf | None]] = []
     for bit, slot in enumerate(slots):
         differentiable = table is None or (table.gradients >> bit) & 1
         for operand in slot:
@@ -229,11 +232,12 @@ def record(
             elif differentiable:
                 sure = certain_edges and operand.requires is True and requires is True
                 if operand.leaf is not None:
-                    node.leaves.append((operand.leaf, sure, operand.expression))
+                    leaves.append((operand.leaf, sure, operand.expression))
                 elif operand.node is not None:
-                    node.edges.append(Edge(operand.node, sure, operand.expression))
+                    edges.append(Edge(operand.node, sure, operand.expression))
             if (saved >> bit) & 1 and operand.storage is not None:
-                node.saved.append((operand.storage, operand.storage.version, operand.leaf))
+                kept.append((operand.storage, operand.storage.version, operand.leaf))
+    node.edges, node.leaves, node.saved = tuple(edges), tuple(leaves), tuple(kept)
     return node, requires, bool(saved & OUT)
 
 
@@ -389,13 +393,13 @@ def apply(
         if isinstance(first, Tensor):
             if table.result == "view":
                 tensor.base, tensor.perhaps = first.base or first, first.perhaps
-                tensor.base.views.append(tensor)
+                tensor.base.seen_as(tensor)
             elif table.result == "either":
                 tensor.storage.may_be(first.storage)
                 tensor.perhaps = first.perhaps or _leaf_of(first)
         if saves_result and differentiable and node is not None and not node.saved_result:
             node.saved_result = True
-            node.saved.append((tensor.storage, tensor.storage.version, None))
+            node.saved += ((tensor.storage, tensor.storage.version, None),)
         return tensor
 
     return make(True) if table.outputs == "t" else build(table.outputs, make)
@@ -429,10 +433,10 @@ def _changed_in_place(
             # A change through a view rewrites the history of what it is a view of, and keeps a buffer.
             node.saves = True
             tensor.base.node, tensor.base.requires = node, requires
-        for view in tensor.base.views if tensor.base is not None else tensor.views:
+        for view in (tensor.base or tensor).views:
             view.node, view.requires = node, requires
         if saves_result:
-            node.saved.append((tensor.storage, tensor.storage.version, None))
+            node.saved += ((tensor.storage, tensor.storage.version, None),)
     return tensor
 
 
@@ -611,7 +615,7 @@ def unknown(
         if node is None:
             node = run.node(label, site)
             node.saves = None
-        node.edges.append(Edge(base, certain and carrying == 1, None))
+        node.edges += (Edge(base, certain and carrying == 1, None),)
     if node is not None:
         node.foreign = True
     result.node = node
@@ -875,8 +879,8 @@ def part(run: Run, value: Opaque, name: str, site: ast.AST | None) -> Value:
     if value.node is not None:
         node = run.node(name, site or value.node.site)
         node.saves = None
-        node.edges.append(Edge(value.node, False, None))
-        node.leaves += [(leaf, sure, None) for leaf, sure, _ in value.node.leaves]
+        node.edges = (Edge(value.node, False, None),)
+        node.leaves = tuple((leaf, sure, None) for leaf, sure, _ in value.node.leaves)
         child.node, child.requires = node, None
     value.attributes[name] = child
     return child
@@ -924,7 +928,7 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
             if isinstance(index, Tensor) and node is not None:
                 kept = Storage()
                 index.storage.may_be(kept)
-                node.saved.append((kept, kept.version, None))
+                node.saved += ((kept, kept.version, None),)
             return Tensor(node, requires)
         table = operators.method("getitem.int_or_slice")
         assert table is not None
@@ -993,7 +997,7 @@ def _one_of(run: Run, items: list[Value], expression: ast.expr, site: ast.AST) -
     if nodes:
         node = run.node("item", site)
         node.saves = None
-        node.edges = [Edge(one, False, expression) for one in dict.fromkeys(nodes)]
+        node.edges = tuple(Edge(one, False, expression) for one in dict.fromkeys(nodes))
         chosen.node, chosen.requires = node, None
     return chosen
 
@@ -1697,7 +1701,7 @@ def call_learner(run: Run, value: Learner, args: list[Argument], keywords: Keywo
     if recorded is not None:
         recorded.saves = True if requires else None
         if value.adapted is not None:
-            recorded.edges.append(Edge(value.adapted, True, None))
+            recorded.edges += (Edge(value.adapted, True, None),)
         result.node, result.requires = recorded, requires
     if entered is not None:
         run.current_call = None
@@ -1718,9 +1722,9 @@ def _call_opaque_module(
         recorded.saves = True if requires else None
         recorded.opaque = not value.stateless()
         if leaf.requires is True or any(o.requires is True for o in operands):
-            recorded.saved += [(part_.storage, part_.storage.version, part_) for part_ in leaf.family()]
+            recorded.saved += tuple((part_.storage, part_.storage.version, part_) for part_ in leaf.family())
         # Which of its parts take part in it is not known.
-        recorded.leaves += [(part_, False, None) for part_ in leaf.family()[1:]]
+        recorded.leaves += tuple((part_, False, None) for part_ in leaf.family()[1:])
         result.node, result.requires = recorded, requires
     if entered is not None:
         run.current_call = None
@@ -2068,7 +2072,7 @@ def _block_forward(
         recorded.saves = True if requires and leaf is not None and leaf.requires else None
         recorded.opaque = not keeps_nothing(module)
         if leaf is not None and leaf.requires is True:
-            recorded.saved.append((leaf.storage, leaf.storage.version, leaf))
+            recorded.saved += ((leaf.storage, leaf.storage.version, leaf),)
         result.node, result.requires = recorded, requires
     return result
 
@@ -2362,7 +2366,7 @@ def _converted(run: Run, base: Tensor, name: str, node: ast.AST) -> Tensor:
     if base.leaf is None:
         return Tensor(base.node, base.requires)
     made = run.node(name, node)
-    made.leaves.append((base.leaf, base.leaf.requires is True, _receiver(node)))
+    made.leaves = ((base.leaf, base.leaf.requires is True, _receiver(node)),)
     return Tensor(made, base.leaf.requires)
 
 
@@ -2497,7 +2501,9 @@ def _opaque_method(
         made = run.node(name, node)
         made.saves = None
         operands = [o for v, e in [(base, receiver), *args] for o in operands_of(v, e)]
-        made.edges = [Edge(o.node, o.requires is True, o.expression) for o in operands if o.node is not None]
+        made.edges = tuple(
+            Edge(o.node, o.requires is True, o.expression) for o in operands if o.node is not None
+        )
         return Tensor(made, base.requires)
     if base.node is not None:
         table = _overload(name, args, keywords)
@@ -2519,7 +2525,7 @@ def _opaque_method(
             if result.node is None:
                 _may_carry(run, result, node)
             assert result.node is not None
-            result.node.leaves.append((network.leaf, False, None))
+            result.node.leaves += ((network.leaf, False, None),)
             result.node.opaque, result.requires = not network.stateless(), None
         return result
     child = base.attributes.get(name)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections import abc
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -39,7 +40,8 @@ class Storage:
         """Which of two was there first."""
         self.version = 0
         self.maybe = 0
-        self.history: list[Event] = []
+        self.history: abc.Sequence[Event] = ()
+        """The changes that have moved the version."""
         self.kin: tuple[Storage, ...] = ()
         """What may be the same memory: a reshape copies or gives a view, as the layout has it."""
 
@@ -47,7 +49,10 @@ class Storage:
         """Record an in-place change; an uncertain one moves only the ``maybe`` counter."""
         if certain:
             self.version += 1
-            self.history.append(event)
+            if isinstance(self.history, list):
+                self.history.append(event)
+            else:
+                self.history = [event]  # Most memory is never changed in place.
         else:
             self.maybe += 1
         for other in self.kin:
@@ -160,9 +165,9 @@ class Node:
         self.path = path
         self.call = call
         self.stack = stack
-        self.edges: list[Edge] = []
-        self.leaves: list[tuple[Leaf, bool, ast.expr | None]] = []
-        self.saved: list[tuple[Storage, int, Leaf | None]] = []
+        self.edges: tuple[Edge, ...] = ()
+        self.leaves: tuple[tuple[Leaf, bool, ast.expr | None], ...] = ()
+        self.saved: tuple[tuple[Storage, int, Leaf | None], ...] = ()
         """Storage, the version at which it was saved, and the leaf it belongs to if it is one's."""
         self.saves: Tri = False
         """Whether a second backward through this node raises."""

@@ -970,7 +970,7 @@ def assign(run: Run, target: ast.expr, value: Value, frame: Frame, source: ast.e
     kind = target.__class__
     if kind is ast.Name:
         name = target.id  # type: ignore[attr-defined]
-        holder = frame.nonlocals.get(name, frame) if frame.nonlocals else frame
+        holder = frame.home(name) if frame.nonlocals else frame
         holder.variables[name] = value
     elif kind is ast.Attribute:
         calls.set_attribute(run, run.evaluate(target.value, frame), target.attr, value, target)  # type: ignore[attr-defined]
@@ -1500,7 +1500,7 @@ def _function(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Fra
     function: Value = Function(node, frame)
     for decorator in reversed(node.decorator_list):
         function = calls.decorate(run, function, decorator, frame)
-    frame.nonlocals.get(node.name, frame).variables[node.name] = function
+    frame.home(node.name).variables[node.name] = function
     return None
 
 
@@ -1569,7 +1569,7 @@ def _import_from(run: Run, node: ast.ImportFrom, frame: Frame) -> Flow:
 
 def _global(run: Run, node: ast.Global, frame: Frame) -> Flow:
     for name in node.names:
-        frame.nonlocals[name] = run.globals
+        frame.declare(name, run.globals)
     return None
 
 
@@ -1578,7 +1578,7 @@ def _nonlocal(run: Run, node: ast.Nonlocal, frame: Frame) -> Flow:
         at = frame.parent
         while at is not None:
             if name in at.variables:
-                frame.nonlocals[name] = at
+                frame.declare(name, at)
                 break
             at = at.parent
     return None
@@ -1655,7 +1655,7 @@ def _constant(run: Run, node: ast.Constant, frame: Frame) -> Value:
 
 def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
     name = node.id
-    at: Frame | None = frame.nonlocals.get(name, frame) if frame.nonlocals else frame
+    at: Frame | None = frame.home(name) if frame.nonlocals else frame
     while at is not None:
         value = at.variables.get(name)
         if value is None and at.definitions is not None:

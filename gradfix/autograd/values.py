@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import abc
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -72,7 +73,6 @@ class Opaque(Value):
         self.requires: Tri = None if node is not None else False
         self.leaf: Leaf | None = None
         self.parent = parent
-        self.attributes: dict[str, Value] = {}
         self.harmless = False
         """A logger, a transformation of pictures: it has no weights, and its methods leave tensors alone."""
         self.library = False
@@ -89,6 +89,13 @@ class Opaque(Value):
         """The call that made it, and the parameters that were handed to it: what steps is their optimizer."""
         self.optimizer: Optimizer | None = None
         """What it is, once it has stepped or cleared gradients."""
+
+    def __getattr__(self, name: str) -> Any:
+        """The attributes, as soon as somebody asks for them: of most unknown values nobody does."""
+        if name != "attributes":
+            raise AttributeError(name)
+        self.attributes: dict[str, Value] = {}
+        return self.attributes
 
     def block(self, asked: ast.AST | None = None) -> Leaf:
         """Its parameters as one block; asking for it says that this is a network.
@@ -186,10 +193,17 @@ class Tensor(Value):
         self.leaf: Leaf | None = None
         self.base: Tensor | None = None
         """The tensor that this is a view of."""
-        self.views: list[Tensor] = []
+        self.views: abc.Sequence[Tensor] = ()
         """Its views, whose graph follows it when it is changed in place."""
         self.perhaps: Leaf | None = None
         """The leaf that this may be a view of, or a copy."""
+
+    def seen_as(self, view: Tensor) -> None:
+        """Note a view of it."""
+        if isinstance(self.views, list):
+            self.views.append(view)
+        else:
+            self.views = [view]  # Most tensors have none.
 
     @classmethod
     def of_leaf(cls, leaf: Leaf) -> Tensor:
@@ -347,11 +361,22 @@ class Frame:
         self.variables: dict[str, Value] = {}
         self.definitions: Definitions | None = None
         """For the frame of a file that is called from outside: what it defines, apart from the variables."""
-        self.nonlocals: dict[str, Frame] = {}
+        self.nonlocals: dict[str, Frame] | None = None
+        """The frames of names that it has declared ``global`` or ``nonlocal``, if it has any."""
         self.origin = ""
         """For the frame of a module: its file."""
         self.shared = False
         """Whether all runs have this one: what is found out for one run only must not be kept in it."""
+
+    def home(self, name: str) -> Frame:
+        """The frame in which it binds a variable."""
+        return self.nonlocals.get(name, self) if self.nonlocals is not None else self
+
+    def declare(self, name: str, home: Frame) -> None:
+        """Note that a variable is one of another frame."""
+        if self.nonlocals is None:
+            self.nonlocals = {}
+        self.nonlocals[name] = home
 
 
 class Definitions:
