@@ -30,6 +30,7 @@ from gradfix.autograd.graph import (
     reach,
 )
 from gradfix.autograd.operators import OUT, Operator
+from gradfix.autograd.relevance import walk
 from gradfix.autograd.templates import templated
 from gradfix.autograd.values import (
     FALSE,
@@ -1772,7 +1773,7 @@ CUTTING = frozenset("detach detach_ data item numpy tolist no_grad new_tensor".s
 
 def _cuts(definition: ast.AST) -> bool:
     """Whether a function says anywhere that it leaves graphs behind."""
-    return any(isinstance(node, ast.Attribute) and node.attr in CUTTING for node in ast.walk(definition))
+    return any(isinstance(node, ast.Attribute) and node.attr in CUTTING for node in walk(definition))
 
 
 def call_function(
@@ -1850,7 +1851,7 @@ def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> Params |
     run when it is called: nothing that it reads changes before its items are asked for.
     """
     assert isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef))
-    names = (node.attr for node in ast.walk(definition) if isinstance(node, ast.Attribute))
+    names = (node.attr for node in walk(definition) if isinstance(node, ast.Attribute))
     if run.relevance.touches(definition) or not any(name.endswith("parameters") for name in names):
         return None
     found: list[tuple[Value, int]] = []
@@ -1866,7 +1867,7 @@ def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> Params |
         run.active.pop()
         run.statement = statement
     leaves: dict[Leaf, None] = {}
-    tests = [node.test for node in ast.walk(definition) if isinstance(node, ast.If)]
+    tests = [node.test for node in walk(definition) if isinstance(node, ast.If)]
     # Who picks by name or by kind leaves some to others.
     complete = all(isinstance(test, ast.Attribute) and test.attr == "requires_grad" for test in tests)
     for value, unknown_loops in found:
@@ -2100,7 +2101,7 @@ def _leaves_itself_alone(cls: Class) -> bool:
     for method in (node for c in cls.order() for node in c.node.body):
         if getattr(method, "name", "") == "__init__":
             continue
-        for node in ast.walk(method):
+        for node in walk(method):
             if isinstance(node, ast.Global) or (
                 isinstance(node, (ast.Attribute, ast.Subscript))
                 and (isinstance(node.ctx, ast.Store) or getattr(node, "attr", "") in KEEPING)
@@ -2745,7 +2746,7 @@ def _touches_gradients(definition: ast.AST) -> bool:
     """Whether a method of somebody's own optimizer may do to parameters or gradients what a step does."""
     return any(
         isinstance(n, ast.Attribute) and n.attr in ("grad", "data", "step", "zero_grad", "backward", "copy_")
-        for n in ast.walk(definition)
+        for n in walk(definition)
     )
 
 

@@ -18,7 +18,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradfix.autograd.relevance import Relevance, shift
+from gradfix.autograd.relevance import Relevance, shift, walk
 from gradfix.autograd.values import (
     External,
     Frame,
@@ -291,7 +291,7 @@ def _filled(tree: ast.Module) -> tuple[str, ...]:
     """The variables of an imported module into which statements put something that are not executed."""
     others = (s for s in tree.body if not isinstance(s, EXECUTED))
     found: dict[str, None] = {}
-    for node in (node for statement in others for node in ast.walk(statement)):
+    for node in (node for statement in others for node in walk(statement)):
         if (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)) or (
             isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
         ):
@@ -325,7 +325,7 @@ def settled(run: Run, frame: Frame, name: str, lazy: Lazy) -> Value:
 def main_guard(statement: ast.stmt) -> bool:
     """Whether a statement asks if the module is the script that is run."""
     return isinstance(statement, ast.If) and any(
-        isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(statement.test)
+        isinstance(n, ast.Name) and n.id == "__name__" for n in walk(statement.test)
     )
 
 

@@ -32,6 +32,7 @@ from gradfix.autograd.graph import (
 )
 from gradfix.autograd.library import HARMLESS
 from gradfix.autograd.matching import as_if
+from gradfix.autograd.relevance import walk
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -455,7 +456,7 @@ class Run:
 
     def repeats(self, iterable: ast.expr, frame: Frame) -> bool:
         """Whether a loop over ``range(n)`` may make a second pass, by what was answered about ``n``."""
-        for node in ast.walk(iterable):
+        for node in walk(iterable):
             if (
                 isinstance(node, ast.Call)
                 and getattr(node.func, "id", None) == "range"
@@ -925,7 +926,7 @@ def _links(test: ast.expr) -> list[ast.expr]:
     if not isinstance(test, ast.Compare) or len(test.ops) == 1:
         return []
     acting = (ast.Call, ast.NamedExpr, ast.Await)
-    if any(isinstance(n, acting) for c in test.comparators for n in ast.walk(c)):
+    if any(isinstance(n, acting) for c in test.comparators for n in walk(c)):
         return []
     operands = [test.left, *test.comparators]
     return [
@@ -1134,13 +1135,13 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
 def _picks(run: Run, test: ast.expr) -> bool:
     """Whether a condition picks parameters, as ``if "head" in name`` does in a loop over them."""
     picked = set().union(*run.each)
-    return bool(picked) and any(isinstance(n, ast.Name) and n.id in picked for n in ast.walk(test))
+    return bool(picked) and any(isinstance(n, ast.Name) and n.id in picked for n in walk(test))
 
 
 def _skips_by_number(run: Run, node: ast.If, frame: Frame) -> bool:
     """Whether a pass leaves out the rest by its number, as in ``if i % 5: continue``: others do it all."""
     test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
-    if not isinstance(node.body[-1], ast.Continue) or any(isinstance(n, ast.Call) for n in ast.walk(test)):
+    if not isinstance(node.body[-1], ast.Continue) or any(isinstance(n, ast.Call) for n in walk(test)):
         return False
     return isinstance(run.evaluate(test, frame), (Index, Condition))
 
@@ -1210,7 +1211,7 @@ def _mentions(code: list[ast.stmt] | ast.expr, name: str) -> bool:
     return any(
         name in (getattr(node, "id", ""), getattr(node, "attr", ""))
         for part in (code if isinstance(code, list) else [code])
-        for node in ast.walk(part)
+        for node in walk(part)
     )
 
 
@@ -1244,7 +1245,7 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
 
 def _over_parameters(run: Run, node: ast.For | ast.AsyncFor, frame: Frame, items: list[Value]) -> Flow:
     some = run.some
-    run.each.append({name.id for name in ast.walk(node.target) if isinstance(name, ast.Name)})
+    run.each.append({name.id for name in walk(node.target) if isinstance(name, ast.Name)})
     try:
         return run.loop(node, frame, iter(items), False, len(items))
     finally:
@@ -1466,7 +1467,7 @@ def _catches_runtime_error(handler: ast.ExceptHandler) -> bool:
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     if not any(kind is None or _is_runtime_error(kind) for kind in kinds):
         return False
-    inside = list(ast.walk(handler))
+    inside = list(walk(handler))
     return not any(isinstance(part, ast.Raise) for part in inside) or any(
         isinstance(part, ast.Constant)
         and isinstance(part.value, str)
@@ -2109,7 +2110,7 @@ def _offered(run: Run, value: Value) -> dict[str, Value]:
     used = {
         node.id
         for name, made in held.items()
-        for node in ast.walk(made.node)
+        for node in walk(made.node)
         if isinstance(node, ast.Name) and node.id != name
     }
     return {name: made for name, made in held.items() if name not in used}

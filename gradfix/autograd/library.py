@@ -35,6 +35,7 @@ from gradfix.autograd.calls import (
 )
 from gradfix.autograd.engine import backward, differentiate, flag, option, poison
 from gradfix.autograd.graph import Leaf, OptimizerState, Tri
+from gradfix.autograd.relevance import walk
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -388,7 +389,7 @@ def make_own_optimizer(
         optimizer.state.fused = None
         written = getattr(step, "node", None)
         if written is None or any(
-            isinstance(n, ast.Attribute) and n.attr in ("backward", "zero_grad") for n in ast.walk(written)
+            isinstance(n, ast.Attribute) and n.attr in ("backward", "zero_grad") for n in walk(written)
         ):
             optimizer.state.groups_known = False
     return optimizer

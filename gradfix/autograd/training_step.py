@@ -31,7 +31,7 @@ from gradfix.autograd.interpreter import (
     exhaust,
     named,
 )
-from gradfix.autograd.relevance import Definition, Relevance, backwards_in, suites
+from gradfix.autograd.relevance import Definition, Relevance, backwards_in, children, suites, walk
 from gradfix.autograd.values import (
     Class,
     Const,
@@ -236,8 +236,8 @@ class Program:
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node that holds ``node`` (computed for the whole file at the first question)."""
         if not self._parents:
-            for outer in ast.walk(self.tree):
-                for inner in ast.iter_child_nodes(outer):
+            for outer in walk(self.tree):
+                for inner in children(outer):
                     self._parents[inner] = outer
         return self._parents.get(node)
 
@@ -737,7 +737,7 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
         if isinstance(target, ast.Name):
             yield target.id
         elif not isinstance(target, (ast.Attribute, ast.Subscript)):
-            names = (node for node in ast.walk(target) if isinstance(node, ast.Name))
+            names = (node for node in walk(target) if isinstance(node, ast.Name))
             yield from (name.id for name in names if not isinstance(name.ctx, ast.Load))
     for inner in suites(statement):
         yield from _binds(inner)
@@ -822,10 +822,11 @@ def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Defin
     call(definition, True)
 
 
-def _reads(node: ast.AST, stepped: bool) -> list[str]:
+@lru_cache(maxsize=4096)
+def _reads(node: ast.AST, stepped: bool) -> tuple[str, ...]:
     """The attributes of ``self`` that code reads, or only those that it steps or clears, and its methods."""
     found = []
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Attribute(ast.Attribute(ast.Name("self"), name), "step" | "zero_grad"):
                 found.append(name)
@@ -833,15 +834,15 @@ def _reads(node: ast.AST, stepped: bool) -> list[str]:
                 found.append(name)
             case ast.Attribute(ast.Name("self"), name, ast.Load()) if not stepped:
                 found.append(name)
-    return list(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found))
 
 
 def _asks_for_a_setting(definition: Definition) -> bool:
     """Whether a function decides by a parameter that a caller need not give: ``again=False``."""
     names = _settings(definition).keys()
-    tests = (n.test for n in ast.walk(definition) if isinstance(n, (ast.If, ast.IfExp, ast.While)))
+    tests = (n.test for n in walk(definition) if isinstance(n, (ast.If, ast.IfExp, ast.While)))
     return bool(names) and any(
-        isinstance(part, ast.Name) and part.id in names for test in tests for part in ast.walk(test)
+        isinstance(part, ast.Name) and part.id in names for test in tests for part in walk(test)
     )
 
 
@@ -871,7 +872,7 @@ def _given(cls: Class) -> dict[str, calls.Argument]:
         return {}
     settings = _settings(initialiser.node, absent=True)
     bound: dict[str, list[ast.expr]] = {}
-    for part in ast.walk(initialiser.node) if settings else ():
+    for part in walk(initialiser.node) if settings else ():
         if isinstance(part, ast.Assign):
             for target in part.targets:
                 bound.setdefault(ast.unparse(target), []).append(part.value)
@@ -882,15 +883,20 @@ def _given(cls: Class) -> dict[str, calls.Argument]:
                 holders[holder.removeprefix("self.")] = name
     methods = [f for c in cls.order() for f in c.attributes.values() if isinstance(f, Function)]
     used = {name for f in methods if holders for name in _reads(f.node, True)}
-    asked = {
-        name
-        for f in methods
-        for part in ast.walk(f.node)
-        if isinstance(part, (ast.If, ast.IfExp)) and not used.isdisjoint(holders)
-        for name in _reads(ast.Expr(part.test), False)
-        if any(name in _reads(s, True) for s in ast.iter_child_nodes(part) if s is not part.test)
-    }
+    asked = {name for f in methods if not used.isdisjoint(holders) for name in _asked_about(f.node)}
     return {holders[name]: settings[holders[name]] for name in (used - asked) & holders.keys()}
+
+
+@lru_cache(maxsize=4096)
+def _asked_about(function: ast.AST) -> tuple[str, ...]:
+    """The attributes of ``self`` that conditions are about which decide whether they are used."""
+    return tuple(
+        name
+        for part in walk(function)
+        if isinstance(part, (ast.If, ast.IfExp))
+        for name in _reads(part.test, False)
+        if any(name in _reads(s, True) for s in children(part) if s is not part.test)
+    )
 
 
 def _forget_modes(run: Run, variables: dict[str, Value]) -> None:
@@ -926,7 +932,7 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
     """
     first = run.scenario.first
     private = _clearing(run.relevance.tree) <= (run.entered if first is None else run.entered | first.entered)
-    inside = {node for c in cls.order() for node in ast.walk(c.node)} if private else set()
+    inside = {node for c in cls.order() for node in walk(c.node)} if private else set()
     cleared = {leaf for e in run.events if isinstance(e, ZeroGrad) for leaf in e.leaves}
     made = [o.state for o in run.optimizers if o.state.groups_known and o.state.created in inside]
     tidy = any(o.steps and _handed_in(o) and cleared.issuperset(o.owned()) for o in made)
@@ -982,7 +988,7 @@ def _clearing(tree: ast.Module) -> frozenset[ast.AST]:
             home = node
         if isinstance(node, ast.Attribute) and node.attr in ("zero_grad", "grad", "zero_grads"):
             found.add(home)
-        for inner in ast.iter_child_nodes(node):
+        for inner in children(node):
             visit(inner, home)
 
     visit(tree, tree)
@@ -992,7 +998,7 @@ def _clearing(tree: ast.Module) -> frozenset[ast.AST]:
 def _trains_alone(function: ast.AST) -> bool:
     """Whether what a function clears is written as what it steps on, after a backward that comes later."""
     order: dict[str, list[tuple[int, str]]] = {"zero_grad": [], "backward": [], "step": []}
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Attribute) and node.attr in ("grad", "zero_grads"):
             return False
         if isinstance(node, ast.Attribute) and node.attr in order:
@@ -1006,16 +1012,21 @@ def _trains_alone(function: ast.AST) -> bool:
 
 
 def _assigns(node: ast.AST, attribute: str) -> bool:
-    return any(
-        isinstance(n, ast.Attribute) and n.attr == attribute and isinstance(n.ctx, ast.Store)
-        for n in ast.walk(node)
+    return attribute in _assigned(node)
+
+
+@lru_cache(maxsize=4096)
+def _assigned(node: ast.AST) -> frozenset[str]:
+    """The attributes, of whatever, that code assigns."""
+    return frozenset(
+        n.attr for n in walk(node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
     )
 
 
 def _has_relevant_loop(definition: Definition, run: Run) -> bool:
     return any(
         isinstance(n, (ast.For, ast.While, ast.AsyncFor)) and run.relevance.differentiates(n)
-        for n in ast.walk(definition)
+        for n in walk(definition)
     )
 
 
