@@ -246,7 +246,11 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
             reported = tuple(filter(_worth_telling, _with_fixes(analysis, findings, options)))
         except Exception as error:
             problems += (_failure(file.path, "the choice of a fix", error),)
-    return FileReport(file.path, parsed.text, reported, problems, analysis.messages)
+    messages = analysis.messages
+    if analysis.program is not None:
+        messages = analysis.program.messages  # The choice of a fix may have asked for further runs.
+        analysis.program.dissolve()
+    return FileReport(file.path, parsed.text, reported, problems, messages)
 
 
 class _Analysis(NamedTuple):
@@ -298,7 +302,7 @@ def _diagnose(
             # A mistake may show on more than one way into the file.
             told.setdefault((finding.code, finding.span, finding.message), finding._replace(notes=notes))
     ordered = sorted(told.values(), key=lambda finding: (finding.span, finding.code))
-    return _Analysis(parsed, tuple(ordered), tuple(problems), tuple(program.messages), program)
+    return _Analysis(parsed, tuple(ordered), tuple(problems), program.messages, program)
 
 
 def _elsewhere(finding: Finding, lent: Collection[Span]) -> bool:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from gradfix.autograd import calls, imports, options, unbound
 from gradfix.autograd.counting import ORDER
 from gradfix.autograd.graph import (
+    Backward,
     Change,
     Event,
     Leaf,
@@ -27,6 +28,7 @@ from gradfix.autograd.graph import (
     OptimizerState,
     Path,
     Stack,
+    Step,
     Tri,
     reach,
 )
@@ -183,6 +185,8 @@ class Run:
         self.substituted = False
         """Whether weights are replaced by what was computed, in a network's own table of them: whatever that
         network computes then shares a graph that is not followed."""
+        self.unfinished = False
+        """Whether it was cut off as too much had been run before: what it would have shown is not known."""
         self.impossible = False
         """Whether it ended where no program goes on: it shows nothing by what it does not come to."""
         self.raised = False
@@ -317,6 +321,30 @@ class Run:
     def grad_read_between(self, first: int, last: int) -> bool:
         """Whether a gradient was looked at between two serial numbers."""
         return any(first < at < last for at, _ in self.grad_reads)
+
+    def dissolve(self) -> None:
+        """Let go of everything, so that it is freed at once: nobody asks about this run any more.
+
+        What happened and the nodes that it happened to hold each other, as variables and functions do.
+        """
+        for node in self.nodes:
+            node.freed_by = node.call = None
+            node.stack = ()
+        for event in self.events:
+            if isinstance(event, Backward):
+                event.visited, event.reached = {}, {}
+            elif isinstance(event, Step):
+                event.optimizer.steps.clear()
+        for frame in (self.globals, self.top, *self.modules.values()):
+            if not frame.shared and frame.definitions is None:  # Other runs may have these.
+                for value in frame.variables.values():
+                    if isinstance(value, (Module, Instance)) or (
+                        isinstance(value, Class) and value.frame is frame
+                    ):
+                        value.attributes = {}
+                frame.variables = {}
+        for held in (self.nodes, self.events, self.module_calls, self.kept, self.decisions, self.templates):
+            held.clear()
 
     # ------------------------------------------------------------------ statements
 

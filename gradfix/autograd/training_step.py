@@ -64,6 +64,12 @@ HIDDEN = 3
 """How many runs are made for the training alone that no other run has come to."""
 SCRIPTS = 4
 """How many of the scripts that import a file are run."""
+LED_IN = 40_000
+"""Statements that all runs of such scripts may execute together."""
+ALLOWED = 100_000
+"""Statements that all runs of a file may execute together, apart from those of scripts."""
+ALLOWED_BY_LINE = 40
+"""... or as many for each line of the file, where that is more."""
 OFFERED = 4
 """... and how many of the functions in them are called, if none of them trains by itself."""
 WRONG_TURNS = 4
@@ -100,6 +106,13 @@ class Entry:
     def usual(self) -> Run:
         """The run that goes the way of a user who gives no options, as far as these decide."""
         return self.plain or self.runs[0]
+
+    def dissolve(self) -> None:
+        """Let go of all runs: nobody asks about this way any more."""
+        self.pending.clear()
+        self.bare = None
+        for run in dict.fromkeys([*self.runs, *([self.plain] if self.plain is not None else [])]):
+            run.dissolve()
 
     def each(self) -> Iterator[Run]:
         """The runs one by one: those that are made only on demand are made when it is their turn."""
@@ -158,7 +171,9 @@ class Entry:
         if self.pending and (any(observations for _, observations in seen) or (repeated and self._once())):
             self.every()
             seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
-        if not any(observations for _, observations in seen) or any(run.substituted for run in self.runs):
+        if not any(observations for _, observations in seen) or any(
+            run.substituted or run.unfinished for run in self.runs
+        ):
             return
         reached = [{e.site for e in run.events} for run in self.runs]
         keys = {key: found for _, observations in reversed(seen) for key, found in observations.items()}
@@ -219,9 +234,21 @@ class Program:
         self.text = text
         self.path = path
         self.entries: list[Entry] = []
-        self.messages: tuple[str, ...] = ()
+        self.told: list[str] = []
+        """What was cut off, as often as it was; runs that are made on demand may add to it."""
         self._lines: Lines | None = None
         self._parents: dict[ast.AST, ast.AST] = {}
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What was cut off so far, each once."""
+        return tuple(dict.fromkeys(self.told))
+
+    def dissolve(self) -> None:
+        """Let go of all runs: nobody asks about the program any more."""
+        for entry in self.entries:
+            entry.dissolve()
+        self.entries.clear()
 
     # ------------------------------------------------------------------ source
 
@@ -312,7 +339,8 @@ def analyze(tree: ast.Module, text: str, path: Path) -> Program:
 
 def _fill(program: Program, relevance: Relevance) -> None:
     tree = program.tree
-    messages: list[str] = []
+    messages = program.told
+    allowance = Allowance(max(ALLOWED, ALLOWED_BY_LINE * _last_line(tree)))
     entered: set[ast.AST] = set()
     if any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
 
@@ -320,7 +348,9 @@ def _fill(program: Program, relevance: Relevance) -> None:
             run.tree = tree
             run.file(tree.body, run.globals)
 
-        entry = explore("<module>", tree, relevance, execute, messages, str(program.path), _fuel(tree))
+        entry = explore(
+            "<module>", tree, relevance, execute, messages, str(program.path), _fuel(tree), allowance
+        )
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
@@ -338,7 +368,7 @@ def _fill(program: Program, relevance: Relevance) -> None:
             known = met.copy()
         if not asked and definition not in entered:
             asked = True
-            program.entries += called(program, relevance)
+            program.entries += called(program, relevance, messages)
         surroundings = surroundings or Surroundings(tree, relevance)
 
         def start(
@@ -358,19 +388,19 @@ def _fill(program: Program, relevance: Relevance) -> None:
             messages,
             str(program.path),
             FUEL,
+            allowance,
             otherwise=partial(start, otherwise=True) if _asks_for_a_setting(definition) else None,
         )
         entry.known = known
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
-    program.messages = tuple(dict.fromkeys(messages))
 
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
+def called(program: Program, relevance: Relevance, messages: list[str]) -> Iterator[Entry]:
     """The way into a file by the scripts that import it: all that come to a mistake have to bear it out."""
     path = os.path.abspath(program.path)
     scripts = callers.scripts(path)
@@ -380,7 +410,10 @@ def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
     offered = 0
     ways: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
     ways += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, Definition)]
+    allowance = Allowance(LED_IN)
     for script, function in ways:
+        if not allowance.left:
+            break
         if function is not None:
             # A script may offer several trainings and run one of them, or one that is asked for.
             if (entry is not None and not offered) or offered == OFFERED:
@@ -394,20 +427,24 @@ def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
 
         run_from = partial(
             explore,
-            "<scripts>",
+            SCRIPTED,
             program.tree,
             relevance,
             start,
-            [],
+            messages,
             str(program.path),
             FUEL,
+            allowance,
             alone=entry is not None,
         )
         one = run_from()
-        if not _trains_here(one) and any(run.parsed for run in one.runs):
-            # What evaluates or goes on from a file may come first where every option is given.
-            one = run_from(unset=True)
         if not _trains_here(one):
+            parsed = any(run.parsed for run in one.runs)
+            one.dissolve()
+            # What evaluates or goes on from a file may come first where every option is given.
+            one = run_from(unset=True) if parsed else one
+        if not _trains_here(one):
+            one.dissolve()
             continue
         if entry is None:
             entry = one
@@ -481,6 +518,7 @@ def explore(
     messages: list[str],
     origin: str,
     fuel: int,
+    allowance: Allowance,
     main: Run | None = None,
     unset: bool = False,
     alone: bool = False,
@@ -495,7 +533,8 @@ def explore(
     unset = unset or main is not None
 
     def make(scenario: Scenario, start: Callable[[Run], None] = start) -> Run:
-        run = Run(relevance, scenario, fuel)
+        granted = min(fuel, allowance.left)
+        run = Run(relevance, scenario, granted)
         run.globals.origin = origin
         try:
             start(run)
@@ -505,17 +544,25 @@ def explore(
         except OutOfFuel as spent:
             (function,) = spent.args
             where = f" in {function}" if function not in ("", name) else ""
-            messages.append(f"analysis of {name} stopped{where}: more than {fuel} steps")
+            if granted == fuel and name != SCRIPTED:
+                messages.append(f"analysis of {name} stopped{where}: more than {fuel} steps")
+            else:
+                run.unfinished = True
+                whole = "the scripts that import it" if name == SCRIPTED else "it"
+                messages.append(f"analysis of {whole} stopped: more than {allowance.whole} steps together")
             run.events.clear()
             run.entered.clear()  # what it has called is looked at from outside instead
         except RecursionError:
             messages.append(f"analysis of {name} stopped: calls or expressions nested too deeply")
             run.events.clear()
+        allowance.left -= granted - max(run.fuel, 0)
         return run
 
     main = main or make(Scenario(unset=unset))
     while (wrong := _wrong_turn(main)) is not None:
-        main = make(Scenario(unset=unset, avoided=main.scenario.avoided | {wrong}))
+        avoided = main.scenario.avoided | {wrong}
+        main.dissolve()
+        main = make(Scenario(unset=unset, avoided=avoided))
     entry.runs.append(main)
     if alone:
         return entry
@@ -534,6 +581,7 @@ def explore(
         *others, last = run.refused
         avoided = run.scenario.avoided | {last}
         entry.pending.append(lambda: make(Scenario(bool(single), single, main, unset, avoided)))
+        run.dissolve()
         return make(Scenario(True, others, main, unset))
 
     optional = [] if unset or main.inside else [site for site in worth if site in main.optional]
@@ -542,7 +590,9 @@ def explore(
         optional, departs = [], False
     if optional:
         without = cache(lambda: make(Scenario(first=main, unset=True)))
-        entry.bare = cache(lambda: explore(name, node, relevance, start, [], origin, fuel, without()))
+        entry.bare = cache(
+            lambda: explore(name, node, relevance, start, messages, origin, fuel, allowance, without())
+        )
         entry.plain = without() if departs else main
     if departs:
         # It is another way than the main one, and one that surely is taken.
@@ -672,7 +722,23 @@ def _base(target: ast.expr, assigned: set[str]) -> bool:
 
 def _fuel(tree: ast.Module) -> int:
     """The budget of a run from the top: a long file may be long for no other reason than its length."""
-    return max(FUEL, PASSES * (tree.body[-1].end_lineno or 0)) if tree.body else FUEL
+    return max(FUEL, PASSES * _last_line(tree))
+
+
+def _last_line(tree: ast.Module) -> int:
+    return tree.body[-1].end_lineno or 0 if tree.body else 0
+
+
+SCRIPTED = "<scripts>"
+"""What the way into a file by scripts that import it is called."""
+
+
+class Allowance:
+    """How many statements several runs may execute together."""
+
+    def __init__(self, whole: int) -> None:
+        self.whole = whole
+        self.left = whole
 
 
 class Surroundings:
