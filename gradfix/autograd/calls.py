@@ -66,6 +66,7 @@ from gradfix.autograd.values import (
     graphs_in,
     is_plain,
     known_items,
+    length,
     spelled,
     tensors_in,
 )
@@ -507,7 +508,7 @@ def binary(
     ):
         leaves, complete = leaves_of(left)
         more, also = leaves_of(right)
-        return Params(leaves + more, complete and also)
+        return Params(list(dict.fromkeys(leaves + more)), complete and also)
     if isinstance(left, Sequence) and isinstance(op, ast.Mult) and isinstance(right, Const):
         if isinstance(right.value, int) and len(left.items) * right.value <= 64:
             return Sequence(left.kind, left.items * right.value, left.open)
@@ -740,7 +741,7 @@ def extend(run: Run, target: Sequence, value: Value) -> None:
     if items is None:
         target.open = True
     else:
-        target.items += items
+        target.add(items)
 
 
 # ---------------------------------------------------------------------- iteration and items
@@ -1442,7 +1443,10 @@ def arguments(run: Run, node: ast.Call, frame: Frame) -> tuple[list[Argument], K
             else:
                 args += [(i, argument.value) for i in items]
         else:
-            args.append((run.evaluate(argument, frame), argument))
+            value = run.evaluate(argument, frame)
+            if isinstance(value, (Sequence, Mapping)):
+                run.charge(value.size >> 4)  # Whoever is called goes through all of it.
+            args.append((value, argument))
     keywords: Keywords = {}
     for keyword in node.keywords:
         value = run.evaluate(keyword.value, frame)
@@ -1808,6 +1812,7 @@ def call_function(
         return unknown(run, args, keywords, node, function.name)
     bind(run, definition.args, frame, args, keywords, function.frame)
     if isinstance(definition, ast.Lambda):
+        run.charge(1)
         run.entered.add(definition)
         return run.evaluate(definition.body, frame)
     generator = run.relevance.generator(definition)
@@ -2035,6 +2040,7 @@ def _chain(run: Run, module: Module, args: list[Argument], node: ast.AST) -> Val
         run.chain = Chain(node, given, Storage().serial)
     try:
         for child in module.items:
+            run.charge(1)
             value = call(run, child, [(value, expression)], {}, node)
             if not (isinstance(child, Module) and (child.kind != "user" or keeps_nothing(child))):
                 # Whoever wrote that layer may have put away what it gave.
@@ -2078,19 +2084,26 @@ def _block_forward(
     return result
 
 
-def keeps_nothing(module: Module) -> bool:
-    """Whether a network, with all of its layers, keeps no graph from call to call."""
+def keeps_nothing(module: Module, seen: set[Module] | None = None) -> bool:
+    """Whether a network, with all of its layers, keeps no graph from call to call.
+
+    Those that have been ``seen`` are being asked about already.
+    """
+    seen = set() if seen is None else seen
+    if module in seen:
+        return True
+    seen.add(module)
     if module.kind == "user":
         if module.cls is None or not _leaves_itself_alone(module.cls):
             return False
     elif module.leaf is None and not module.items and module.kind in LAYERED:
         return False
     parts = [*module.items, *(v for v in module.attributes.values() if isinstance(v, (Module, Opaque)))]
-    return all(part.stateless() if isinstance(part, Opaque) else _layer(part) for part in parts)
+    return all(part.stateless() if isinstance(part, Opaque) else _layer(part, seen) for part in parts)
 
 
-def _layer(part: Value) -> bool:
-    return isinstance(part, Module) and (is_plain(part) or keeps_nothing(part))
+def _layer(part: Value, seen: set[Module]) -> bool:
+    return isinstance(part, Module) and (is_plain(part) or keeps_nothing(part, seen))
 
 
 @lru_cache(maxsize=64)
@@ -2291,13 +2304,18 @@ TEXT = frozenset(
 def _text_method(text: str, name: str, args: list[Argument], keywords: Keywords) -> Value:
     if name == "join" and len(args) == 1:
         parts = known_items(args[0][0])
-        return Opaque("text") if parts is None else spelled("", lambda: text.join(parts))
+        if parts is None:
+            return Opaque("text")
+        return spelled("", lambda: text.join(parts), length(parts) + len(parts) * len(text))
     given = {key: value.value for key, (value, _) in keywords.items() if type(value) is Const}
     fixed = [value for value, _ in args if not isinstance(value, Length)]
     constants = [value.value for value in fixed if isinstance(value, Const)]
     if name not in TEXT or len(constants) < len(args) or len(given) < len(keywords):
         return Opaque("text")
-    found = spelled(text, lambda: getattr(text, name)(*constants, **given))
+    # Every character may be replaced, and every placeholder filled.
+    size = (len(text) + 1) * max(map(length, (*constants, *given.values())), default=1)
+    size = size if name == "replace" else len(text) + text.count("{") * size // (len(text) + 1)
+    found = spelled(text, lambda: getattr(text, name)(*constants, **given), size)
     if isinstance(found, Const) and isinstance(found.value, list):
         return Sequence("list", [Const(part) for part in found.value])
     return found
@@ -2799,7 +2817,7 @@ def _each_method(
 def _sequence_method(run: Run, base: Sequence, name: str, args: list[Argument]) -> Value:
     run.appended.append(base)
     if name in ("append", "appendleft", "add") and args:
-        base.items.append(args[0][0])
+        base.add([args[0][0]])
         base.grows |= base.loops is not None and run.symbolic > base.loops
         return NONE
     if name in ("extend", "update") and args:

@@ -37,6 +37,7 @@ from gradfix.autograd.matching import as_if
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.values import (
     FALSE,
+    LONGEST,
     NONE,
     TRUE,
     Class,
@@ -361,6 +362,16 @@ class Run:
                 if flow is not None:
                     return flow
         return None
+
+    def charge(self, steps: int) -> None:
+        """Count something as so many statements: it takes as much work.
+
+        Raises:
+            OutOfFuel: The budget is spent.
+        """
+        self.fuel -= steps
+        if self.fuel <= 0:
+            raise self.spent()
 
     def file(self, statements: list[ast.stmt], frame: Frame) -> None:
         """Execute a file from its top.
@@ -1896,6 +1907,7 @@ def _sequence(kind: str) -> Callable[[Run, Any, Frame], Value]:
                 items += inner or []
             else:
                 items.append(run.evaluate(element, frame))
+        run.charge(len(items) >> 4)
         return Sequence(kind, items, unknown, run.symbolic)
 
     return build
@@ -1908,6 +1920,7 @@ def _dict(run: Run, node: ast.Dict, frame: Frame) -> Value:
         held = run.evaluate(value, frame)
         if key is None:
             if isinstance(held, Mapping):
+                run.charge(len(held.items) >> 4)
                 items.update(held.items)
                 unknown = unknown or held.open
             else:
@@ -2009,9 +2022,7 @@ def _generate(
     if items is None:
         items = [element(number) for number in range(often)]
     for item in items:
-        run.fuel -= 1
-        if run.fuel <= 0:
-            raise run.spent()
+        run.charge(1)
         tests = [t for t in generator.ifs if not _asks_for_gradient(t, generator.target)]
         named = isinstance(item, Sequence) and len(item.items) == 2
         each = item.items[1] if isinstance(item, Sequence) and named else item
@@ -2184,7 +2195,9 @@ def _formatted(run: Run, node: ast.JoinedStr, frame: Frame) -> Value:
         assert isinstance(value, ast.FormattedValue)
         parts.append(_part(run, value, frame))
     known = [part.value for part in map(options.given, parts) if isinstance(part, Const)]
-    return options.text(Const("".join(known)), parts) if len(known) == len(parts) else Opaque("text")
+    if len(known) < len(parts) or sum(map(len, known)) > LONGEST:
+        return Opaque("text")
+    return options.text(Const("".join(known)), parts)
 
 
 CONVERSIONS: dict[int, Callable[[Any], str]] = {ord("r"): repr, ord("s"): str, ord("a"): ascii}

@@ -395,23 +395,29 @@ def make_own_optimizer(
     return optimizer
 
 
-def deep_copy(value: Value) -> Value:
-    """``copy.deepcopy``: a network of the same make with parameters of its own."""
+def deep_copy(value: Value, copies: dict[Module, Module] | None = None) -> Value:
+    """``copy.deepcopy``: a network of the same make with parameters of its own.
+
+    ``copies`` are those that were made: of what is in it more than once there is one.
+    """
+    copies = {} if copies is None else copies
     if isinstance(value, Module):
-        copy = Module(value.kind, value.label, value.cls)
+        if value in copies:
+            return copies[value]
+        copy = copies[value] = Module(value.kind, value.label, value.cls)
         copy.options, copy.training = dict(value.options), value.training
         copy.biased, copy.created = value.biased, value.created
-        copy.items = [deep_copy(v) for v in value.items]
-        copy.attributes = {k: deep_copy(v) for k, v in value.attributes.items()}
+        copy.items = [deep_copy(v, copies) for v in value.items]
+        copy.attributes = {k: deep_copy(v, copies) for k, v in value.attributes.items()}
         for slot in ("leaf", "rest"):
             leaf = getattr(value, slot)
             if leaf is not None:
                 setattr(copy, slot, Leaf(leaf.label, leaf.requires))
         return copy
     if isinstance(value, Sequence):
-        return Sequence(value.kind, [deep_copy(v) for v in value.items], value.open)
+        return Sequence(value.kind, [deep_copy(v, copies) for v in value.items], value.open)
     if isinstance(value, Mapping):
-        return value.__class__({k: deep_copy(v) for k, v in value.items.items()}, value.open)
+        return value.__class__({k: deep_copy(v, copies) for k, v in value.items.items()}, value.open)
     if isinstance(value, Tensor) and value.leaf is not None:
         leaf = Leaf(value.leaf.label, value.leaf.requires, value.leaf.created)
         return Tensor.of_leaf(leaf)

@@ -16,6 +16,13 @@ from typing import Any
 from gradfix.autograd.counting import ARITHMETIC, NUMBER, Pass, Term
 from gradfix.autograd.graph import Leaf, Node, OptimizerState, Storage, Tri
 
+LARGEST = 10_000
+"""How many values a list or dict holds, with those in what it holds as often as it holds them.
+
+What is more is left out."""
+LONGEST = 100_000
+"""Characters of a text that is known."""
+
 Defining = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -322,26 +329,65 @@ class Length(Const):
 class Sequence(Value):
     """A list, tuple or set. ``open`` says that it may hold more than ``items``."""
 
-    __slots__ = ("grows", "items", "kind", "loops", "open")
+    __slots__ = ("grows", "items", "kind", "loops", "open", "size")
 
     def __init__(self, kind: str, items: list[Value], open: bool = False, loops: int | None = None) -> None:
         self.kind = kind
         self.items = items
         self.open = open
+        self.size = len(items) + sum(map(_size, items))
+        if self.size > LARGEST:
+            self.items, self.size = _fitting(items)
+            self.open = True
         self.loops = loops
         """How many loops of unknown length were running when it was made, where that is known."""
         self.grows = False
         """Whether such a loop, begun later, has added to it."""
 
+    def add(self, items: list[Value]) -> None:
+        """Put more into it: as much as there is room for."""
+        if self.size + len(items) > LARGEST:
+            self.open = True
+            return
+        more = len(items) + sum(map(_size, items))
+        if self.size + more > LARGEST:
+            self.open = True
+            return
+        self.items += items
+        self.size += more
+
+
+def _size(value: Value) -> int:
+    """How many values a value holds, of those that hold others by place or by key."""
+    return value.size if isinstance(value, (Sequence, Mapping)) else 0
+
+
+def _fitting(items: Iterable[Value]) -> tuple[list[Value], int]:
+    """The first items that are not too many together, and how many values these are."""
+    held: list[Value] = []
+    size = 0
+    for item in items:
+        more = 1 + _size(item)
+        if size + more > LARGEST:
+            break
+        held.append(item)
+        size += more
+    return held, size
+
 
 class Mapping(Value):
     """A dict with constant keys. ``open`` says that it may hold more."""
 
-    __slots__ = ("items", "open")
+    __slots__ = ("items", "open", "size")
 
     def __init__(self, items: dict[Any, Value], open: bool = False) -> None:
         self.items = items
         self.open = open
+        self.size = len(items) + sum(map(_size, items.values()))
+        if self.size > LARGEST:
+            held, self.size = _fitting(items.values())
+            self.items = dict(zip(items, held))
+            self.open = True
 
 
 class Record(Mapping):
@@ -457,9 +503,10 @@ class Suspended(Value):
 class Class(Value):
     """A class of the project."""
 
-    __slots__ = ("attributes", "bases", "frame", "is_module", "name", "node")
+    __slots__ = ("_order", "attributes", "bases", "frame", "is_module", "name", "node")
 
     def __init__(self, node: ast.ClassDef, bases: list[Value], frame: Frame) -> None:
+        self._order: list[Class] | None = None
         self.node = node
         self.name = node.name
         self.bases = bases
@@ -483,11 +530,13 @@ class Class(Value):
 
     def order(self) -> list[Class]:
         """This class and its known bases, nearest first."""
-        found = [self]
-        for base in self.bases:
-            if isinstance(base, Class):
-                found += [c for c in base.order() if c not in found]
-        return found
+        if self._order is None:
+            found: dict[Class, None] = {self: None}
+            for base in self.bases:
+                if isinstance(base, Class):
+                    found.update(dict.fromkeys(base.order()))
+            self._order = list(found)
+        return self._order
 
     def outside(self) -> list[str]:
         """The names of what it inherits from outside of the project."""
@@ -615,10 +664,19 @@ class Scaler(Value):
 
 def is_plain(value: Value) -> bool:
     """Whether something is a layer of torch, or made of such layers."""
-    if not isinstance(value, Module):
-        return isinstance(value, Const)
-    parts = [*value.items, *value.attributes.values()]
-    return value.kind != "user" and all(is_plain(part) for part in parts)
+    seen: set[Module] = set()
+    work = [value]
+    while work:
+        part = work.pop()
+        if not isinstance(part, Module):
+            if not isinstance(part, Const):
+                return False
+        elif part.kind == "user":
+            return False
+        elif part not in seen:
+            seen.add(part)
+            work += [*part.items, *part.attributes.values()]
+    return True
 
 
 def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Opaque]:
@@ -676,14 +734,24 @@ _WIDE = re.compile(r"[%:][^a-zA-Z%}]*(\d{3}|\*)")
 """A format that may make a very long text of a short one."""
 
 
-def spelled(template: str, make: Callable[[], object]) -> Value:
-    """The text that ``make`` gives by ``template``: the name of a layer, say."""
-    if _WIDE.search(template):
+def spelled(template: str, make: Callable[[], object], size: int = 0) -> Value:
+    """The text that ``make`` gives by ``template``: the name of a layer, say.
+
+    ``size`` is how long it may become at most, where what it is made of may be long.
+    """
+    if size > LONGEST or len(template) > LONGEST or _WIDE.search(template):
         return Opaque("text")
     try:
         return Const(make())
     except Exception:
         return Opaque("text")
+
+
+def length(value: object) -> int:
+    """How long a text is; how long what is no text becomes as one, about."""
+    if isinstance(value, (str, bytes)):
+        return len(value)
+    return sum(map(length, value)) if isinstance(value, tuple) else 32
 
 
 def known_items(value: Value) -> tuple[Any, ...] | None:
@@ -700,9 +768,9 @@ def fold(op: ast.operator, left: Any, right: Any) -> Value:
     if function is None:
         return Opaque()
     if isinstance(left, str) and isinstance(op, ast.Mod):
-        return spelled(left, lambda: left % right)
+        return spelled(left, lambda: left % right, len(left) + left.count("%") * length(right))
     if isinstance(left, (str, bytes, tuple)) or isinstance(right, (str, bytes, tuple)):
-        if not isinstance(op, ast.Add):
+        if not isinstance(op, ast.Add) or length(left) + length(right) > LONGEST:
             return Opaque()
     elif isinstance(left, int) and isinstance(right, int) and max(abs(left), abs(right)) > 1 << 64:
         return Opaque()
