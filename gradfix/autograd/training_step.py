@@ -236,8 +236,14 @@ class Program:
         self.entries: list[Entry] = []
         self.told: list[str] = []
         """What was cut off, as often as it was; runs that are made on demand may add to it."""
+        self.allowances: list[Allowance] = []
         self._lines: Lines | None = None
         self._parents: dict[ast.AST, ast.AST] = {}
+
+    @property
+    def steps(self) -> int:
+        """How many statements have been executed in all runs."""
+        return sum(allowance.whole - allowance.left for allowance in self.allowances)
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -341,6 +347,7 @@ def _fill(program: Program, relevance: Relevance) -> None:
     tree = program.tree
     messages = program.told
     allowance = Allowance(max(ALLOWED, ALLOWED_BY_LINE * _last_line(tree)))
+    program.allowances.append(allowance)
     entered: set[ast.AST] = set()
     if any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
 
@@ -411,6 +418,7 @@ def called(program: Program, relevance: Relevance, messages: list[str]) -> Itera
     ways: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
     ways += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, Definition)]
     allowance = Allowance(LED_IN)
+    program.allowances.append(allowance)
     for script, function in ways:
         if not allowance.left:
             break
