@@ -337,7 +337,7 @@ ALONE = 12
 TOGETHER = 12
 """how many of which each has the fixes of many findings."""
 STEPS = 60_000
-"""Steps of the model after which no further version is looked at; after half of them, none with one fix alone."""
+"""Steps of the model after which no further version is looked at; after half of them none with one fix."""
 
 
 class _Budget:

@@ -328,14 +328,16 @@ class Run:
 
         What happened and the nodes that it happened to hold each other, as variables and functions do.
         """
+        self.sorted = None
         for node in self.nodes:
             node.freed_by = node.call = None
             node.stack = ()
         for event in self.events:
             if isinstance(event, Backward):
-                event.visited, event.reached = {}, {}
+                event.visited, event.reached, event.roots, event.failure = {}, {}, [], None
             elif isinstance(event, Step):
                 event.optimizer.steps.clear()
+                event.consumed = {}
         for frame in (self.globals, self.top, *self.modules.values()):
             if not frame.shared and frame.definitions is None:  # Other runs may have these.
                 for value in frame.variables.values():
