@@ -396,6 +396,7 @@ def apply(
             if table.result == "view":
                 tensor.base, tensor.perhaps = first.base or first, first.perhaps
                 tensor.base.seen_as(tensor)
+                run.views.append(tensor)
             elif table.result == "either":
                 tensor.storage.may_be(first.storage)
                 tensor.perhaps = first.perhaps or _leaf_of(first)
@@ -877,7 +878,7 @@ def part(run: Run, value: Opaque, name: str, site: ast.AST | None) -> Value:
     known = value.attributes.get(name)
     if known is not None:
         return known
-    child = Opaque(name, None, value)
+    child = run.part_of(value, name)
     if value.node is not None:
         node = run.node(name, site or value.node.site)
         node.saves = None
@@ -1185,7 +1186,7 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
             if name == "data":
                 return Tensor()
             return part(run, value, name, node)
-        child = Opaque(name, None, value)
+        child = run.part_of(value, name)
         value.attributes[name] = child
         return child
     if isinstance(value, imports.Namespace):

@@ -240,6 +240,10 @@ class Run:
         self.kept: list[Value] = []
         """Values whose identity is part of a key: they must not be collected."""
         self.nodes: list[Node] = []
+        self.parts: list[Opaque] = []
+        """What knows what it is a part of."""
+        self.views: list[Tensor] = []
+        """What knows what it is a view of."""
         self.templates: dict[Any, Template] = {}
         self.any_number: tuple[str, Opaque | None] | None = None
         """The number of one of several things of one make, of which the first is looked at."""
@@ -329,6 +333,10 @@ class Run:
         What happened and the nodes that it happened to hold each other, as variables and functions do.
         """
         self.sorted = None
+        for part in self.parts:
+            part.parent = None
+        for view in self.views:
+            view.base = None
         for node in self.nodes:
             node.freed_by = node.call = None
             node.stack = ()
@@ -346,7 +354,8 @@ class Run:
                     ):
                         value.attributes = {}
                 frame.variables = {}
-        for held in (self.nodes, self.events, self.module_calls, self.kept, self.decisions, self.templates):
+        kept = (self.nodes, self.events, self.module_calls, self.kept, self.decisions, self.templates)
+        for held in (*kept, self.parts, self.views):
             held.clear()
 
     # ------------------------------------------------------------------ statements
@@ -737,6 +746,12 @@ class Run:
         node = Node(op, site, self.serial, self.path, self.current_call, self.stack)
         self.nodes.append(node)
         return node
+
+    def part_of(self, value: Opaque, name: str) -> Opaque:
+        """An unknown part of an unknown value."""
+        part = Opaque(name, None, value)
+        self.parts.append(part)
+        return part
 
     def change(self, tensor: Tensor, site: ast.AST, what: str, layer: Module | None = None) -> Change:
         """An in-place change of a tensor's memory."""

@@ -206,9 +206,7 @@ def test_a_script_that_asks_for_no_options_is_run_once(
     main.write_text("from trainer import train\nprint('not now')\n")
     analysed(path.read_text(), path)
     assert len(runs) == 1
-    main.write_text(
-        "import trainer\nfrom argparse import ArgumentParser\nArgumentParser().parse_args()\nprint('not now')\n"
-    )
+    main.write_text("import trainer, argparse\nargparse.ArgumentParser().parse_args()\nprint('not now')\n")
     analysed(path.read_text(), path)
     assert len(runs) == 3
 
