@@ -336,14 +336,16 @@ ALONE = 12
 """How many versions of a file are looked at that have one fix each, and then"""
 TOGETHER = 12
 """how many of which each has the fixes of many findings."""
-STEPS = 60_000
-"""Steps of the model after which no further version is looked at; after half of them none with one fix."""
+STEPS = 30_000, 120_000
+"""Steps of the model after which no further version is looked at that has one fix, or many."""
 
 
 class _Budget:
     """What may be spent on the choice of the fixes of one file."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: Program | None) -> None:
+        self._version = before.steps if before is not None else 0
+        """How many steps a version takes, about: as many as the file as it is."""
         self.steps = 0
         self.versions = 0
         self.exceeded = False
@@ -356,18 +358,18 @@ class _Budget:
     @property
     def for_one(self) -> bool:
         """Whether there is something left for a version with one fix alone."""
-        return self.versions < ALONE and self.steps < STEPS // 2
+        return self.versions < ALONE and self.steps + self._version <= STEPS[0]
 
     @property
     def for_many(self) -> bool:
         """Whether there is something left for a version with many fixes."""
-        return self.versions < ALONE + TOGETHER and self.steps < STEPS
+        return self.versions < ALONE + TOGETHER and self.steps < STEPS[1]
 
 
 def _with_fixes(analysis: _Analysis, findings: Iterable[Finding], options: Options) -> Iterator[Reported]:
     whole = options.selected == options.catalog.names
     everything = analysis if whole else _analyse(analysis.source, options)
-    budget = _Budget()
+    budget = _Budget(everything.program)
     waiting = list(findings)
     chosen: list[Reported] = []
     while len(chosen) < len(waiting) and budget.for_one:
