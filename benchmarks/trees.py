@@ -3,10 +3,10 @@
     python benchmarks/trees.py TREE... [--slowest N] [--without-ruff]
 
 Each ``TREE`` is the root of a repository. Every file that ``gradfix check`` would look at there is parsed
-with ``ast.parse``, then every file is analysed, all in one process; then ``ruff check --no-cache`` goes over the
-same trees. All times are CPU seconds. Told are the sums and their ratios, the files that took longest, what was
-cut off by a budget, and the resident peak of the memory. The start of Python and of gradfix is no part of
-it: see ``run.py`` for that.
+with ``ast.parse``, then every file is analysed, all in one process; then ``ruff check --no-cache`` goes
+over the same trees. All times are CPU seconds. Told are the sums and their ratios, the files that took
+longest, what was cut off by a budget, and the resident peak of the memory. The start of Python and of
+gradfix is no part of it: see ``run.py`` for that.
 """
 
 from __future__ import annotations
