@@ -1433,7 +1433,8 @@ def arguments(run: Run, node: ast.Call, frame: Frame) -> tuple[list[Argument], K
     """Evaluate the arguments of a call."""
     args: list[Argument] = []
     for argument in node.args:
-        if isinstance(argument, ast.Starred):
+        if argument.__class__ is ast.Starred:
+            assert isinstance(argument, ast.Starred)
             value = run.evaluate(argument.value, frame)
             if isinstance(value, Params):
                 args.append((value, argument.value))

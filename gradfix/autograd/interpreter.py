@@ -1718,7 +1718,7 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
         if value is None and at.definitions is not None:
             value = at.definitions.find(name, at, run.define)
         if value is not None:
-            return imports.settled(run, at, name, value) if isinstance(value, imports.Lazy) else value
+            return imports.settled(run, at, name, value) if value.__class__ is imports.Lazy else value
         at = at.parent
     value = calls.starred(run, name)
     if value is None:
