@@ -34,6 +34,7 @@ from dataclasses import dataclass, field
 from gradfix.autograd.graph import Backward, Leaf, Node, Path, reach
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, earlier_pass
+from gradfix.autograd.relevance import walk
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Opaque, Sequence, Tensor, Value, tensors_in
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
@@ -187,7 +188,7 @@ def _at_assignment(program: Program, carried: Carried) -> list[Edit] | None:
             return None
         handing = [
             s
-            for s in ast.walk(loop)
+            for s in walk(loop)
             if isinstance(s, ast.Assign)
             and len(s.targets) == 1
             and not isinstance(s.targets[0], (ast.Tuple, ast.List))
@@ -211,7 +212,7 @@ def _read_after(program: Program, loop: ast.For | ast.While | ast.AsyncFor, at: 
         and isinstance(n.ctx, ast.Load)
         and program.segment(n) == name
         for s in later
-        for n in ast.walk(s)
+        for n in walk(s)
     )
 
 
@@ -261,7 +262,7 @@ def _inside_method(program: Program, carried: Carried) -> Edit | None:
 def _at_end(program: Program, carried: Carried) -> list[Edit] | None:
     """Detach where the pass ends: the first state keeps its gradient."""
     body = _body(carried.loop)
-    if body is None or any(isinstance(n, ast.Continue) for s in body for n in ast.walk(s)):
+    if body is None or any(isinstance(n, ast.Continue) for s in body for n in walk(s)):
         return None
     code = _detach_code(program, carried, at_end=True)
     return None if code is None else [insert(body[-1], "after", code)]
@@ -342,7 +343,7 @@ def _first_use(program: Program, carried: Carried, body: list[ast.stmt]) -> ast.
     for statement in body:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
             continue
-        reads = any(isinstance(n, ast.Name) and n.id in tops for n in ast.walk(statement))
+        reads = any(isinstance(n, ast.Name) and n.id in tops for n in walk(statement))
         compound = hasattr(statement, "body")
         if reads or compound:
             return statement

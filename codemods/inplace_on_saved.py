@@ -44,6 +44,7 @@ from gradfix.autograd.graph import Backward, Change
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.library import INPLACE
 from gradfix.autograd.questions import backwards
+from gradfix.autograd.relevance import walk
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module
 from gradfix.codemod import (
@@ -233,11 +234,11 @@ def _only_results(program: Program, made: ast.Call) -> bool:
 def _called(program: Program, statement: ast.stmt) -> Iterator[ast.Call]:
     """The calls of what an assignment binds, by its names, as far as they may be calls of it."""
     targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
-    names = {n.id for t in targets if t is not None for n in ast.walk(t) if isinstance(n, ast.Name)}
-    fields = {n.attr for t in targets if t is not None for n in ast.walk(t) if isinstance(n, ast.Attribute)}
+    names = {n.id for t in targets if t is not None for n in walk(t) if isinstance(n, ast.Name)}
+    fields = {n.attr for t in targets if t is not None for n in walk(t) if isinstance(n, ast.Attribute)}
     home = next((n for n in program.ancestors(statement) if isinstance(n, ast.ClassDef)), None)
-    inside = set(ast.walk(home)) if home is not None else set()
-    for node in ast.walk(program.tree):
+    inside = set(walk(home)) if home is not None else set()
+    for node in walk(program.tree):
         if not isinstance(node, ast.Call):
             continue
         match node.func:
@@ -278,7 +279,7 @@ def _may_give_back(program: Program, call: ast.Call, overwriters: set[ast.AST]) 
         return True
     made = (
         node.value
-        for node in ast.walk(program.tree)
+        for node in walk(program.tree)
         if isinstance(node, ast.Assign)
         and any(name in (getattr(t, "attr", ""), getattr(t, "id", "")) for t in node.targets)
     )
@@ -287,10 +288,8 @@ def _may_give_back(program: Program, call: ast.Call, overwriters: set[ast.AST]) 
 
 def _reads(node: ast.AST, name: str) -> int:
     """How often a variable is read in a piece of code; what is bound in place is read as well."""
-    loads = sum(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(node)
-    )
-    augmented = sum(isinstance(n, ast.AugAssign) and _binds(n.target, name) for n in ast.walk(node))
+    loads = sum(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in walk(node))
+    augmented = sum(isinstance(n, ast.AugAssign) and _binds(n.target, name) for n in walk(node))
     return loads + augmented
 
 
@@ -319,9 +318,8 @@ def _read_later(program: Program, statement: ast.stmt, name: str) -> bool:
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
             # What is defined in here may be called at any time.
             return any(
-                _reads(inner, name)
-                and not any(isinstance(n, ast.arg) and n.arg == name for n in ast.walk(inner))
-                for inner in ast.walk(outer)
+                _reads(inner, name) and not any(isinstance(n, ast.arg) and n.arg == name for n in walk(inner))
+                for inner in walk(outer)
                 if inner is not outer and isinstance(inner, (ast.FunctionDef, ast.Lambda))
             )
         at = outer
@@ -359,8 +357,7 @@ def _alone(program: Program, statement: ast.stmt, name: str, overwriters: set[as
             between.append(ast.copy_location(ast.Expr(earlier.value), earlier))
             continue
         if any(
-            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-            for n in ast.walk(earlier)
+            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in walk(earlier)
         ):
             value = earlier.value if isinstance(earlier, ast.Assign) and len(earlier.targets) == 1 else None
             plain = isinstance(earlier, ast.Assign) and isinstance(earlier.targets[0], ast.Name)
@@ -391,7 +388,7 @@ def _computed(value: ast.expr) -> bool:
 
 def _shared(statement: ast.stmt, name: str) -> bool:
     """Whether somebody else may hold the tensor of a variable after a statement."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         inside = list(ast.iter_child_nodes(node))
         if not any(isinstance(n, ast.Name) and n.id == name for n in inside):
             continue

@@ -35,6 +35,7 @@ from collections.abc import Hashable, Iterator
 from gradfix.autograd.graph import Backward, Leaf, Node, Step, reach
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, between, steps
+from gradfix.autograd.relevance import walk
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Effect, Finding, Fix, Span
 from gradfix.edits import drop_retain, note, receiver, retain_argument
@@ -192,7 +193,7 @@ def _renews(tree: ast.Module) -> bool:
     Something is called that lets states begin anew, or what is named for one is got from it; an environment
     has no such state, nor has what a method has at hand as ``self``, which is seen.
     """
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Attribute):
             of = ast.unparse(node.value).lower()
             if of != "self" and "env" not in of:

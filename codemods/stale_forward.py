@@ -57,7 +57,7 @@ from gradfix.autograd.questions import (
     steps,
     zeros,
 )
-from gradfix.autograd.relevance import suites
+from gradfix.autograd.relevance import suites, walk
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
 from gradfix.codemod import (
@@ -606,7 +606,7 @@ def _feed_again(program: Program, one: Stale) -> Plan | None:
             return None
         first = late[0] if first is None or late[0].lineno < first.lineno else first
         for target, value in pairs:
-            if not any(n is call.site for n in ast.walk(value)):
+            if not any(n is call.site for n in walk(value)):
                 continue
             text = program.segment(value)
             for expression, held in operands:
@@ -658,9 +658,7 @@ def _repeat(program: Program, one: Stale, shared: list[ast.stmt], anchor: ast.st
             if text is None or not _means_the_same(program, statement, value, anchor):
                 return None
             code.append(f"{name} = {text}")
-            wanted |= {
-                program.segment(n) for n in ast.walk(value) if isinstance(n, (ast.Name, ast.Attribute))
-            }
+            wanted |= {program.segment(n) for n in walk(value) if isinstance(n, (ast.Name, ast.Attribute))}
         lines = code + lines
     return lines or None
 
@@ -670,7 +668,7 @@ def names_read_from(program: Program, anchor: ast.stmt, one: Stale) -> set[str]:
     end = program.statement(one.event.site)
     function = program.function(anchor)
     found: set[str] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
             continue
         if anchor.lineno <= node.lineno <= max(end.end_lineno or 0, anchor.end_lineno or 0) or (
@@ -695,7 +693,7 @@ def _undetached(program: Program, one: Stale, value: ast.expr) -> str | None:
     """The text of a prediction, made from inputs that are not detached."""
     text = program.segment(value)
     for call in one.calls:
-        if not any(n is call.site for n in ast.walk(value)):
+        if not any(n is call.site for n in walk(value)):
             continue
         for expression, _ in call.operands:
             inner = _without_detach(expression)

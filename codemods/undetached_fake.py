@@ -46,6 +46,7 @@ from gradfix.autograd.questions import (
     steps,
     zeros,
 )
+from gradfix.autograd.relevance import walk
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span
@@ -354,7 +355,7 @@ def _sources(program: Program, places: list[tuple[ast.expr, Value]]) -> list[tup
         if assignment is None or not isinstance(expression, ast.Name) or made is None or made.call is None:
             return None
         computed.setdefault(assignment, (expression, value))
-    behind = {e for e, _ in places} | {n for a in computed for n in ast.walk(a.value)}
+    behind = {e for e, _ in places} | {n for a in computed for n in walk(a.value)}
     for assignment, (name, _) in computed.items():
         used = _used(program, assignment, name.id)
         if used is None or not all(n in behind or _without_graph(program, n) for n in used):
@@ -369,7 +370,7 @@ def _computed(program: Program, expression: ast.expr) -> ast.Assign | None:
     statement = program.statement(expression)
     block = program.block(statement)
     for before in reversed(block[: block.index(statement)]):
-        if any(isinstance(n, ast.Name) and n.id == expression.id and _binds(n) for n in ast.walk(before)):
+        if any(isinstance(n, ast.Name) and n.id == expression.id and _binds(n) for n in walk(before)):
             if isinstance(before, ast.Assign) and isinstance(before.value, ast.Call):
                 if len(before.targets) == 1 and isinstance(before.targets[0], ast.Name):
                     return before
@@ -397,7 +398,7 @@ def _binds(name: ast.Name) -> bool:
 def _used(program: Program, assignment: ast.Assign, name: str) -> list[ast.Name] | None:
     """Where the value of an assignment is read; None if it may be read in a later pass, or elsewhere."""
     scope = program.function(assignment)
-    mentioned = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name]
+    mentioned = [n for n in walk(scope) if isinstance(n, ast.Name) and n.id == name]
     end = (assignment.end_lineno or 0, assignment.end_col_offset or 0)
     begin = (assignment.lineno, assignment.col_offset)
     after = [n for n in mentioned if (n.lineno, n.col_offset) >= end]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix import catalog, interrupts, programs, project, source
-from gradfix.codemod import Claim, Effect, Finding, Fix, InsertStatement, MoveStatement, Span
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, InsertStatement, MoveStatement, Span
 from gradfix.parallel import WORTH_PROCESSES, for_each
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, Source
@@ -258,7 +258,11 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
             reported = tuple(filter(_worth_telling, _with_fixes(analysis, findings, options)))
         except Exception as error:
             problems += (_failure(file.path, "the choice of a fix", error),)
-    return FileReport(file.path, parsed.text, reported, problems, analysis.messages)
+    messages = analysis.messages
+    if analysis.program is not None:
+        messages = analysis.program.messages  # The choice of a fix may have asked for further runs.
+        analysis.program.dissolve()
+    return FileReport(file.path, parsed.text, reported, problems, messages)
 
 
 class _Analysis(NamedTuple):
@@ -310,7 +314,7 @@ def _diagnose(
             # A mistake may show on more than one way into the file.
             told.setdefault((finding.code, finding.span, finding.message), finding._replace(notes=notes))
     ordered = sorted(told.values(), key=lambda finding: (finding.span, finding.code))
-    return _Analysis(parsed, tuple(ordered), tuple(problems), tuple(program.messages), program)
+    return _Analysis(parsed, tuple(ordered), tuple(problems), program.messages, program)
 
 
 def _elsewhere(finding: Finding, lent: Collection[Span]) -> bool:
@@ -340,22 +344,104 @@ def _reported(analysis: _Analysis, options: Options) -> tuple[Finding, ...]:
 # ---------------------------------------------------------------------------- choosing a fix
 
 
+ALONE = 12
+"""How many versions of a file are looked at that have one fix each, and then"""
+TOGETHER = 12
+"""how many of which each has the fixes of many findings."""
+STEPS = 30_000, 120_000
+"""Steps of the model after which no further version is looked at that has one fix, or many."""
+
+
+class _Budget:
+    """What may be spent on the choice of the fixes of one file."""
+
+    def __init__(self, before: Program | None) -> None:
+        self._version = before.steps if before is not None else 0
+        """How many steps a version takes, about: as many as the file as it is."""
+        self.steps = 0
+        self.versions = 0
+        self.exceeded = False
+
+    def charge(self, program: Program) -> None:
+        """Count a version of the file that was looked at, what the model has run, and a step a line."""
+        self.versions += 1
+        self.steps += program.steps + program.text.count("\n")
+
+    @property
+    def for_one(self) -> bool:
+        """Whether there is something left for a version with one fix alone."""
+        return self.versions < ALONE and self.steps + self._version <= STEPS[0]
+
+    @property
+    def for_many(self) -> bool:
+        """Whether there is something left for a version with many fixes."""
+        return self.versions < ALONE + TOGETHER and self.steps < STEPS[1]
+
+
 def _with_fixes(analysis: _Analysis, findings: Iterable[Finding], options: Options) -> Iterator[Reported]:
     whole = options.selected == options.catalog.names
     everything = analysis if whole else _analyse(analysis.source, options)
-    for finding in findings:
-        # Best first, but those that may be applied before those that may not.
-        fixes = sorted(finding.fixes, key=lambda fix: not _allowed(fix, options))
-        reported = _with_fix(everything, finding, fixes, options)
+    budget = _Budget(everything.program)
+    waiting = list(findings)
+    chosen: list[Reported] = []
+    while len(chosen) < len(waiting) and budget.for_one:
+        finding = waiting[len(chosen)]
+        chosen.append(_with_fix(everything, finding, _in_order(finding, options), options, budget))
+    chosen += _together(everything, waiting[len(chosen) :], options, budget)
+    if budget.exceeded and analysis.program is not None:
+        analysis.program.told.append(
+            f"the choice of fixes stopped after {budget.versions} versions of the file"
+        )
+    for reported in chosen:
         lent = everything.program.lent() if everything.program is not None else ()
-        if reported.fix is not None or not _elsewhere(finding, lent):
+        if reported.fix is not None or not _elsewhere(reported.finding, lent):
             yield reported
 
 
-def _with_fix(analysis: _Analysis, finding: Finding, fixes: Iterable[Fix], options: Options) -> Reported:
+def _together(
+    analysis: _Analysis, findings: Sequence[Finding], options: Options, budget: _Budget
+) -> list[Reported]:
+    """``findings`` with the first fix of each, if one version of the file that has them all bears them out.
+
+    Else half of them, and the other half.
+    """
+    if not budget.for_many:
+        budget.exceeded = budget.exceeded or any(finding.fixes for finding in findings)
+        return [Reported(finding) for finding in findings]
+    if len(findings) < 2 or not analysis.source.lossless:
+        return [_with_fix(analysis, f, _in_order(f, options), options, budget) for f in findings]
+    made = {finding: fixes[0] for finding in findings if (fixes := _in_order(finding, options))}
+    edits = dict.fromkeys(edit for fix in made.values() for edit in fix.edits)
+    text = _rewritten(analysis.source, tuple(edits))
+    if _bears_out(analysis, made, text, options, budget) is None:
+        half = len(findings) // 2
+        return [
+            *_together(analysis, findings[:half], options, budget),
+            *_together(analysis, findings[half:], options, budget),
+        ]
+    texts = {finding: _rewritten(analysis.source, fix.edits) for finding, fix in made.items()}
+    return [
+        Reported(finding) if texts.get(finding) is None else Reported(finding, made[finding], texts[finding])
+        for finding in findings
+    ]
+
+
+def _in_order(finding: Finding, options: Options) -> list[Fix]:
+    """The fixes of a finding: best first, but those that may be applied before those that may not."""
+    return sorted(finding.fixes, key=lambda fix: not _allowed(fix, options))
+
+
+def _with_fix(
+    analysis: _Analysis,
+    finding: Finding,
+    fixes: Iterable[Fix],
+    options: Options,
+    budget: _Budget | None = None,
+) -> Reported:
     """``finding`` with the first of ``fixes`` that resolves it, if the file can be written back."""
     for fix in fixes if analysis.source.lossless else ():
-        after = _resolved(analysis, finding, fix, options)
+        text = _rewritten(analysis.source, fix.edits)
+        after = _bears_out(analysis, {finding: fix}, text, options, budget)
         if after is not None:
             return Reported(finding, fix, after.source.text)
     return Reported(finding)
@@ -372,7 +458,30 @@ def _allowed(fix: Fix, options: Options) -> bool:
 
 
 def _resolved(analysis: _Analysis, finding: Finding, fix: Fix, options: Options) -> _Analysis | None:
-    """The file after ``fix``, if the model says that ``finding`` is gone and nothing new has come.
+    """The file after ``fix``, if the model says that ``finding`` is gone and nothing new has come."""
+    text = _rewritten(analysis.source, fix.edits)
+    return _bears_out(analysis, {finding: fix}, text, options)
+
+
+def _rewritten(before: Source, edits: Sequence[Edit]) -> str | None:
+    """The text after ``edits``; None if they cannot be made."""
+    text = spliced(before.text, before.tree, edits)
+    if text is None:
+        from gradfix.rewrite import apply_fixes
+
+        rewrite = apply_fixes(before.text, [edits])
+        text = None if rewrite.failed or rewrite.deferred else rewrite.text
+    return text
+
+
+def _bears_out(
+    analysis: _Analysis,
+    made: Mapping[Finding, Fix],
+    text: str | None,
+    options: Options,
+    budget: _Budget | None = None,
+) -> _Analysis | None:
+    """The file with the ``text`` after the fixes ``made``, if its findings are those that these leave.
 
     All codemods are asked, selected or not: a fix may not trade one mistake for another. Nor may it
     leave a network without the gradient that it was to learn from.
@@ -380,27 +489,20 @@ def _resolved(analysis: _Analysis, finding: Finding, fix: Fix, options: Options)
     from gradfix.autograd.regression import worse
 
     before = analysis.source
-    text = spliced(before.text, before.tree, fix.edits)
-    if text is None:
-        from gradfix.rewrite import apply_fixes
-
-        rewrite = apply_fixes(before.text, [fix.edits])
-        if rewrite.failed or rewrite.deferred:
-            return None
-        text = rewrite.text
-    if text == before.text:
-        return None
-    parsed = before.with_text(text)
-    if isinstance(parsed, Problem) or analysis.program is None:
+    parsed = before.with_text(text) if text is not None and text != before.text else None
+    if not isinstance(parsed, Source) or analysis.program is None:
         return None
     program = _model(parsed)
-    repairs = fix.effect is Effect.REPAIRS and fix.claim.raises is not None
-    # The codemods come last: they ask for every run that is made on demand, and these for the first bad one.
-    if isinstance(program, Problem) or worse(analysis.program, program, repairs):
+    if isinstance(program, Problem):
         return None
-    after = _diagnose(parsed, program, options)
-    failed_anew = any(problem not in analysis.problems for problem in after.problems)
-    return None if failed_anew or not _cleaner(analysis, finding, after, _awakens(fix)) else after
+    repairs = any(fix.effect is Effect.REPAIRS and fix.claim.raises is not None for fix in made.values())
+    # The codemods come last: they ask for every run that is made on demand, and these for the first bad one.
+    after = None if worse(analysis.program, program, repairs) else _diagnose(parsed, program, options)
+    if budget is not None:
+        budget.charge(program)
+    if after is None or any(problem not in analysis.problems for problem in after.problems):
+        return None
+    return after if _cleaner(analysis, made, after) else None
 
 
 def _awakens(fix: Fix) -> bool:
@@ -412,14 +514,15 @@ def _awakens(fix: Fix) -> bool:
     return moved and fix.effect is not Effect.PRESERVES and fix.claim.raises is None
 
 
-def _cleaner(before: _Analysis, fixed: Finding, after: _Analysis, awakened: bool) -> bool:
-    """Whether the findings of ``after`` are some of those of ``before`` without ``fixed``.
+def _cleaner(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -> bool:
+    """Whether the findings of ``after`` are some of those of ``before``, but for those that are mended.
 
-    A finding is recognised by its code and the text of its line, or, where the fix has changed that
-    line, by the place of the line. Where a step was ``awakened``, work may be wasted that had no consumer
+    A finding is recognised by its code and the text of its line, or, where a fix has changed that
+    line, by the place of the line. Where a step was awakened, work may be wasted that had no consumer
     before, or a wrong one: that shows only now, and was there before.
     """
-    pool = [finding for finding in before.findings if finding != fixed]
+    pool = [finding for finding in before.findings if finding not in made]
+    awakened = any(map(_awakens, made.values()))
     changed: list[Finding] = []
     for finding in after.findings:
         known = next((old for old in pool if _identity(old, before) == _identity(finding, after)), None)

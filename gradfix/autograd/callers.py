@@ -28,7 +28,7 @@ FILES = 1000
 BETWEEN = 8
 """How many modules of each level are gone on from."""
 IMPORTS = re.compile(
-    r"^[ \t]*(from[ \t]+[.\w]+[ \t]+import[ \t]+(?:\([^)]*\)|(?:\\\r?\n|[^\n#(])+)|import[ \t]+[^\n#]+)",
+    r"^[ \t]*(from[ \t]+[.\w]+[ \t]+import[ \t]+(?:\([^()]*\)|(?:\\\r?\n|[^\n#(])+)|import[ \t]+[^\n#]+)",
     re.MULTILINE,
 )
 WORD = re.compile(r"\w+")

@@ -30,6 +30,7 @@ from gradfix.autograd.graph import (
     reach,
 )
 from gradfix.autograd.operators import OUT, Operator
+from gradfix.autograd.relevance import walk
 from gradfix.autograd.templates import templated
 from gradfix.autograd.values import (
     FALSE,
@@ -65,6 +66,7 @@ from gradfix.autograd.values import (
     graphs_in,
     is_plain,
     known_items,
+    length,
     spelled,
     tensors_in,
 )
@@ -221,6 +223,9 @@ def record(
         certain = table.saves(low, given) if low else 0
         saved = certain if low == high else certain & table.saves(high, given)
         node.saves = True if certain else (None if table.may_save(high, given) else False)
+    edges: list[Edge] = []
+    leaves: list[tuple[Leaf, bool, ast.expr | None]] = []
+    kept: list[tuple[Storage, int, Leaf | None]] = []
     for bit, slot in enumerate(slots):
         differentiable = table is None or (table.gradients >> bit) & 1
         for operand in slot:
@@ -229,11 +234,12 @@ def record(
             elif differentiable:
                 sure = certain_edges and operand.requires is True and requires is True
                 if operand.leaf is not None:
-                    node.leaves.append((operand.leaf, sure, operand.expression))
+                    leaves.append((operand.leaf, sure, operand.expression))
                 elif operand.node is not None:
-                    node.edges.append(Edge(operand.node, sure, operand.expression))
+                    edges.append(Edge(operand.node, sure, operand.expression))
             if (saved >> bit) & 1 and operand.storage is not None:
-                node.saved.append((operand.storage, operand.storage.version, operand.leaf))
+                kept.append((operand.storage, operand.storage.version, operand.leaf))
+    node.edges, node.leaves, node.saved = tuple(edges), tuple(leaves), tuple(kept)
     return node, requires, bool(saved & OUT)
 
 
@@ -389,13 +395,14 @@ def apply(
         if isinstance(first, Tensor):
             if table.result == "view":
                 tensor.base, tensor.perhaps = first.base or first, first.perhaps
-                tensor.base.views.append(tensor)
+                tensor.base.seen_as(tensor)
+                run.views.append(tensor)
             elif table.result == "either":
                 tensor.storage.may_be(first.storage)
                 tensor.perhaps = first.perhaps or _leaf_of(first)
         if saves_result and differentiable and node is not None and not node.saved_result:
             node.saved_result = True
-            node.saved.append((tensor.storage, tensor.storage.version, None))
+            node.saved += ((tensor.storage, tensor.storage.version, None),)
         return tensor
 
     return make(True) if table.outputs == "t" else build(table.outputs, make)
@@ -429,10 +436,10 @@ def _changed_in_place(
             # A change through a view rewrites the history of what it is a view of, and keeps a buffer.
             node.saves = True
             tensor.base.node, tensor.base.requires = node, requires
-        for view in tensor.base.views if tensor.base is not None else tensor.views:
+        for view in (tensor.base or tensor).views:
             view.node, view.requires = node, requires
         if saves_result:
-            node.saved.append((tensor.storage, tensor.storage.version, None))
+            node.saved += ((tensor.storage, tensor.storage.version, None),)
     return tensor
 
 
@@ -502,7 +509,7 @@ def binary(
     ):
         leaves, complete = leaves_of(left)
         more, also = leaves_of(right)
-        return Params(leaves + more, complete and also)
+        return Params(list(dict.fromkeys(leaves + more)), complete and also)
     if isinstance(left, Sequence) and isinstance(op, ast.Mult) and isinstance(right, Const):
         if isinstance(right.value, int) and len(left.items) * right.value <= 64:
             return Sequence(left.kind, left.items * right.value, left.open)
@@ -611,7 +618,7 @@ def unknown(
         if node is None:
             node = run.node(label, site)
             node.saves = None
-        node.edges.append(Edge(base, certain and carrying == 1, None))
+        node.edges += (Edge(base, certain and carrying == 1, None),)
     if node is not None:
         node.foreign = True
     result.node = node
@@ -735,7 +742,7 @@ def extend(run: Run, target: Sequence, value: Value) -> None:
     if items is None:
         target.open = True
     else:
-        target.items += items
+        target.add(items)
 
 
 # ---------------------------------------------------------------------- iteration and items
@@ -871,12 +878,12 @@ def part(run: Run, value: Opaque, name: str, site: ast.AST | None) -> Value:
     known = value.attributes.get(name)
     if known is not None:
         return known
-    child = Opaque(name, None, value)
+    child = run.part_of(value, name)
     if value.node is not None:
         node = run.node(name, site or value.node.site)
         node.saves = None
-        node.edges.append(Edge(value.node, False, None))
-        node.leaves += [(leaf, sure, None) for leaf, sure, _ in value.node.leaves]
+        node.edges = (Edge(value.node, False, None),)
+        node.leaves = tuple((leaf, sure, None) for leaf, sure, _ in value.node.leaves)
         child.node, child.requires = node, None
     value.attributes[name] = child
     return child
@@ -924,7 +931,7 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
             if isinstance(index, Tensor) and node is not None:
                 kept = Storage()
                 index.storage.may_be(kept)
-                node.saved.append((kept, kept.version, None))
+                node.saved += ((kept, kept.version, None),)
             return Tensor(node, requires)
         table = operators.method("getitem.int_or_slice")
         assert table is not None
@@ -993,7 +1000,7 @@ def _one_of(run: Run, items: list[Value], expression: ast.expr, site: ast.AST) -
     if nodes:
         node = run.node("item", site)
         node.saves = None
-        node.edges = [Edge(one, False, expression) for one in dict.fromkeys(nodes)]
+        node.edges = tuple(Edge(one, False, expression) for one in dict.fromkeys(nodes))
         chosen.node, chosen.requires = node, None
     return chosen
 
@@ -1081,7 +1088,7 @@ def keyed(run: Run, holder: Value, index: Value, frame: Frame) -> Value:
         mapping = run.keyed[holder] = Opaque("mapping", holder.node)
         if holder.storage.version:
             for node in run.nodes:
-                node.saved = [saved for saved in node.saved if saved[0] is not holder.storage]
+                node.saved = tuple(saved for saved in node.saved if saved[0] is not holder.storage)
     at: Frame | None = frame
     while at is not None and not at.shared:
         for name in [name for name, value in at.variables.items() if value is holder]:
@@ -1212,7 +1219,7 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
             if name == "data":
                 return Tensor()
             return part(run, value, name, node)
-        child = Opaque(name, None, value)
+        child = run.part_of(value, name)
         value.attributes[name] = child
         return child
     if isinstance(value, imports.Namespace):
@@ -1459,7 +1466,8 @@ def arguments(run: Run, node: ast.Call, frame: Frame) -> tuple[list[Argument], K
     """Evaluate the arguments of a call."""
     args: list[Argument] = []
     for argument in node.args:
-        if isinstance(argument, ast.Starred):
+        if argument.__class__ is ast.Starred:
+            assert isinstance(argument, ast.Starred)
             value = run.evaluate(argument.value, frame)
             if isinstance(value, Params):
                 args.append((value, argument.value))
@@ -1470,7 +1478,10 @@ def arguments(run: Run, node: ast.Call, frame: Frame) -> tuple[list[Argument], K
             else:
                 args += [(i, argument.value) for i in items]
         else:
-            args.append((run.evaluate(argument, frame), argument))
+            value = run.evaluate(argument, frame)
+            if isinstance(value, (Sequence, Mapping)):
+                run.charge(value.size >> 4)  # Whoever is called goes through all of it.
+            args.append((value, argument))
     keywords: Keywords = {}
     for keyword in node.keywords:
         value = run.evaluate(keyword.value, frame)
@@ -1730,7 +1741,7 @@ def call_learner(run: Run, value: Learner, args: list[Argument], keywords: Keywo
     if recorded is not None:
         recorded.saves = True if requires else None
         if value.adapted is not None:
-            recorded.edges.append(Edge(value.adapted, True, None))
+            recorded.edges += (Edge(value.adapted, True, None),)
         result.node, result.requires = recorded, requires
     if entered is not None:
         run.current_call = None
@@ -1751,9 +1762,9 @@ def _call_opaque_module(
         recorded.saves = True if requires else None
         recorded.opaque = not value.stateless()
         if leaf.requires is True or any(o.requires is True for o in operands):
-            recorded.saved += [(part_.storage, part_.storage.version, part_) for part_ in leaf.family()]
+            recorded.saved += tuple((part_.storage, part_.storage.version, part_) for part_ in leaf.family())
         # Which of its parts take part in it is not known.
-        recorded.leaves += [(part_, False, None) for part_ in leaf.family()[1:]]
+        recorded.leaves += tuple((part_, False, None) for part_ in leaf.family()[1:])
         result.node, result.requires = recorded, requires
     if entered is not None:
         run.current_call = None
@@ -1801,7 +1812,7 @@ CUTTING = frozenset("detach detach_ data item numpy tolist no_grad new_tensor".s
 
 def _cuts(definition: ast.AST) -> bool:
     """Whether a function says anywhere that it leaves graphs behind."""
-    return any(isinstance(node, ast.Attribute) and node.attr in CUTTING for node in ast.walk(definition))
+    return any(isinstance(node, ast.Attribute) and node.attr in CUTTING for node in walk(definition))
 
 
 def call_function(
@@ -1836,6 +1847,7 @@ def call_function(
         return unknown(run, args, keywords, node, function.name)
     bind(run, definition.args, frame, args, keywords, function.frame)
     if isinstance(definition, ast.Lambda):
+        run.charge(1)
         run.entered.add(definition)
         return run.evaluate(definition.body, frame)
     generator = run.relevance.generator(definition)
@@ -1879,7 +1891,7 @@ def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> Params |
     run when it is called: nothing that it reads changes before its items are asked for.
     """
     assert isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef))
-    names = (node.attr for node in ast.walk(definition) if isinstance(node, ast.Attribute))
+    names = (node.attr for node in walk(definition) if isinstance(node, ast.Attribute))
     if run.relevance.touches(definition) or not any(name.endswith("parameters") for name in names):
         return None
     found: list[tuple[Value, int]] = []
@@ -1895,7 +1907,7 @@ def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> Params |
         run.active.pop()
         run.statement = statement
     leaves: dict[Leaf, None] = {}
-    tests = [node.test for node in ast.walk(definition) if isinstance(node, ast.If)]
+    tests = [node.test for node in walk(definition) if isinstance(node, ast.If)]
     # Who picks by name or by kind leaves some to others.
     complete = all(isinstance(test, ast.Attribute) and test.attr == "requires_grad" for test in tests)
     for value, unknown_loops in found:
@@ -2063,6 +2075,7 @@ def _chain(run: Run, module: Module, args: list[Argument], node: ast.AST) -> Val
         run.chain = Chain(node, given, Storage().serial)
     try:
         for child in module.items:
+            run.charge(1)
             value = call(run, child, [(value, expression)], {}, node)
             if not (isinstance(child, Module) and (child.kind != "user" or keeps_nothing(child))):
                 # Whoever wrote that layer may have put away what it gave.
@@ -2101,24 +2114,31 @@ def _block_forward(
         recorded.saves = True if requires and leaf is not None and leaf.requires else None
         recorded.opaque = not keeps_nothing(module)
         if leaf is not None and leaf.requires is True:
-            recorded.saved.append((leaf.storage, leaf.storage.version, leaf))
+            recorded.saved += ((leaf.storage, leaf.storage.version, leaf),)
         result.node, result.requires = recorded, requires
     return result
 
 
-def keeps_nothing(module: Module) -> bool:
-    """Whether a network, with all of its layers, keeps no graph from call to call."""
+def keeps_nothing(module: Module, seen: set[Module] | None = None) -> bool:
+    """Whether a network, with all of its layers, keeps no graph from call to call.
+
+    Those that have been ``seen`` are being asked about already.
+    """
+    seen = set() if seen is None else seen
+    if module in seen:
+        return True
+    seen.add(module)
     if module.kind == "user":
         if module.cls is None or not _leaves_itself_alone(module.cls):
             return False
     elif module.leaf is None and not module.items and module.kind in LAYERED:
         return False
     parts = [*module.items, *(v for v in module.attributes.values() if isinstance(v, (Module, Opaque)))]
-    return all(part.stateless() if isinstance(part, Opaque) else _layer(part) for part in parts)
+    return all(part.stateless() if isinstance(part, Opaque) else _layer(part, seen) for part in parts)
 
 
-def _layer(part: Value) -> bool:
-    return isinstance(part, Module) and (is_plain(part) or keeps_nothing(part))
+def _layer(part: Value, seen: set[Module]) -> bool:
+    return isinstance(part, Module) and (is_plain(part) or keeps_nothing(part, seen))
 
 
 @lru_cache(maxsize=64)
@@ -2129,7 +2149,7 @@ def _leaves_itself_alone(cls: Class) -> bool:
     for method in (node for c in cls.order() for node in c.node.body):
         if getattr(method, "name", "") == "__init__":
             continue
-        for node in ast.walk(method):
+        for node in walk(method):
             if isinstance(node, ast.Global) or (
                 isinstance(node, (ast.Attribute, ast.Subscript))
                 and (isinstance(node.ctx, ast.Store) or getattr(node, "attr", "") in KEEPING)
@@ -2319,13 +2339,18 @@ TEXT = frozenset(
 def _text_method(text: str, name: str, args: list[Argument], keywords: Keywords) -> Value:
     if name == "join" and len(args) == 1:
         parts = known_items(args[0][0])
-        return Opaque("text") if parts is None else spelled("", lambda: text.join(parts))
+        if parts is None:
+            return Opaque("text")
+        return spelled("", lambda: text.join(parts), length(parts) + len(parts) * len(text))
     given = {key: value.value for key, (value, _) in keywords.items() if type(value) is Const}
     fixed = [value for value, _ in args if not isinstance(value, Length)]
     constants = [value.value for value in fixed if isinstance(value, Const)]
     if name not in TEXT or len(constants) < len(args) or len(given) < len(keywords):
         return Opaque("text")
-    found = spelled(text, lambda: getattr(text, name)(*constants, **given))
+    # Every character may be replaced, and every placeholder filled.
+    size = (len(text) + 1) * max(map(length, (*constants, *given.values())), default=1)
+    size = size if name == "replace" else len(text) + text.count("{") * size // (len(text) + 1)
+    found = spelled(text, lambda: getattr(text, name)(*constants, **given), size)
     if isinstance(found, Const) and isinstance(found.value, list):
         return Sequence("list", [Const(part) for part in found.value])
     return found
@@ -2395,7 +2420,7 @@ def _converted(run: Run, base: Tensor, name: str, node: ast.AST) -> Tensor:
     if base.leaf is None:
         return Tensor(base.node, base.requires)
     made = run.node(name, node)
-    made.leaves.append((base.leaf, base.leaf.requires is True, _receiver(node)))
+    made.leaves = ((base.leaf, base.leaf.requires is True, _receiver(node)),)
     return Tensor(made, base.leaf.requires)
 
 
@@ -2530,7 +2555,9 @@ def _opaque_method(
         made = run.node(name, node)
         made.saves = None
         operands = [o for v, e in [(base, receiver), *args] for o in operands_of(v, e)]
-        made.edges = [Edge(o.node, o.requires is True, o.expression) for o in operands if o.node is not None]
+        made.edges = tuple(
+            Edge(o.node, o.requires is True, o.expression) for o in operands if o.node is not None
+        )
         return Tensor(made, base.requires)
     if base.node is not None:
         table = _overload(name, args, keywords)
@@ -2552,7 +2579,7 @@ def _opaque_method(
             if result.node is None:
                 _may_carry(run, result, node)
             assert result.node is not None
-            result.node.leaves.append((network.leaf, False, None))
+            result.node.leaves += ((network.leaf, False, None),)
             result.node.opaque, result.requires = not network.stateless(), None
         return result
     child = base.attributes.get(name)
@@ -2772,7 +2799,7 @@ def _touches_gradients(definition: ast.AST) -> bool:
     """Whether a method of somebody's own optimizer may do to parameters or gradients what a step does."""
     return any(
         isinstance(n, ast.Attribute) and n.attr in ("grad", "data", "step", "zero_grad", "backward", "copy_")
-        for n in ast.walk(definition)
+        for n in walk(definition)
     )
 
 
@@ -2825,7 +2852,7 @@ def _each_method(
 def _sequence_method(run: Run, base: Sequence, name: str, args: list[Argument]) -> Value:
     run.appended.append(base)
     if name in ("append", "appendleft", "add") and args:
-        base.items.append(args[0][0])
+        base.add([args[0][0]])
         base.grows |= base.loops is not None and run.symbolic > base.loops
         return NONE
     if name in ("extend", "update") and args:

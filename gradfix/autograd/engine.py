@@ -154,14 +154,14 @@ def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.
             # The second derivative runs through the operands of what was differentiated.
             made = run.node("autograd.grad", node)
             made.saves = None
-            made.edges = [Edge(n, False, expression) for n, _ in nodes]
+            made.edges = tuple(Edge(n, False, expression) for n, _ in nodes)
             # A parameter that was only added is not in the derivative: certain are those that were saved.
             leaves: dict[Leaf, bool] = {}
             for visited in event.visited:
                 saved = {leaf for _, _, leaf in visited.saved}
                 for leaf, _, _ in visited.leaves:
                     leaves[leaf] = leaves.get(leaf, False) or leaf in saved
-            made.leaves = [(leaf, create is True and sure, None) for leaf, sure in leaves.items()]
+            made.leaves = tuple((leaf, create is True and sure, None) for leaf, sure in leaves.items())
             result.node, result.requires = made, True if create else None
         items.append(result)
     return Sequence("tuple", items, isinstance(inputs, (Params, Opaque)))

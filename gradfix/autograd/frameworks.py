@@ -167,7 +167,7 @@ def _adapt(run: Run, learner: Learner, loss: Value | None, first_order: Tri, nod
     made = run.node("adapt", node)
     made.saves = None
     if first_order is not True:
-        made.edges = [Edge(root, first_order is False, None) for root in roots]
+        made.edges = tuple(Edge(root, first_order is False, None) for root in roots)
     if learner.adapted is not None:
-        made.edges.append(Edge(learner.adapted, True, None))
+        made.edges += (Edge(learner.adapted, True, None),)
     learner.adapted = made

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections import abc
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -39,7 +40,8 @@ class Storage:
         """Which of two was there first."""
         self.version = 0
         self.maybe = 0
-        self.history: list[Event] = []
+        self.history: abc.Sequence[Event] = ()
+        """The changes that have moved the version."""
         self.kin: tuple[Storage, ...] = ()
         """What may be the same memory: a reshape copies or gives a view, as the layout has it."""
 
@@ -47,7 +49,10 @@ class Storage:
         """Record an in-place change; an uncertain one moves only the ``maybe`` counter."""
         if certain:
             self.version += 1
-            self.history.append(event)
+            if isinstance(self.history, list):
+                self.history.append(event)
+            else:
+                self.history = [event]  # Most memory is never changed in place.
         else:
             self.maybe += 1
         for other in self.kin:
@@ -96,7 +101,7 @@ class Leaf:
         self.storage.maybe += 1
         self.unknown_grad = True
         if self.grad:
-            self.grad = {b: Contribution(False, c.consumed) for b, c in self.grad.items()}
+            self.grad = {b: c.doubted() for b, c in self.grad.items()}
 
 
 @dataclass(slots=True)
@@ -105,6 +110,23 @@ class Contribution:
 
     certain: bool
     consumed: list[Step] = field(default_factory=list)
+    mixed: bool = False
+    """Whether these are steps of several optimizers."""
+
+    def taken_by(self, optimizer: OptimizerState) -> tuple[Step, ...]:
+        """The steps of one optimizer that have consumed it."""
+        if self.mixed:
+            return tuple(step for step in self.consumed if step.optimizer is optimizer)
+        return tuple(self.consumed) if self.consumed and self.consumed[0].optimizer is optimizer else ()
+
+    def take(self, step: Step) -> None:
+        """Note a step that consumes it."""
+        self.mixed = self.mixed or bool(self.consumed and self.consumed[0].optimizer is not step.optimizer)
+        self.consumed.append(step)
+
+    def doubted(self) -> Contribution:
+        """The same, of which nobody is certain any more."""
+        return Contribution(False, self.consumed, self.mixed)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -160,9 +182,9 @@ class Node:
         self.path = path
         self.call = call
         self.stack = stack
-        self.edges: list[Edge] = []
-        self.leaves: list[tuple[Leaf, bool, ast.expr | None]] = []
-        self.saved: list[tuple[Storage, int, Leaf | None]] = []
+        self.edges: tuple[Edge, ...] = ()
+        self.leaves: tuple[tuple[Leaf, bool, ast.expr | None], ...] = ()
+        self.saved: tuple[tuple[Storage, int, Leaf | None], ...] = ()
         """Storage, the version at which it was saved, and the leaf it belongs to if it is one's."""
         self.saves: Tri = False
         """Whether a second backward through this node raises."""
@@ -425,15 +447,12 @@ def run_step(event: Step) -> None:
         if leaf.grad is None:
             event.empty.append(leaf)
             continue
-        event.consumed[leaf] = {
-            b: (c.certain, tuple(s for s in c.consumed if s.optimizer is optimizer))
-            for b, c in leaf.grad.items()
-        }
+        event.consumed[leaf] = {b: (c.certain, c.taken_by(optimizer)) for b, c in leaf.grad.items()}
         sure = not leaf.grad or any(c.certain for c in leaf.grad.values())
         if optimizer.fused is not True:
             leaf.storage.move(event, sure and not leaf.unknown_grad and optimizer.fused is False)
         for contribution in leaf.grad.values():
-            contribution.consumed.append(event)
+            contribution.take(event)
 
 
 def run_zero(event: ZeroGrad, leaves: list[Leaf], to_none: bool = True, certain: bool = True) -> None:
@@ -458,4 +477,4 @@ def run_zero(event: ZeroGrad, leaves: list[Leaf], to_none: bool = True, certain:
                     leaf.grad.clear()  # In place: whose gradient it is as well has zeros, too.
             elif leaf.grad:
                 leaf.unknown_grad = True
-                leaf.grad = {b: Contribution(False, c.consumed) for b, c in leaf.grad.items()}
+                leaf.grad = {b: c.doubted() for b, c in leaf.grad.items()}

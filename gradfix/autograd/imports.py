@@ -14,12 +14,12 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradfix import files
-from gradfix.autograd.relevance import Relevance, shift
+from gradfix.autograd.relevance import Relevance, shift, walk
 from gradfix.autograd.values import (
     External,
     Frame,
@@ -44,8 +44,8 @@ LEVELS = 4
 
 MODULES = 48
 """How many modules of the project are followed from one file."""
-REMEMBERED = 96
-"""How many parsed modules are kept for the files that come."""
+KEPT = 4_000_000
+"""Characters of parsed modules that are kept for the files that come: as trees, some 120 MB."""
 INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 """An installed package is not the project of whoever looks at it."""
 
@@ -115,8 +115,26 @@ _parsed: dict[str, tuple[tuple[int, int], LocalModule | None]] = {}
 _numbered: dict[int, LocalModule] = {}
 """The modules by the thousands of thousands in the numbers of their lines."""
 _ranges = 0
+_kept = 0
+"""How many characters the parsed modules have."""
 
 
+def begin() -> None:
+    """Another file is looked at: folders may hold other files by now, and room is made for its modules.
+
+    All modules go at once: those that share what one of them defines stay together.
+    """
+    global _kept
+    locate.cache_clear()
+    trains.cache_clear()
+    if _kept > KEPT:
+        _parsed.clear()
+        _numbered.clear()
+        _filled.cache_clear()
+        _kept = 0
+
+
+@cache
 def locate(module: str, origin: str) -> str | None:
     """The file of a module as imported from the file ``origin``: leading dots count packages upwards."""
     name = module.lstrip(".")
@@ -191,7 +209,7 @@ def _parsed_as_written(text: str) -> ast.Module:
 
 def parse(path: str) -> LocalModule | None:
     """The module in a file, parsed once; None if it cannot be read or parsed, or is too large."""
-    global _ranges
+    global _ranges, _kept
     try:
         status = os.stat(path)
         stamp = (status.st_mtime_ns, status.st_size)
@@ -209,10 +227,7 @@ def parse(path: str) -> LocalModule | None:
         shift(tree, offset)
         module = LocalModule(path, tree, Relevance(tree, text, offset))
         _numbered[_ranges] = module
-    if len(_parsed) >= REMEMBERED:
-        del _parsed[next(iter(_parsed))]
-    if len(_numbered) > 2 * REMEMBERED:
-        del _numbered[next(iter(_numbered))]
+        _kept += len(text)
     _parsed[path] = (stamp, module)
     return module
 
@@ -272,12 +287,12 @@ def load(run: Run, path: str) -> Frame | None:
     return frame
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=256)
 def _filled(tree: ast.Module) -> tuple[str, ...]:
     """The variables of an imported module into which statements put something that are not executed."""
     others = (s for s in tree.body if not isinstance(s, EXECUTED))
     found: dict[str, None] = {}
-    for node in (node for statement in others for node in ast.walk(statement)):
+    for node in (node for statement in others for node in walk(statement)):
         if (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)) or (
             isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
         ):
@@ -311,7 +326,7 @@ def settled(run: Run, frame: Frame, name: str, lazy: Lazy) -> Value:
 def main_guard(statement: ast.stmt) -> bool:
     """Whether a statement asks if the module is the script that is run."""
     return isinstance(statement, ast.If) and any(
-        isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(statement.test)
+        isinstance(n, ast.Name) and n.id == "__name__" for n in walk(statement.test)
     )
 
 
@@ -350,6 +365,7 @@ def bare_package(path: str) -> Namespace | None:
     return Namespace(frame)
 
 
+@cache
 def trains(path: str) -> bool:
     """Whether a module may differentiate something: then its functions matter where they are called."""
     try:

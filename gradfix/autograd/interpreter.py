@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from gradfix.autograd import calls, imports, options, unbound
 from gradfix.autograd.counting import ORDER
 from gradfix.autograd.graph import (
+    Backward,
     Change,
     Event,
     Leaf,
@@ -27,13 +28,16 @@ from gradfix.autograd.graph import (
     OptimizerState,
     Path,
     Stack,
+    Step,
     Tri,
     reach,
 )
 from gradfix.autograd.library import HARMLESS
 from gradfix.autograd.matching import as_if
+from gradfix.autograd.relevance import walk
 from gradfix.autograd.values import (
     FALSE,
+    LONGEST,
     NONE,
     TRUE,
     Class,
@@ -182,6 +186,8 @@ class Run:
         self.substituted = False
         """Whether weights are replaced by what was computed, in a network's own table of them: whatever that
         network computes then shares a graph that is not followed."""
+        self.unfinished = False
+        """Whether it was cut off as too much had been run before: what it would have shown is not known."""
         self.impossible = False
         """Whether it ended where no program goes on: it shows nothing by what it does not come to."""
         self.raised = False
@@ -234,6 +240,10 @@ class Run:
         self.kept: list[Value] = []
         """Values whose identity is part of a key: they must not be collected."""
         self.nodes: list[Node] = []
+        self.parts: list[Opaque] = []
+        """What knows what it is a part of."""
+        self.views: list[Tensor] = []
+        """What knows what it is a view of."""
         self.templates: dict[Any, Template] = {}
         self.any_number: tuple[str, Opaque | None] | None = None
         """The number of one of several things of one make, of which the first is looked at."""
@@ -319,6 +329,37 @@ class Run:
         """Whether a gradient was looked at between two serial numbers."""
         return any(first < at < last for at, _ in self.grad_reads)
 
+    def dissolve(self) -> None:
+        """Let go of everything, so that it is freed at once: nobody asks about this run any more.
+
+        What happened and the nodes that it happened to hold each other, as variables and functions do.
+        """
+        self.sorted = None
+        for part in self.parts:
+            part.parent = None
+        for view in self.views:
+            view.base = None
+        for node in self.nodes:
+            node.freed_by = node.call = None
+            node.stack = ()
+        for event in self.events:
+            if isinstance(event, Backward):
+                event.visited, event.reached, event.roots, event.failure = {}, {}, [], None
+            elif isinstance(event, Step):
+                event.optimizer.steps.clear()
+                event.consumed = {}
+        for frame in (self.globals, self.top, *self.modules.values()):
+            if not frame.shared and frame.definitions is None:  # Other runs may have these.
+                for value in frame.variables.values():
+                    if isinstance(value, (Module, Instance)) or (
+                        isinstance(value, Class) and value.frame is frame
+                    ):
+                        value.attributes = {}
+                frame.variables = {}
+        kept = (self.nodes, self.events, self.module_calls, self.kept, self.decisions, self.templates)
+        for held in (*kept, self.parts, self.views):
+            held.clear()
+
     # ------------------------------------------------------------------ statements
 
     def block(self, statements: list[ast.stmt], frame: Frame) -> Flow:
@@ -334,6 +375,16 @@ class Run:
                 if flow is not None:
                     return flow
         return None
+
+    def charge(self, steps: int) -> None:
+        """Count something as so many statements: it takes as much work.
+
+        Raises:
+            OutOfFuel: The budget is spent.
+        """
+        self.fuel -= steps
+        if self.fuel <= 0:
+            raise self.spent()
 
     def file(self, statements: list[ast.stmt], frame: Frame) -> None:
         """Execute a file from its top.
@@ -457,7 +508,7 @@ class Run:
 
     def repeats(self, iterable: ast.expr, frame: Frame) -> bool:
         """Whether a loop over ``range(n)`` may make a second pass, by what was answered about ``n``."""
-        for node in ast.walk(iterable):
+        for node in walk(iterable):
             if (
                 isinstance(node, ast.Call)
                 and getattr(node.func, "id", None) == "range"
@@ -698,6 +749,12 @@ class Run:
         self.nodes.append(node)
         return node
 
+    def part_of(self, value: Opaque, name: str) -> Opaque:
+        """An unknown part of an unknown value."""
+        part = Opaque(name, None, value)
+        self.parts.append(part)
+        return part
+
     def change(self, tensor: Tensor, site: ast.AST, what: str, layer: Module | None = None) -> Change:
         """An in-place change of a tensor's memory."""
         event = Change(self.home(site), self.path, self.tick(), what, layer=layer)
@@ -927,7 +984,7 @@ def _links(test: ast.expr) -> list[ast.expr]:
     if not isinstance(test, ast.Compare) or len(test.ops) == 1:
         return []
     acting = (ast.Call, ast.NamedExpr, ast.Await)
-    if any(isinstance(n, acting) for c in test.comparators for n in ast.walk(c)):
+    if any(isinstance(n, acting) for c in test.comparators for n in walk(c)):
         return []
     operands = [test.left, *test.comparators]
     return [
@@ -972,7 +1029,7 @@ def assign(run: Run, target: ast.expr, value: Value, frame: Frame, source: ast.e
     kind = target.__class__
     if kind is ast.Name:
         name = target.id  # type: ignore[attr-defined]
-        holder = frame.nonlocals.get(name, frame) if frame.nonlocals else frame
+        holder = frame.home(name) if frame.nonlocals else frame
         holder.variables[name] = value
     elif kind is ast.Attribute:
         calls.set_attribute(run, run.evaluate(target.value, frame), target.attr, value, target)  # type: ignore[attr-defined]
@@ -1136,13 +1193,13 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
 def _picks(run: Run, test: ast.expr) -> bool:
     """Whether a condition picks parameters, as ``if "head" in name`` does in a loop over them."""
     picked = set().union(*run.each)
-    return bool(picked) and any(isinstance(n, ast.Name) and n.id in picked for n in ast.walk(test))
+    return bool(picked) and any(isinstance(n, ast.Name) and n.id in picked for n in walk(test))
 
 
 def _skips_by_number(run: Run, node: ast.If, frame: Frame) -> bool:
     """Whether a pass leaves out the rest by its number, as in ``if i % 5: continue``: others do it all."""
     test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
-    if not isinstance(node.body[-1], ast.Continue) or any(isinstance(n, ast.Call) for n in ast.walk(test)):
+    if not isinstance(node.body[-1], ast.Continue) or any(isinstance(n, ast.Call) for n in walk(test)):
         return False
     return isinstance(run.evaluate(test, frame), (Index, Condition))
 
@@ -1212,7 +1269,7 @@ def _mentions(code: list[ast.stmt] | ast.expr, name: str) -> bool:
     return any(
         name in (getattr(node, "id", ""), getattr(node, "attr", ""))
         for part in (code if isinstance(code, list) else [code])
-        for node in ast.walk(part)
+        for node in walk(part)
     )
 
 
@@ -1246,7 +1303,7 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
 
 def _over_parameters(run: Run, node: ast.For | ast.AsyncFor, frame: Frame, items: list[Value]) -> Flow:
     some = run.some
-    run.each.append({name.id for name in ast.walk(node.target) if isinstance(name, ast.Name)})
+    run.each.append({name.id for name in walk(node.target) if isinstance(name, ast.Name)})
     try:
         return run.loop(node, frame, iter(items), False, len(items))
     finally:
@@ -1468,7 +1525,7 @@ def _catches_runtime_error(handler: ast.ExceptHandler) -> bool:
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     if not any(kind is None or _is_runtime_error(kind) for kind in kinds):
         return False
-    inside = list(ast.walk(handler))
+    inside = list(walk(handler))
     return not any(isinstance(part, ast.Raise) for part in inside) or any(
         isinstance(part, ast.Constant)
         and isinstance(part.value, str)
@@ -1502,7 +1559,7 @@ def _function(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Fra
     function: Value = Function(node, frame)
     for decorator in reversed(node.decorator_list):
         function = calls.decorate(run, function, decorator, frame)
-    frame.nonlocals.get(node.name, frame).variables[node.name] = function
+    frame.home(node.name).variables[node.name] = function
     return None
 
 
@@ -1571,7 +1628,7 @@ def _import_from(run: Run, node: ast.ImportFrom, frame: Frame) -> Flow:
 
 def _global(run: Run, node: ast.Global, frame: Frame) -> Flow:
     for name in node.names:
-        frame.nonlocals[name] = run.globals
+        frame.declare(name, run.globals)
     return None
 
 
@@ -1580,7 +1637,7 @@ def _nonlocal(run: Run, node: ast.Nonlocal, frame: Frame) -> Flow:
         at = frame.parent
         while at is not None:
             if name in at.variables:
-                frame.nonlocals[name] = at
+                frame.declare(name, at)
                 break
             at = at.parent
     return None
@@ -1657,13 +1714,13 @@ def _constant(run: Run, node: ast.Constant, frame: Frame) -> Value:
 
 def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
     name = node.id
-    at: Frame | None = frame.nonlocals.get(name, frame) if frame.nonlocals else frame
+    at: Frame | None = frame.home(name) if frame.nonlocals else frame
     while at is not None:
         value = at.variables.get(name)
         if value is None and at.definitions is not None:
             value = at.definitions.find(name, at, run.define)
         if value is not None:
-            return imports.settled(run, at, name, value) if isinstance(value, imports.Lazy) else value
+            return imports.settled(run, at, name, value) if value.__class__ is imports.Lazy else value
         at = at.parent
     value = calls.starred(run, name)
     if value is None:
@@ -1869,6 +1926,7 @@ def _sequence(kind: str) -> Callable[[Run, Any, Frame], Value]:
                 items += inner or []
             else:
                 items.append(run.evaluate(element, frame))
+        run.charge(len(items) >> 4)
         return Sequence(kind, items, unknown, run.symbolic)
 
     return build
@@ -1881,6 +1939,7 @@ def _dict(run: Run, node: ast.Dict, frame: Frame) -> Value:
         held = run.evaluate(value, frame)
         if key is None:
             if isinstance(held, Mapping):
+                run.charge(len(held.items) >> 4)
                 items.update(held.items)
                 unknown = unknown or held.open
             else:
@@ -1982,9 +2041,7 @@ def _generate(
     if items is None:
         items = [element(number) for number in range(often)]
     for item in items:
-        run.fuel -= 1
-        if run.fuel <= 0:
-            raise run.spent()
+        run.charge(1)
         tests = [t for t in generator.ifs if not _asks_for_gradient(t, generator.target)]
         named = isinstance(item, Sequence) and len(item.items) == 2
         each = item.items[1] if isinstance(item, Sequence) and named else item
@@ -2112,7 +2169,7 @@ def _offered(run: Run, value: Value) -> dict[str, Value]:
     used = {
         node.id
         for name, made in held.items()
-        for node in ast.walk(made.node)
+        for node in walk(made.node)
         if isinstance(node, ast.Name) and node.id != name
     }
     return {name: made for name, made in held.items() if name not in used}
@@ -2160,7 +2217,9 @@ def _formatted(run: Run, node: ast.JoinedStr, frame: Frame) -> Value:
         assert isinstance(value, ast.FormattedValue)
         parts.append(_part(run, value, frame))
     known = [part.value for part in map(options.given, parts) if isinstance(part, Const)]
-    return options.text(Const("".join(known)), parts) if len(known) == len(parts) else Opaque("text")
+    if len(known) < len(parts) or sum(map(len, known)) > LONGEST:
+        return Opaque("text")
+    return options.text(Const("".join(known)), parts)
 
 
 CONVERSIONS: dict[int, Callable[[Any], str]] = {ord("r"): repr, ord("s"): str, ord("a"): ascii}

@@ -35,6 +35,7 @@ from gradfix.autograd.calls import (
 )
 from gradfix.autograd.engine import backward, differentiate, flag, option, poison
 from gradfix.autograd.graph import Leaf, OptimizerState, Tri
+from gradfix.autograd.relevance import walk
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -388,29 +389,35 @@ def make_own_optimizer(
         optimizer.state.fused = None
         written = getattr(step, "node", None)
         if written is None or any(
-            isinstance(n, ast.Attribute) and n.attr in ("backward", "zero_grad") for n in ast.walk(written)
+            isinstance(n, ast.Attribute) and n.attr in ("backward", "zero_grad") for n in walk(written)
         ):
             optimizer.state.groups_known = False
     return optimizer
 
 
-def deep_copy(value: Value) -> Value:
-    """``copy.deepcopy``: a network of the same make with parameters of its own."""
+def deep_copy(value: Value, copies: dict[Module, Module] | None = None) -> Value:
+    """``copy.deepcopy``: a network of the same make with parameters of its own.
+
+    ``copies`` are those that were made: of what is in it more than once there is one.
+    """
+    copies = {} if copies is None else copies
     if isinstance(value, Module):
-        copy = Module(value.kind, value.label, value.cls)
+        if value in copies:
+            return copies[value]
+        copy = copies[value] = Module(value.kind, value.label, value.cls)
         copy.options, copy.training = dict(value.options), value.training
         copy.biased, copy.created = value.biased, value.created
-        copy.items = [deep_copy(v) for v in value.items]
-        copy.attributes = {k: deep_copy(v) for k, v in value.attributes.items()}
+        copy.items = [deep_copy(v, copies) for v in value.items]
+        copy.attributes = {k: deep_copy(v, copies) for k, v in value.attributes.items()}
         for slot in ("leaf", "rest"):
             leaf = getattr(value, slot)
             if leaf is not None:
                 setattr(copy, slot, Leaf(leaf.label, leaf.requires))
         return copy
     if isinstance(value, Sequence):
-        return Sequence(value.kind, [deep_copy(v) for v in value.items], value.open)
+        return Sequence(value.kind, [deep_copy(v, copies) for v in value.items], value.open)
     if isinstance(value, Mapping):
-        return value.__class__({k: deep_copy(v) for k, v in value.items.items()}, value.open)
+        return value.__class__({k: deep_copy(v, copies) for k, v in value.items.items()}, value.open)
     if isinstance(value, Tensor) and value.leaf is not None:
         leaf = Leaf(value.leaf.label, value.leaf.requires, value.leaf.created)
         return Tensor.of_leaf(leaf)

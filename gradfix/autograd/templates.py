@@ -99,13 +99,15 @@ class Template:
         for node, (_, _, nature, leaves, edges, saved) in zip(made, self.nodes):
             node.saves, node.opaque, node.foreign = nature
             node.leaves = leaves
-            node.edges = [Edge(node_at(place), certain, operand) for place, certain, operand in edges]
+            node.edges = tuple(Edge(node_at(place), certain, operand) for place, certain, operand in edges)
+            kept: list[tuple[Storage, int, Leaf | None]] = []
             for storage, version, leaf in saved:
                 if isinstance(storage, Storage):
-                    node.saved.append((storage, storage.version, leaf))
+                    kept.append((storage, storage.version, leaf))
                 else:
                     held = storage_at(storage)
-                    node.saved.append((held, version if storage >= 0 else held.version, leaf))
+                    kept.append((held, version if storage >= 0 else held.version, leaf))
+            node.saved = tuple(kept)
         return _retold(self.result, operands, node_at, storage_at)
 
 
@@ -113,7 +115,7 @@ _Record = tuple[
     str,
     ast.AST,
     tuple[Tri, bool, bool],
-    list[tuple[Leaf, bool, ast.expr | None]],
+    tuple[tuple[Leaf, bool, ast.expr | None], ...],
     list[tuple[int, bool, ast.expr | None]],
     list[tuple[Storage | int, int, Leaf | None]],
 ]

@@ -31,7 +31,7 @@ from gradfix.autograd.interpreter import (
     exhaust,
     named,
 )
-from gradfix.autograd.relevance import Definition, Relevance, backwards_in, suites
+from gradfix.autograd.relevance import Definition, Relevance, backwards_in, children, suites, walk
 from gradfix.autograd.values import (
     Class,
     Const,
@@ -64,6 +64,12 @@ HIDDEN = 3
 """How many runs are made for the training alone that no other run has come to."""
 SCRIPTS = 4
 """How many of the scripts that import a file are run."""
+LED_IN = 40_000
+"""Statements that all runs of such scripts may execute together."""
+ALLOWED = 100_000
+"""Statements that all runs of a file may execute together, apart from those of scripts."""
+ALLOWED_BY_LINE = 40
+"""... or as many for each line of the file, where that is more."""
 OFFERED = 4
 """... and how many of the functions in them are called, if none of them trains by itself."""
 WRONG_TURNS = 4
@@ -100,6 +106,13 @@ class Entry:
     def usual(self) -> Run:
         """The run that goes the way of a user who gives no options, as far as these decide."""
         return self.plain or self.runs[0]
+
+    def dissolve(self) -> None:
+        """Let go of all runs: nobody asks about this way any more."""
+        self.pending.clear()
+        self.bare = None
+        for run in dict.fromkeys([*self.runs, *([self.plain] if self.plain is not None else [])]):
+            run.dissolve()
 
     def each(self) -> Iterator[Run]:
         """The runs one by one: those that are made only on demand are made when it is their turn."""
@@ -158,7 +171,9 @@ class Entry:
         if self.pending and (any(observations for _, observations in seen) or (repeated and self._once())):
             self.every()
             seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
-        if not any(observations for _, observations in seen) or any(run.substituted for run in self.runs):
+        if not any(observations for _, observations in seen) or any(
+            run.substituted or run.unfinished for run in self.runs
+        ):
             return
         reached = [{e.site for e in run.events} for run in self.runs]
         keys = {key: found for _, observations in reversed(seen) for key, found in observations.items()}
@@ -219,9 +234,27 @@ class Program:
         self.text = text
         self.path = path
         self.entries: list[Entry] = []
-        self.messages: tuple[str, ...] = ()
+        self.told: list[str] = []
+        """What was cut off, as often as it was; runs that are made on demand may add to it."""
+        self.allowances: list[Allowance] = []
         self._lines: Lines | None = None
         self._parents: dict[ast.AST, ast.AST] = {}
+
+    @property
+    def steps(self) -> int:
+        """How many statements have been executed in all runs."""
+        return sum(allowance.whole - allowance.left for allowance in self.allowances)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What was cut off so far, each once."""
+        return tuple(dict.fromkeys(self.told))
+
+    def dissolve(self) -> None:
+        """Let go of all runs: nobody asks about the program any more."""
+        for entry in self.entries:
+            entry.dissolve()
+        self.entries.clear()
 
     # ------------------------------------------------------------------ source
 
@@ -236,8 +269,8 @@ class Program:
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node that holds ``node`` (computed for the whole file at the first question)."""
         if not self._parents:
-            for outer in ast.walk(self.tree):
-                for inner in ast.iter_child_nodes(outer):
+            for outer in walk(self.tree):
+                for inner in children(outer):
                     self._parents[inner] = outer
         return self._parents.get(node)
 
@@ -300,6 +333,7 @@ def analyze(tree: ast.Module, text: str, path: Path) -> Program:
     relevance = Relevance(tree, text)
     if not relevance.backwards:
         return program
+    imports.begin()
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, RECURSION))
     try:
@@ -311,7 +345,9 @@ def analyze(tree: ast.Module, text: str, path: Path) -> Program:
 
 def _fill(program: Program, relevance: Relevance) -> None:
     tree = program.tree
-    messages: list[str] = []
+    messages = program.told
+    allowance = Allowance(max(ALLOWED, ALLOWED_BY_LINE * _last_line(tree)))
+    program.allowances.append(allowance)
     entered: set[ast.AST] = set()
     if any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
 
@@ -319,7 +355,9 @@ def _fill(program: Program, relevance: Relevance) -> None:
             run.tree = tree
             run.file(tree.body, run.globals)
 
-        entry = explore("<module>", tree, relevance, execute, messages, str(program.path), _fuel(tree))
+        entry = explore(
+            "<module>", tree, relevance, execute, messages, str(program.path), _fuel(tree), allowance
+        )
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
@@ -337,7 +375,7 @@ def _fill(program: Program, relevance: Relevance) -> None:
             known = met.copy()
         if not asked and definition not in entered:
             asked = True
-            program.entries += called(program, relevance)
+            program.entries += called(program, relevance, messages)
         surroundings = surroundings or Surroundings(tree, relevance)
 
         def start(
@@ -357,19 +395,19 @@ def _fill(program: Program, relevance: Relevance) -> None:
             messages,
             str(program.path),
             FUEL,
+            allowance,
             otherwise=partial(start, otherwise=True) if _asks_for_a_setting(definition) else None,
         )
         entry.known = known
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
-    program.messages = tuple(dict.fromkeys(messages))
 
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
+def called(program: Program, relevance: Relevance, messages: list[str]) -> Iterator[Entry]:
     """The way into a file by the scripts that import it: all that come to a mistake have to bear it out."""
     path = os.path.abspath(program.path)
     scripts = callers.scripts(path)
@@ -379,7 +417,11 @@ def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
     offered = 0
     ways: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
     ways += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, Definition)]
+    allowance = Allowance(LED_IN)
+    program.allowances.append(allowance)
     for script, function in ways:
+        if not allowance.left:
+            break
         if function is not None:
             # A script may offer several trainings and run one of them, or one that is asked for.
             if (entry is not None and not offered) or offered == OFFERED:
@@ -391,22 +433,26 @@ def called(program: Program, relevance: Relevance) -> Iterator[Entry]:
         def start(run: Run, script: LocalModule = script, function: Definition | None = function) -> None:
             run_script(run, program.tree, path, script, function)
 
-        for unset in (False, True):
+        run_from = partial(
+            explore,
+            SCRIPTED,
+            program.tree,
+            relevance,
+            start,
+            messages,
+            str(program.path),
+            FUEL,
+            allowance,
+            alone=entry is not None,
+        )
+        one = run_from()
+        if not _trains_here(one):
+            parsed = any(run.parsed for run in one.runs)
+            one.dissolve()
             # What evaluates or goes on from a file may come first where every option is given.
-            one = explore(
-                "<scripts>",
-                program.tree,
-                relevance,
-                start,
-                [],
-                str(program.path),
-                FUEL,
-                unset=unset,
-                alone=entry is not None,
-            )
-            if _trains_here(one):
-                break
-        else:
+            one = run_from(unset=True) if parsed else one
+        if not _trains_here(one):
+            one.dissolve()
             continue
         if entry is None:
             entry = one
@@ -480,6 +526,7 @@ def explore(
     messages: list[str],
     origin: str,
     fuel: int,
+    allowance: Allowance,
     main: Run | None = None,
     unset: bool = False,
     alone: bool = False,
@@ -494,7 +541,8 @@ def explore(
     unset = unset or main is not None
 
     def make(scenario: Scenario, start: Callable[[Run], None] = start) -> Run:
-        run = Run(relevance, scenario, fuel)
+        granted = min(fuel, allowance.left)
+        run = Run(relevance, scenario, granted)
         run.globals.origin = origin
         try:
             start(run)
@@ -504,17 +552,25 @@ def explore(
         except OutOfFuel as spent:
             (function,) = spent.args
             where = f" in {function}" if function not in ("", name) else ""
-            messages.append(f"analysis of {name} stopped{where}: more than {fuel} steps")
+            if granted == fuel and name != SCRIPTED:
+                messages.append(f"analysis of {name} stopped{where}: more than {fuel} steps")
+            else:
+                run.unfinished = True
+                whole = "the scripts that import it" if name == SCRIPTED else "it"
+                messages.append(f"analysis of {whole} stopped: more than {allowance.whole} steps together")
             run.events.clear()
             run.entered.clear()  # what it has called is looked at from outside instead
         except RecursionError:
             messages.append(f"analysis of {name} stopped: calls or expressions nested too deeply")
             run.events.clear()
+        allowance.left -= granted - max(run.fuel, 0)
         return run
 
     main = main or make(Scenario(unset=unset))
     while (wrong := _wrong_turn(main)) is not None:
-        main = make(Scenario(unset=unset, avoided=main.scenario.avoided | {wrong}))
+        avoided = main.scenario.avoided | {wrong}
+        main.dissolve()
+        main = make(Scenario(unset=unset, avoided=avoided))
     entry.runs.append(main)
     if alone:
         return entry
@@ -533,6 +589,7 @@ def explore(
         *others, last = run.refused
         avoided = run.scenario.avoided | {last}
         entry.pending.append(lambda: make(Scenario(bool(single), single, main, unset, avoided)))
+        run.dissolve()
         return make(Scenario(True, others, main, unset))
 
     optional = [] if unset or main.inside else [site for site in worth if site in main.optional]
@@ -541,7 +598,9 @@ def explore(
         optional, departs = [], False
     if optional:
         without = cache(lambda: make(Scenario(first=main, unset=True)))
-        entry.bare = cache(lambda: explore(name, node, relevance, start, [], origin, fuel, without()))
+        entry.bare = cache(
+            lambda: explore(name, node, relevance, start, messages, origin, fuel, allowance, without())
+        )
         entry.plain = without() if departs else main
     if departs:
         # It is another way than the main one, and one that surely is taken.
@@ -671,7 +730,23 @@ def _base(target: ast.expr, assigned: set[str]) -> bool:
 
 def _fuel(tree: ast.Module) -> int:
     """The budget of a run from the top: a long file may be long for no other reason than its length."""
-    return max(FUEL, PASSES * (tree.body[-1].end_lineno or 0)) if tree.body else FUEL
+    return max(FUEL, PASSES * _last_line(tree))
+
+
+def _last_line(tree: ast.Module) -> int:
+    return tree.body[-1].end_lineno or 0 if tree.body else 0
+
+
+SCRIPTED = "<scripts>"
+"""What the way into a file by scripts that import it is called."""
+
+
+class Allowance:
+    """How many statements several runs may execute together."""
+
+    def __init__(self, whole: int) -> None:
+        self.whole = whole
+        self.left = whole
 
 
 class Surroundings:
@@ -736,7 +811,7 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
         if isinstance(target, ast.Name):
             yield target.id
         elif not isinstance(target, (ast.Attribute, ast.Subscript)):
-            names = (node for node in ast.walk(target) if isinstance(node, ast.Name))
+            names = (node for node in walk(target) if isinstance(node, ast.Name))
             yield from (name.id for name in names if not isinstance(name.ctx, ast.Load))
     for inner in suites(statement):
         yield from _binds(inner)
@@ -821,10 +896,11 @@ def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Defin
     call(definition, True)
 
 
-def _reads(node: ast.AST, stepped: bool) -> list[str]:
+@lru_cache(maxsize=4096)
+def _reads(node: ast.AST, stepped: bool) -> tuple[str, ...]:
     """The attributes of ``self`` that code reads, or only those that it steps or clears, and its methods."""
     found = []
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Attribute(ast.Attribute(ast.Name("self"), name), "step" | "zero_grad"):
                 found.append(name)
@@ -832,15 +908,15 @@ def _reads(node: ast.AST, stepped: bool) -> list[str]:
                 found.append(name)
             case ast.Attribute(ast.Name("self"), name, ast.Load()) if not stepped:
                 found.append(name)
-    return list(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found))
 
 
 def _asks_for_a_setting(definition: Definition) -> bool:
     """Whether a function decides by a parameter that a caller need not give: ``again=False``."""
     names = _settings(definition).keys()
-    tests = (n.test for n in ast.walk(definition) if isinstance(n, (ast.If, ast.IfExp, ast.While)))
+    tests = (n.test for n in walk(definition) if isinstance(n, (ast.If, ast.IfExp, ast.While)))
     return bool(names) and any(
-        isinstance(part, ast.Name) and part.id in names for test in tests for part in ast.walk(test)
+        isinstance(part, ast.Name) and part.id in names for test in tests for part in walk(test)
     )
 
 
@@ -870,7 +946,7 @@ def _given(cls: Class) -> dict[str, calls.Argument]:
         return {}
     settings = _settings(initialiser.node, absent=True)
     bound: dict[str, list[ast.expr]] = {}
-    for part in ast.walk(initialiser.node) if settings else ():
+    for part in walk(initialiser.node) if settings else ():
         if isinstance(part, ast.Assign):
             for target in part.targets:
                 bound.setdefault(ast.unparse(target), []).append(part.value)
@@ -881,15 +957,20 @@ def _given(cls: Class) -> dict[str, calls.Argument]:
                 holders[holder.removeprefix("self.")] = name
     methods = [f for c in cls.order() for f in c.attributes.values() if isinstance(f, Function)]
     used = {name for f in methods if holders for name in _reads(f.node, True)}
-    asked = {
-        name
-        for f in methods
-        for part in ast.walk(f.node)
-        if isinstance(part, (ast.If, ast.IfExp)) and not used.isdisjoint(holders)
-        for name in _reads(ast.Expr(part.test), False)
-        if any(name in _reads(s, True) for s in ast.iter_child_nodes(part) if s is not part.test)
-    }
+    asked = {name for f in methods if not used.isdisjoint(holders) for name in _asked_about(f.node)}
     return {holders[name]: settings[holders[name]] for name in (used - asked) & holders.keys()}
+
+
+@lru_cache(maxsize=4096)
+def _asked_about(function: ast.AST) -> tuple[str, ...]:
+    """The attributes of ``self`` that conditions are about which decide whether they are used."""
+    return tuple(
+        name
+        for part in walk(function)
+        if isinstance(part, (ast.If, ast.IfExp))
+        for name in _reads(part.test, False)
+        if any(name in _reads(s, True) for s in children(part) if s is not part.test)
+    )
 
 
 def _forget_modes(run: Run, variables: dict[str, Value]) -> None:
@@ -925,7 +1006,7 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
     """
     first = run.scenario.first
     private = _clearing(run.relevance.tree) <= (run.entered if first is None else run.entered | first.entered)
-    inside = {node for c in cls.order() for node in ast.walk(c.node)} if private else set()
+    inside = {node for c in cls.order() for node in walk(c.node)} if private else set()
     cleared = {leaf for e in run.events if isinstance(e, ZeroGrad) for leaf in e.leaves}
     made = [o.state for o in run.optimizers if o.state.groups_known and o.state.created in inside]
     tidy = any(o.steps and _handed_in(o) and cleared.issuperset(o.owned()) for o in made)
@@ -981,7 +1062,7 @@ def _clearing(tree: ast.Module) -> frozenset[ast.AST]:
             home = node
         if isinstance(node, ast.Attribute) and node.attr in ("zero_grad", "grad", "zero_grads"):
             found.add(home)
-        for inner in ast.iter_child_nodes(node):
+        for inner in children(node):
             visit(inner, home)
 
     visit(tree, tree)
@@ -991,7 +1072,7 @@ def _clearing(tree: ast.Module) -> frozenset[ast.AST]:
 def _trains_alone(function: ast.AST) -> bool:
     """Whether what a function clears is written as what it steps on, after a backward that comes later."""
     order: dict[str, list[tuple[int, str]]] = {"zero_grad": [], "backward": [], "step": []}
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Attribute) and node.attr in ("grad", "zero_grads"):
             return False
         if isinstance(node, ast.Attribute) and node.attr in order:
@@ -1005,16 +1086,21 @@ def _trains_alone(function: ast.AST) -> bool:
 
 
 def _assigns(node: ast.AST, attribute: str) -> bool:
-    return any(
-        isinstance(n, ast.Attribute) and n.attr == attribute and isinstance(n.ctx, ast.Store)
-        for n in ast.walk(node)
+    return attribute in _assigned(node)
+
+
+@lru_cache(maxsize=4096)
+def _assigned(node: ast.AST) -> frozenset[str]:
+    """The attributes, of whatever, that code assigns."""
+    return frozenset(
+        n.attr for n in walk(node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
     )
 
 
 def _has_relevant_loop(definition: Definition, run: Run) -> bool:
     return any(
         isinstance(n, (ast.For, ast.While, ast.AsyncFor)) and run.relevance.differentiates(n)
-        for n in ast.walk(definition)
+        for n in walk(definition)
     )
 
 

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from gradfix.autograd.relevance import suites
+from gradfix.autograd.relevance import suites, walk
 from gradfix.autograd.values import Class, Frame, Instance, Module
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -48,7 +48,7 @@ def missing_attribute(value: Module | Instance, name: str) -> bool:
 @lru_cache(maxsize=256)
 def _sets_by_name(cls: Class) -> bool:
     """Whether a class mentions ``setattr``."""
-    return any(isinstance(node, ast.Name) and node.id == "setattr" for node in ast.walk(cls.node))
+    return any(isinstance(node, ast.Name) and node.id == "setattr" for node in walk(cls.node))
 
 
 @lru_cache(maxsize=256)
@@ -85,12 +85,12 @@ def _otherwise_bound(scope: Scope) -> set[str]:
             case ast.Match() | ast.AugAssign():
                 found |= _names(statement)
             case ast.If() | ast.While():
-                found |= {n.target.id for n in ast.walk(statement.test) if isinstance(n, ast.NamedExpr)}
+                found |= {n.target.id for n in walk(statement.test) if isinstance(n, ast.NamedExpr)}
     return found
 
 
 def _names(node: ast.AST | None) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node is not None else set()
+    return {n.id for n in walk(node) if isinstance(n, ast.Name)} if node is not None else set()
 
 
 @lru_cache(maxsize=256)
@@ -100,7 +100,7 @@ def _attributes(cls: Class) -> tuple[frozenset[str], frozenset[str]]:
     always: set[str] = set()
     for method in cls.node.body:
         if not isinstance(method, FUNCTIONS):
-            always |= {n.id for n in ast.walk(method) if isinstance(n, ast.Name)}
+            always |= {n.id for n in walk(method) if isinstance(n, ast.Name)}
             continue
         always.add(method.name)
         for target, branch in _targets(method.body, False):
@@ -118,7 +118,7 @@ def _targets(block: list[ast.stmt], branch: bool) -> Iterator[tuple[ast.expr, bo
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             for target in targets:
-                for node in ast.walk(target):
+                for node in walk(target):
                     if isinstance(node, (ast.Name, ast.Attribute)):
                         yield node, branch
         if isinstance(statement, (ast.Import, ast.ImportFrom)):

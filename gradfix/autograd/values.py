@@ -9,11 +9,19 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import abc
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradfix.autograd.counting import ARITHMETIC, NUMBER, Pass, Term
 from gradfix.autograd.graph import Leaf, Node, OptimizerState, Storage, Tri
+
+LARGEST = 10_000
+"""How many values a list or dict holds, with those in what it holds as often as it holds them.
+
+What is more is left out."""
+LONGEST = 100_000
+"""Characters of a text that is known."""
 
 Defining = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -72,7 +80,6 @@ class Opaque(Value):
         self.requires: Tri = None if node is not None else False
         self.leaf: Leaf | None = None
         self.parent = parent
-        self.attributes: dict[str, Value] = {}
         self.harmless = False
         """A logger, a transformation of pictures: it has no weights, and its methods leave tensors alone."""
         self.library = False
@@ -89,6 +96,13 @@ class Opaque(Value):
         """The call that made it, and the parameters that were handed to it: what steps is their optimizer."""
         self.optimizer: Optimizer | None = None
         """What it is, once it has stepped or cleared gradients."""
+
+    def __getattr__(self, name: str) -> Any:
+        """The attributes, as soon as somebody asks for them: of most unknown values nobody does."""
+        if name != "attributes":
+            raise AttributeError(name)
+        self.attributes: dict[str, Value] = {}
+        return self.attributes
 
     def block(self, asked: ast.AST | None = None) -> Leaf:
         """Its parameters as one block; asking for it says that this is a network.
@@ -186,10 +200,17 @@ class Tensor(Value):
         self.leaf: Leaf | None = None
         self.base: Tensor | None = None
         """The tensor that this is a view of."""
-        self.views: list[Tensor] = []
+        self.views: abc.Sequence[Tensor] = ()
         """Its views, whose graph follows it when it is changed in place."""
         self.perhaps: Leaf | None = None
         """The leaf that this may be a view of, or a copy."""
+
+    def seen_as(self, view: Tensor) -> None:
+        """Note a view of it."""
+        if isinstance(self.views, list):
+            self.views.append(view)
+        else:
+            self.views = [view]  # Most tensors have none.
 
     @classmethod
     def of_leaf(cls, leaf: Leaf) -> Tensor:
@@ -308,26 +329,65 @@ class Length(Const):
 class Sequence(Value):
     """A list, tuple or set. ``open`` says that it may hold more than ``items``."""
 
-    __slots__ = ("grows", "items", "kind", "loops", "open")
+    __slots__ = ("grows", "items", "kind", "loops", "open", "size")
 
     def __init__(self, kind: str, items: list[Value], open: bool = False, loops: int | None = None) -> None:
         self.kind = kind
         self.items = items
         self.open = open
+        self.size = len(items) + sum(map(_size, items))
+        if self.size > LARGEST:
+            self.items, self.size = _fitting(items)
+            self.open = True
         self.loops = loops
         """How many loops of unknown length were running when it was made, where that is known."""
         self.grows = False
         """Whether such a loop, begun later, has added to it."""
 
+    def add(self, items: list[Value]) -> None:
+        """Put more into it: as much as there is room for."""
+        if self.size + len(items) > LARGEST:
+            self.open = True
+            return
+        more = len(items) + sum(map(_size, items))
+        if self.size + more > LARGEST:
+            self.open = True
+            return
+        self.items += items
+        self.size += more
+
+
+def _size(value: Value) -> int:
+    """How many values a value holds, of those that hold others by place or by key."""
+    return value.size if isinstance(value, (Sequence, Mapping)) else 0
+
+
+def _fitting(items: Iterable[Value]) -> tuple[list[Value], int]:
+    """The first items that are not too many together, and how many values these are."""
+    held: list[Value] = []
+    size = 0
+    for item in items:
+        more = 1 + _size(item)
+        if size + more > LARGEST:
+            break
+        held.append(item)
+        size += more
+    return held, size
+
 
 class Mapping(Value):
     """A dict with constant keys. ``open`` says that it may hold more."""
 
-    __slots__ = ("items", "open")
+    __slots__ = ("items", "open", "size")
 
     def __init__(self, items: dict[Any, Value], open: bool = False) -> None:
         self.items = items
         self.open = open
+        self.size = len(items) + sum(map(_size, items.values()))
+        if self.size > LARGEST:
+            held, self.size = _fitting(items.values())
+            self.items = dict(zip(items, held))
+            self.open = True
 
 
 class Record(Mapping):
@@ -347,11 +407,22 @@ class Frame:
         self.variables: dict[str, Value] = {}
         self.definitions: Definitions | None = None
         """For the frame of a file that is called from outside: what it defines, apart from the variables."""
-        self.nonlocals: dict[str, Frame] = {}
+        self.nonlocals: dict[str, Frame] | None = None
+        """The frames of names that it has declared ``global`` or ``nonlocal``, if it has any."""
         self.origin = ""
         """For the frame of a module: its file."""
         self.shared = False
         """Whether all runs have this one: what is found out for one run only must not be kept in it."""
+
+    def home(self, name: str) -> Frame:
+        """The frame in which it binds a variable."""
+        return self.nonlocals.get(name, self) if self.nonlocals is not None else self
+
+    def declare(self, name: str, home: Frame) -> None:
+        """Note that a variable is one of another frame."""
+        if self.nonlocals is None:
+            self.nonlocals = {}
+        self.nonlocals[name] = home
 
 
 class Definitions:
@@ -432,9 +503,10 @@ class Suspended(Value):
 class Class(Value):
     """A class of the project."""
 
-    __slots__ = ("attributes", "bases", "frame", "is_module", "name", "node")
+    __slots__ = ("_order", "attributes", "bases", "frame", "is_module", "name", "node")
 
     def __init__(self, node: ast.ClassDef, bases: list[Value], frame: Frame) -> None:
+        self._order: list[Class] | None = None
         self.node = node
         self.name = node.name
         self.bases = bases
@@ -458,11 +530,13 @@ class Class(Value):
 
     def order(self) -> list[Class]:
         """This class and its known bases, nearest first."""
-        found = [self]
-        for base in self.bases:
-            if isinstance(base, Class):
-                found += [c for c in base.order() if c not in found]
-        return found
+        if self._order is None:
+            found: dict[Class, None] = {self: None}
+            for base in self.bases:
+                if isinstance(base, Class):
+                    found.update(dict.fromkeys(base.order()))
+            self._order = list(found)
+        return self._order
 
     def outside(self) -> list[str]:
         """The names of what it inherits from outside of the project."""
@@ -590,10 +664,19 @@ class Scaler(Value):
 
 def is_plain(value: Value) -> bool:
     """Whether something is a layer of torch, or made of such layers."""
-    if not isinstance(value, Module):
-        return isinstance(value, Const)
-    parts = [*value.items, *value.attributes.values()]
-    return value.kind != "user" and all(is_plain(part) for part in parts)
+    seen: set[Module] = set()
+    work = [value]
+    while work:
+        part = work.pop()
+        if not isinstance(part, Module):
+            if not isinstance(part, Const):
+                return False
+        elif part.kind == "user":
+            return False
+        elif part not in seen:
+            seen.add(part)
+            work += [*part.items, *part.attributes.values()]
+    return True
 
 
 def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Opaque]:
@@ -651,14 +734,24 @@ _WIDE = re.compile(r"[%:][^a-zA-Z%}]*(\d{3}|\*)")
 """A format that may make a very long text of a short one."""
 
 
-def spelled(template: str, make: Callable[[], object]) -> Value:
-    """The text that ``make`` gives by ``template``: the name of a layer, say."""
-    if _WIDE.search(template):
+def spelled(template: str, make: Callable[[], object], size: int = 0) -> Value:
+    """The text that ``make`` gives by ``template``: the name of a layer, say.
+
+    ``size`` is how long it may become at most, where what it is made of may be long.
+    """
+    if size > LONGEST or len(template) > LONGEST or _WIDE.search(template):
         return Opaque("text")
     try:
         return Const(make())
     except Exception:
         return Opaque("text")
+
+
+def length(value: object) -> int:
+    """How long a text is; how long what is no text becomes as one, about."""
+    if isinstance(value, (str, bytes)):
+        return len(value)
+    return sum(map(length, value)) if isinstance(value, tuple) else 32
 
 
 def known_items(value: Value) -> tuple[Any, ...] | None:
@@ -675,9 +768,9 @@ def fold(op: ast.operator, left: Any, right: Any) -> Value:
     if function is None:
         return Opaque()
     if isinstance(left, str) and isinstance(op, ast.Mod):
-        return spelled(left, lambda: left % right)
+        return spelled(left, lambda: left % right, len(left) + left.count("%") * length(right))
     if isinstance(left, (str, bytes, tuple)) or isinstance(right, (str, bytes, tuple)):
-        if not isinstance(op, ast.Add):
+        if not isinstance(op, ast.Add) or length(left) + length(right) > LONGEST:
             return Opaque()
     elif isinstance(left, int) and isinstance(right, int) and max(abs(left), abs(right)) > 1 << 64:
         return Opaque()
