@@ -26,7 +26,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
@@ -37,6 +37,7 @@ from gradfix.codemod import Claim, Effect
 from gradfix.parallel import before_leaving
 from gradfix.verify import hostile, sandbox
 from gradfix.verify.command import PLAIN, Command, project_root
+from gradfix.verify.coverage import Begin, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.recording import Draws, Ending, Failure, Recording, load
 
@@ -101,6 +102,9 @@ class Job:
     limits: Limits = Limits()
     schema: str = ""
     """What takes the place of data and devices that are missing, as JSON (see ``standins/schema.py``)."""
+    watched: tuple[Begin, ...] = field(default=(), compare=False)
+    """Statements of which it is recorded whether they are executed (see ``coverage.py``); to watch more of
+    them does not make it another run."""
 
     def root(self) -> Path:
         """The folder of the project, which the run may read."""
@@ -130,6 +134,7 @@ class Job:
             "updates": self.updates,
             "limits": asdict(self.limits),
             "schema": self.schema,
+            "watched": self.watched,
         }
 
 
@@ -512,14 +517,18 @@ class Runner:
             CannotRun: if torch cannot be imported.
         """
         wanted = list(jobs)
-        fresh = [job for job in dict.fromkeys(wanted) if job not in self._results]
+        fresh = [job for job in dict.fromkeys(wanted) if not self._answered(job)]
         prepared = [self._prepare(job) for job in fresh]
         endings = self._run(fresh, prepared) if fresh else {}
         for job, folder in zip(fresh, prepared):
             ending = endings.get(str(folder / "job.json"), ("killed", "the total time was spent"))
-            self._results[job] = load(folder, job.source, job.seed, ending)
+            self._results[job] = load(folder, job.source, job.seed, ending, job.watched)
             hostile.remove(folder)
         return [self._results[job] for job in wanted]
+
+    def _answered(self, job: Job) -> bool:
+        """Whether there is a run of ``job`` already in which all was watched that it wants watched."""
+        return job in self._results and self._results[job].reached.keys() >= {*job.watched}
 
     def allow(self, total: float) -> None:
         """Begin a new span of ``total`` seconds for everything."""
@@ -868,7 +877,12 @@ class _Trial:
         return self.job(self.rewrite.before, seed, **how)
 
     def after(self, seed: int, **how: bool) -> Job:
-        return self.job(self.rewrite.after, seed, **how)
+        return self.job(self.rewrite.after, seed, watched=self.watched, **how)
+
+    @functools.cached_property
+    def watched(self) -> tuple[Begin, ...]:
+        """What the rewrite has changed, which the fixed program has to come to."""
+        return changed(self.rewrite.before, self.rewrite.after)
 
     def job(self, source: str, seed: int, **how: Any) -> Job:
         """A run of one of the texts."""
@@ -1068,7 +1082,7 @@ class _Trial:
                 )
             return "refuted", failed[0].detail
         for one in checks:
-            if one.name == "fixed-runs" and one.verdict == "not checked":
+            if one.name in ("fixed-runs", "reached", "meant") and one.verdict == "not checked":
                 return "not run", one.detail
         doubted = next((c.detail for c in checks if c.detail.startswith(claims.CONTRADICTION)), None)
         if doubted is not None:
