@@ -1141,18 +1141,29 @@ class _Case:
         overall = _overall(*one.shares.values(), *other.shares.values())
         if all(value.zero for value in one.shares.values()):
             return verdict("not checked", "the original gives it nothing")
-        largest = 0.0
+        largest, cut = 0.0, False
         for position in sorted({*one.shares, *other.shares}):
             a, b = one.shares.get(position), other.shares.get(position)
             if _equal(a, b, overall, RELATIVE) or (_zero(a) and _zero(b)):
                 largest = max(largest, a.distance(b) if a and b else 0.0)
+                continue
+            if self.cut_rightly(receiver, (index, position)):
+                cut = True
                 continue
             name = self.known.parameter(index, position)
             detail = f"the same loss, but another gradient of {name} than the original's own graph holds"
             broken = self.effect is Effect.REPAIRS and self.claim.raises in ("E1", "E2")
             return verdict("fails" if broken else "not checked", detail)
         how = _agreement(_Course(largest=largest))
-        return verdict("holds", f"the gradient that the original's own graph holds ({how})")
+        but = ", but for what leaked into what another loss trains" if cut else ""
+        return verdict("holds", f"the gradient that the original's own graph holds ({how}){but}")
+
+    def cut_rightly(self, receiver: str, parameter: tuple[int, int]) -> bool:
+        """Whether a loss leaked into what another one trains, and leaks no more."""
+        original = longest(self.before, self.reference).ledger
+        if original is None or self.after.ledger is None:
+            return False
+        return intent.cut_rightly(original, self.after.ledger, receiver, parameter)
 
     # -- what surrounds the gradients
 

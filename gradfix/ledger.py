@@ -10,11 +10,36 @@ Plain data, standard library only. Parameters are whatever tells one from the ot
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 Parameter = Hashable
+Parameters = frozenset[Parameter]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How a gradient flows back from one operation with parameters to the next.
+
+    A layer is an operation that uses parameters, whatever computes it.
+    """
+
+    layers: Sequence[Parameters]
+    """The parameters that each uses."""
+    behind: Sequence[frozenset[int]]
+    """By layer: all layers that its gradient goes on to."""
+
+    def reached(self, first: Iterable[int]) -> Parameters:
+        """The parameters of some layers and of all those behind them."""
+        layers = {layer for start in first for layer in (start, *self.behind[start])}
+        return frozenset().union(*(self.layers[layer] for layer in layers))
+
+    def through(self, parameters: Collection[Parameter]) -> Parameters:
+        """The parameters that a gradient gets to by way of a layer that uses one of these."""
+        passed = [index for index, used in enumerate(self.layers) if not used.isdisjoint(parameters)]
+        layers = {layer for start in passed for layer in self.behind[start]}
+        return frozenset().union(*(self.layers[layer] for layer in layers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +50,10 @@ class Term:
     """Tells it from all other terms of the program; the same term in two calls is one loss twice."""
     count: int
     """How often the loss adds or subtracts it."""
-    reached: frozenset[Parameter]
+    reached: Parameters
     """The parameters that it depends on."""
-    direct: frozenset[Parameter]
-    """Those among them that it depends on other than through an operation that uses further ones."""
+    direct: Parameters
+    """Those of the layers that its gradient gets to first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +65,16 @@ class Call:
     loss: str
     """What is differentiated, for people."""
     terms: tuple[Term, ...] = ()
+    flow: Flow = Flow((), ())
     again: frozenset[int] = frozenset()
     """Earlier calls that have gone through a part of the same graph."""
     ages: Mapping[Parameter, int] = field(default_factory=dict)
     """By parameter: how often an optimizer had moved it since the loss used it."""
 
     @property
-    def reached(self) -> frozenset[Parameter]:
+    def reached(self) -> Parameters:
         """The parameters that the loss depends on."""
         return frozenset().union(*(term.reached for term in self.terms))
-
-    @property
-    def direct(self) -> frozenset[Parameter]:
-        """Those that a term of it depends on other than through an operation that uses further ones."""
-        return frozenset().union(*(term.direct for term in self.terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +119,16 @@ class Ledger:
     def doubled(self) -> Iterator[Doubled]:
         """What is consumed more than once by one step: for each step, of the first such parameter."""
         for step in self.steps:
-            for parameter, numbers in step.consumed.items():
-                calls = [self.calls[number] for number in numbers if 0 <= number < len(self.calls)]
-                counts: Counter[int] = Counter()
-                for call in calls:
-                    counts.update(
-                        {term.number: term.count for term in call.terms if parameter in term.reached}
-                    )
-                twice = [number for number, count in counts.items() if count > 1]
-                if twice:
-                    guilty = tuple(
-                        call for call in calls if any(term.number == twice[0] for term in call.terms)
-                    )
-                    yield Doubled(step, parameter, guilty, counts[twice[0]])
-                    break
+            found = (self._doubled(step, parameter, calls) for parameter, calls in step.consumed.items())
+            yield from [one for one in found if one is not None][:1]
+
+    def _doubled(self, step: Step, parameter: Parameter, numbers: Sequence[int]) -> Doubled | None:
+        calls = [self.calls[number] for number in numbers if 0 <= number < len(self.calls)]
+        counts: Counter[int] = Counter()
+        for call in calls:
+            counts.update({term.number: term.count for term in call.terms if parameter in term.reached})
+        twice = next((number for number, count in counts.items() if count > 1), None)
+        if twice is None:
+            return None
+        guilty = tuple(call for call in calls if any(term.number == twice for term in call.terms))
+        return Doubled(step, parameter, guilty, counts[twice])
