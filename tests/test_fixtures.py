@@ -161,6 +161,8 @@ UNTOLD = {
     # Whose backward gave a gradient that another network lent cannot be told from the outside.
     "missing_zero_grad/gradients_lent": "assigned by hand",
     "missing_zero_grad/gradients_lent_more_often": "assigned by hand",
+    # Without an accelerator it does not run at all.
+    "undetached_fake/data_parallel_function": "device type could not be determined",
     # The original consumes nothing, and which losses a step waits for is in no claim.
     "misplaced_zero_grad/between_accumulated": "nothing could be compared",
     "misplaced_zero_grad/between_accumulated_with_scaler": "nothing could be compared",
