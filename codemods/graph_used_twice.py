@@ -115,15 +115,15 @@ def _of_a_network(run: Run, event: Backward) -> bool:
 
 
 def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
-    if diagnose(run, event) is Diagnosis.OUTSIDE:
-        yield from _cut_off(program, run, event)
-        return
     assert event.failure is not None
     claim = Claim("E1", line(event.site))
     idle = _idle(run, event)
     if event.failure.node in idle:
         what = "detach {}, behind which nobody uses a gradient of the loss"
         yield from _as_fix(_detached(program, event, event.visited.keys() - idle, idle), what, claim)
+        return
+    if diagnose(run, event) is Diagnosis.OUTSIDE:
+        yield from _cut_off(program, run, event)
         return
     group = _group(run, event)
     if len(group) < 2:
