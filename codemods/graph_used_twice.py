@@ -13,8 +13,12 @@ Which repair:
   the losses are summed into one backward. The gradients are those of two backwards but for rounding;
 * what leads only to parameters whose gradients of the second loss nobody ever consumes (a target that other
   networks compute) is detached where that loss uses it;
+* where one loss mixes a network of its own with the network that the other loss trains (an actor's loss
+  whose advantage carries the critic's graph), what comes from the latter is detached in it. If both losses
+  are meant for that network, the graph is kept: a choice for the author, and a fix that is not safe;
 * otherwise `retain_graph=True` goes on all but the last traversal, so that each gradient arrives at its
-  own moment;
+  own moment, if it is certain that both losses are meant for what they share: one optimizer consumes both,
+  and nobody throws either away;
 * what a network computes once before a loop, and every pass goes through, is detached where the pass uses
   it, if no optimizer owns that network's parameters and nobody looks at their gradients (features of a
   picture that is imitated, a target from a network that is only followed).
@@ -23,15 +27,16 @@ A graph that is traversed twice because a loss leaked into another network, or b
 state was kept too long, is not repaired here: retaining it would hide that mistake (see undetached-fake,
 stale-forward, carried-hidden-state, requires-grad-input).
 
-Effect: repairs.
+Effect: repairs, or changes where keeping the graph is a choice.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, Change, Node, Step, ZeroGrad, reach, unseen
+from gradfix.autograd.entries import ledger_of
+from gradfix.autograd.graph import Backward, Change, Leaf, Node, Step, ZeroGrad, reach, unseen
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     backwards,
@@ -46,7 +51,8 @@ from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import add_retain, names_bound, names_read, note, offered, receiver, shown
+from gradfix.edits import add_retain, line, names_bound, names_read, note, offered, receiver, shown
+from gradfix.intent import doubt
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -109,30 +115,99 @@ def _of_a_network(run: Run, event: Backward) -> bool:
 
 
 def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
-    if diagnose(run, event) is Diagnosis.OUTSIDE:
-        yield from _cut_off(program, run, event)
-        return
     assert event.failure is not None
+    claim = Claim("E1", line(event.site))
     idle = _idle(run, event)
     if event.failure.node in idle:
         what = "detach {}, behind which nobody uses a gradient of the loss"
-        yield from _detached(program, event, idle, what)
+        yield from _as_fix(_detached(program, event, event.visited.keys() - idle, idle), what, claim)
+        return
+    if diagnose(run, event) is Diagnosis.OUTSIDE:
+        yield from _cut_off(program, run, event)
         return
     group = _group(run, event)
     if len(group) < 2:
         return
-    claim = Claim("E1", getattr(event.site, "lineno", None))
+    unsure = _doubt(run, group)
+    if unsure is None:
+        for what, edits in _joined(program, run, group):
+            yield Fix(what, Effect.REPAIRS, tuple(edits), claim)
+        return
+    leaking, other = unsure
+    if leaking is not None:
+        yield from _separated(program, run, group, leaking, other, claim)
+    for what, edits in _joined(program, run, group):
+        # It is for the author to say that both losses are meant for what they share.
+        yield Fix(what, Effect.CHANGES, tuple(edits), claim._replace(unchanged=()))
+
+
+def _joined(program: Program, run: Run, group: list[Backward]) -> Iterator[tuple[str, list[Edit]]]:
+    """How all losses of a group can go through their common graph."""
     summed = _summed(program, run, group)
     if summed is not None:
-        yield Fix("sum the losses into one backward", Effect.REPAIRS, tuple(summed), claim)
+        yield "sum the losses into one backward", summed
+    kept = _kept(program, group)
+    if kept is not None:
+        yield "keep the graph for the later backward", kept
+
+
+def _kept(program: Program, group: list[Backward]) -> list[Edit] | None:
     edits = [add_retain(program, member) for member in group[:-1] if member.retain is not True]
-    if all(edit is not None for edit in edits):
-        yield Fix(
-            "keep the graph for the later backward",
-            Effect.REPAIRS,
-            tuple(edit for edit in edits if edit is not None),
-            claim,
-        )
+    kept = [edit for edit in edits if edit is not None]
+    return kept if len(kept) == len(edits) else None
+
+
+def _doubt(run: Run, group: list[Backward]) -> tuple[Backward | None, Backward] | None:
+    """Two losses of a group of which it is uncertain that both are meant for what they share.
+
+    The first is the one that most likely was to take as a constant what the other one trains.
+    """
+    ledger = ledger_of(run, group, steps(run))
+    for second in ledger.calls:
+        for first in ledger.calls[: second.index]:
+            found = doubt(ledger, first, second)
+            if found is not None:
+                leaking = found.leaking
+                other = first if leaking is second else second
+                return (group[leaking.index] if leaking is not None else None), group[other.index]
+    return None
+
+
+def _separated(
+    program: Program, run: Run, group: list[Backward], leaking: Backward, other: Backward, claim: Claim
+) -> Iterator[Fix]:
+    """Detach in one loss what the other trains, where that does not come by way of its own parameters.
+
+    Both may go on through a trunk that they share: that graph is kept.
+    """
+    shared = leaking.visited.keys() & other.visited.keys()
+    own = leaking.reached.keys() - other.reached.keys()
+    beside = _before(leaking, own, shared)
+    detached = _detached(program, leaking, beside, shared, own)
+    if detached is None:
+        return
+    names, edits = detached
+    rest = _before(leaking, (), {node for _, node in _uses(leaking, beside, shared)})
+    what = f"detach {names}, which the other loss trains"
+    if not any(node.saves is not False for node in rest & shared):
+        yield Fix(what, Effect.REPAIRS, tuple(edits), claim)
+        return
+    kept = _kept(program, group)
+    if kept is not None:
+        yield Fix(f"{what}, and keep the graph of what both train", Effect.REPAIRS, (*edits, *kept), claim)
+
+
+def _before(event: Backward, parameters: Collection[Leaf], until: Collection[Node]) -> set[Node]:
+    """What a loss goes through before it comes to ``until`` or to what uses some parameters."""
+    found: set[Node] = set()
+    waiting = list(event.roots)
+    while waiting:
+        node = waiting.pop()
+        if node in found or node in until or any(leaf in parameters for leaf, _, _ in node.leaves):
+            continue
+        found.add(node)
+        waiting += [edge.node for edge in node.edges]
+    return found
 
 
 def _cut_off(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
@@ -145,19 +220,36 @@ def _cut_off(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     leaves = {leaf for n in reach([(n, True) for n in older]) for leaf, _, _ in n.leaves}
     if not all(o.state.groups_known for o in run.optimizers) or leaves & (trained | looked_at):
         return
-    yield from _detached(program, event, older, "detach what is computed before the loop")
+    found = _detached(program, event, event.visited.keys() - older, older)
+    yield from _as_fix(found, "detach what is computed before the loop", Claim("E1", line(event.site)))
 
 
-def _detached(program: Program, event: Backward, beyond: set[Node], what: str) -> Iterator[Fix]:
-    """Detach what a loss uses of some nodes, where it uses them."""
-    within = event.visited.keys() - beyond
+def _uses(
+    event: Backward, within: Collection[Node], beyond: Collection[Node]
+) -> Iterator[tuple[ast.expr | None, Node]]:
+    """Where a loss uses something of ``beyond`` directly."""
+    for node in within:
+        for edge in node.edges:
+            if edge.node in beyond:
+                yield edge.operand, edge.node
+
+
+def _detached(
+    program: Program,
+    event: Backward,
+    within: Collection[Node],
+    beyond: Collection[Node],
+    own: Collection[Leaf] = (),
+) -> tuple[str, list[Edit]] | None:
+    """What is detached, in words, and how, where a loss uses something of ``beyond``.
+
+    What goes into calls of networks that have parameters of its ``own`` stays as it is.
+    """
     uses: list[tuple[ast.expr, Value]] = [
-        (edge.operand, Tensor(edge.node))
-        for n in within
-        for edge in n.edges
-        if edge.node in beyond and edge.operand is not None
+        (operand, Tensor(node)) for operand, node in _uses(event, within, beyond) if operand is not None
     ]
-    uses += [use for call in calls_in(within) for use in carrying(call, beyond)]
+    calls = [call for call in calls_in(within) if call.leaves.isdisjoint(own)]
+    uses += [use for call in calls for use in carrying(call, set(beyond))]
     # Within the forward of a network it has another name, for another caller perhaps.
     here = program.function(event.site)
     edits: dict[Span, Edit] = {}
@@ -165,12 +257,16 @@ def _detached(program: Program, event: Backward, beyond: set[Node], what: str) -
         if expression.lineno > 0 and program.function(expression) is here:
             code = detached_code(program.segment(expression), expression, value)
             if code is None:
-                return
+                return None
             edits[Span.of(expression)] = ReplaceExpression(Span.of(expression), code)
-    if edits:
-        claim = Claim("E1", getattr(event.site, "lineno", None))
-        names = ", ".join(f"`{shown(program, e)}`" for e, _ in uses if Span.of(e) in edits)
-        yield Fix(what.format(names), Effect.REPAIRS, tuple(edits.values()), claim)
+    names = dict.fromkeys(f"`{shown(program, e)}`" for e, _ in uses if Span.of(e) in edits)
+    return (", ".join(names), list(edits.values())) if edits else None
+
+
+def _as_fix(detached: tuple[str, list[Edit]] | None, what: str, claim: Claim) -> Iterator[Fix]:
+    if detached is not None:
+        names, edits = detached
+        yield Fix(what.format(names), Effect.REPAIRS, tuple(edits), claim)
 
 
 def _idle(run: Run, event: Backward) -> set[Node]:

@@ -21,15 +21,17 @@ another relu in place it is not.) Dropout changes nothing in evaluation, or at a
 
 Preconditions of a fix:
 
-* the change is an augmented assignment to a variable, a method like ``x.add_(y)``, or ``inplace=True`` in a
-  call or where a layer is made in this file;
+* the change is an augmented assignment to a variable, a method like ``x.add_(y)``, an assignment to an item
+  or a slice, or ``inplace=True`` in a call or where a layer is made in this file;
 * nobody reads the overwritten memory afterwards but through the result of the change: it is handed on from
   layer to layer, or it is a variable that was assigned in the same block before, from something that is
   computed and no view, which nothing else has got hold of, and which is rebound or not read again. Of a layer
   this holds for every call of it: ``self.relu(x)`` as a statement of its own is there to change ``x``.
 
-An item or a slice that is assigned (``h[t] = ...``) is reported without a fix. So is nothing where a
-parameter is changed: see stale-forward.
+An item or a slice of such a variable (``h[:, 0] = ...``) is written into a clone. In a loop that fills a
+tensor step by step each write spoils what the one before has saved: that is reported without a fix, for a
+list and ``torch.stack`` are what it should be. Nothing is told where a parameter is changed: see
+stale-forward.
 
 Effect: repairs.
 """
@@ -59,7 +61,7 @@ from gradfix.codemod import (
     Span,
 )
 from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import line, note, offered, receiver, shown
+from gradfix.edits import insert, line, note, offered, receiver, shown
 
 VIEWS = frozenset(
     """view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze t transpose permute movedim
@@ -176,6 +178,9 @@ def _rewritten(program: Program, change: Change) -> Edit | None:
         case ast.AugAssign(ast.Name(name), operator, value) if site is statement:
             sign = ast.unparse(ast.BinOp(ast.Name("a"), operator, ast.Name("b")))[2:-2]
             code = f"{name} = {name} {sign} {_enclosed(program, value)}"
+        case ast.Assign([ast.Subscript(ast.Name(name))]) | ast.AugAssign(ast.Subscript(ast.Name(name))):
+            alone = _alone(program, statement, name, _overwriters(program))
+            return insert(statement, "before", f"{name} = {name}.clone()") if alone else None
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), method)) as call) if site is call:
             plain = _plain(method)
             if plain is None:

@@ -17,6 +17,7 @@ Preconditions, each because removing the flag is right only with a proof:
   of a library such as torchvision. The flag is of no use either to a state that outlives steps which move
   all that it may hold: the backward of a later call would raise. A file that calls or uses something whose
   name says that states begin anew (`net.reset_state()`, `net.hidden = None`) is not taken to have such ones;
+* no list that outlives the pass holds a part of the graph, where the loop takes items out of that list;
 * `create_graph=True` is not given: it keeps the graph anyway, and the pair is the idiom of penalties;
 * no function that the model cannot see is handed a tensor of this graph afterwards, and nobody outside has
   one in hand when the function that holds the call is over: as its result, in an object, a list or a
@@ -37,6 +38,7 @@ from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, between, steps
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.training_step import Program
+from gradfix.autograd.values import Sequence, tensors_in
 from gradfix.codemod import Effect, Finding, Fix, Span
 from gradfix.edits import drop_retain, note, receiver, retain_argument
 
@@ -92,12 +94,42 @@ def needless(run: Run, lasting: bool = False) -> dict[Hashable, Backward]:
             # Where it leads from there is not always seen; what it begins with is.
             or any(root in event.visited for later in every[number + 1 :] for root in later.roots)
             or bool(kept & run.escaped_after(event.serial))
+            or _kept_in_a_list(run, event, kept)
             or (not useless and any(_survives(run, event, held) for held in returned.values() if held & kept))
         )
         if needed:
             refuted.add(event.site)
         found.setdefault(event.site, event)
     return {site: event for site, event in found.items() if site not in refuted}
+
+
+def _kept_in_a_list(run: Run, event: Backward, kept: set[Node]) -> bool:
+    """Whether later passes find a part of the graph in a list of which they take items out.
+
+    The model runs few passes; a later one than these may come to an item that they have passed over.
+    """
+    for (loop, path), carried in run.carried.items():
+        depth = len(path) - 1
+        if path[:depth] != event.path[:depth] or [at for at, _ in event.path[depth : depth + 1]] != [loop]:
+            continue
+        if path[depth][1] <= event.path[depth][1]:
+            continue
+        for name, value in carried.items():
+            if isinstance(value, Sequence) and _takes_from(loop, name):
+                roots = [(tensor.node, True) for tensor in tensors_in(value) if tensor.node is not None]
+                if not kept.isdisjoint(reach(roots)):
+                    return True
+    return False
+
+
+def _takes_from(loop: ast.AST, name: str) -> bool:
+    """Whether code reads items of a list, by their place or one after the other."""
+    for node in ast.walk(loop):
+        holder = node.value if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) else None
+        holder = node.iter if isinstance(node, (ast.For, ast.comprehension)) else holder
+        if holder is not None and ast.unparse(holder) == name:
+            return True
+    return False
 
 
 def _followed(event: Backward, inside: bool) -> dict[Node, bool]:

@@ -42,7 +42,7 @@ import ast
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, ModuleCall, Node, Step, reach
+from gradfix.autograd.graph import Backward, ModuleCall, Node, Step, parting, reach
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     awaited,
@@ -102,6 +102,20 @@ class Stale:
     detached: ast.Call | None = None
     """The `pred.detach()` that stands as a term of the loss."""
 
+    def __post_init__(self) -> None:
+        self.at, self.step_at = self.event.site, self.step.site
+        """Where it is mended: at the backward and the step, or at the calls of helpers that lead to them."""
+
+    def fixes(self, program: Program) -> tuple[Fix, ...]:
+        """The repairs where the backward stands; or else where one function has what leads to both."""
+        own = self.event.site, self.step.site
+        for places in dict.fromkeys([own, parting(self.event, self.step)]):
+            self.at, self.step_at = places
+            if found := offered(_fixes(program, self)):
+                return found
+        self.at, self.step_at = own
+        return ()
+
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each backward through a prediction that a step has made stale."""
@@ -116,9 +130,10 @@ def find(program: Program) -> Iterator[Finding]:
         for one in found:
             if one.detached is not None and not _is_term(program, one.detached):
                 continue
-            if one.event.site not in seen:
-                seen.add(one.event.site)
-                yield _finding(program, one)
+            finding = _finding(program, one)
+            if one.at not in seen:
+                seen.add(one.at)
+                yield finding
 
 
 def stale(run: Run) -> dict[Hashable, Stale]:
@@ -137,7 +152,8 @@ def stale(run: Run) -> dict[Hashable, Stale]:
             # A network may hold others that its call does not use: ``self(x)`` with a critic beside.
             using = {n.call for n in old if any(leaf in moved for _, _, leaf in n.saved)}
             calls = [c for c in calls if c in using] or calls
-            found.setdefault(event.site, Stale(run, event, step, calls))
+            one = Stale(run, event, step, calls)
+            found.setdefault(parting(event, step)[0], one)
     return found
 
 
@@ -278,41 +294,43 @@ def _without_detach(expression: ast.expr) -> ast.expr | None:
 
 def _finding(program: Program, one: Stale) -> Finding:
     event, step = one.event, one.step
-    assert isinstance(event.site, ast.Call)
-    loss, by = receiver(program, event), receiver(program, step)
+    fixes = one.fixes(program)
+    assert isinstance(one.at, ast.expr)
+    loss, by = receiver(program, event), f"{receiver(program, step)}.step()"
+    if one.at is not event.site:
+        # It is mended where the helpers are called, and told there.
+        loss, by = shown(program, one.at), shown(program, one.step_at)  # type: ignore[arg-type]
     notes = [note(c.site, "computed with the weights of that moment") for c in one.calls[:1]]
-    notes.append(note(step.site, "this step changes them in place"))
+    notes.append(note(one.step_at, "this step changes them in place"))
     failure = event.failure
     if one.detached is not None:
         notes.append(note(one.detached, "detached, it adds a constant to the loss: nobody learns from it"))
         why = "detached: the term has no gradient"
     elif failure is None and one.effect is Effect.CHANGES:
-        notes.append(
-            note(event.site, "this backward mixes old activations with new weights, and nothing raises")
-        )
+        notes.append(note(one.at, "this backward mixes old activations with new weights, and nothing raises"))
         why = "a fused step that autograd does not notice: its gradients mix old and new weights"
     elif failure is None:
         notes.append(
-            note(event.site, "no gradient gets past the detach: the next step has nothing to learn from")
+            note(one.at, "no gradient gets past the detach: the next step has nothing to learn from")
         )
         why = "and its input was detached: the loss reaches nothing that its optimizer owns"
     elif failure.kind == "E2":
         for other in _other_steps(one):
             notes.append(note(other.site, "this step changes others that the backward needs"))
-        notes.append(note(event.site, "this backward needs the old ones: autograd raises"))
+        notes.append(note(one.at, "this backward needs the old ones: autograd raises"))
         why = "and autograd needs the old weights"
     else:
         if failure.culprit is not None:
             notes.append(note(failure.culprit.site, "this backward frees its graph"))
-        notes.append(note(event.site, "this backward goes through it again: autograd raises"))
+        notes.append(note(one.at, "this backward goes through it again: autograd raises"))
         why = "and its graph is freed"
     what = f"`{shown(program, one.calls[0].site)}`" if one.calls else "a prediction"
     return Finding(
         "stale-forward",
-        f"`{loss}` uses {what} from before `{by}.step()`, {why}",
-        Span.of(event.site),
+        f"`{loss}` uses {what} from before `{by}`, {why}",
+        Span.of(one.at),
         tuple(notes),
-        offered(_fixes(program, one) if all(c.path == event.path for c in one.calls) else ()),
+        fixes,
     )
 
 
@@ -334,6 +352,11 @@ def _other_steps(one: Stale) -> list[Step]:
 def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
     if not all(o.state.groups_known for o in one.run.optimizers):
         return  # a step of unknown reach may have made more stale than is seen
+    if not all(call.path == one.event.path for call in one.calls):
+        # Predictions of several passes are not made again one by one; as numbers they may all be taken.
+        plan = _constant_weight(program, one) or _made_in_the_loop(program, one)
+        yield from _carried_out(one, *plan) if plan is not None else ()
+        return
     yield from _step_later(program, one)
     for plan in _plans(program, one):
         yield from _carried_out(one, *plan)
@@ -457,7 +480,7 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
         for node in event.visited
         if node.call in calls or any(n.call in calls for n in reach([(node, True)]))
     }
-    home = program.function(event.site)
+    home = program.function(one.at)
     early = _statements(program, home, (n for n in dependent if n.serial < step.serial))
     late = _statements(program, home, (n for n in dependent if n.serial > step.serial))
     if not early:
@@ -466,9 +489,9 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
     shared_nodes = {n for n in dependent if n in others and n.serial < step.serial}
     shared = _statements(program, home, shared_nodes)
     exclusive = [s for s in early if s not in shared]
-    step_statement = program.statement(step.site)
+    step_statement = program.statement(one.step_at)
     if not late:
-        anchor: ast.stmt = program.statement(event.site)
+        anchor: ast.stmt = program.statement(one.at)
         anchor_block = program.block(anchor)
         if step_statement in anchor_block:
             after = anchor_block[anchor_block.index(step_statement) + 1 :]
@@ -497,6 +520,27 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
     detach = _detach(program, one, others) if shared else []
     what = "repeat the forward after the step" if repeated else "compute the loss after the step"
     return edits, detach, what
+
+
+def _made_in_the_loop(program: Program, one: Stale) -> Plan | None:
+    """What was predicted before a loop that steps is predicted in each of its passes."""
+    event, step = one.event, one.step
+    if not event.path or step.path[:-1] != event.path[:-1] or step.path[-1:] == event.path[-1:]:
+        return None
+    loop = event.path[-1][0]
+    if any(at is loop for call in one.calls for at, _ in call.path):
+        return None
+    calls = set(one.calls)
+    stale = {n for n in event.visited if n.call in calls or any(m.call in calls for m in reach([(n, True)]))}
+    home = program.function(one.at)
+    before = _statements(program, home, (n for n in stale if all(at is not loop for at, _ in n.path)))
+    within = _statements(program, home, (n for n in stale if n.path == event.path))
+    if not before or not within:
+        return None
+    repeated = _repeat(program, one, before, within[0])
+    if repeated is None:
+        return None
+    return [insert(within[0], "before", "\n".join(repeated))], [], "repeat the forward in each pass"
 
 
 def _statement_before(program: Program, first: ast.stmt, second: ast.stmt) -> bool:
@@ -563,7 +607,7 @@ def _constant_weight(program: Program, one: Stale) -> Plan | None:
 def _inside_other_loss(program: Program, one: Stale, expression: ast.expr) -> bool:
     """Whether an operand stands in a statement that another backward goes through too."""
     statement = program.statement(expression)
-    home = program.function(one.event.site)
+    home = program.function(one.at)
     others = {
         n for b in backwards(one.run) if b is not one.event and b.path == one.event.path for n in b.visited
     }
@@ -581,7 +625,7 @@ def _feed_again(program: Program, one: Stale) -> Plan | None:
         return None
     mine, foreign, targets = fed
     own = set(mine.owned())
-    home = program.function(event.site)
+    home = program.function(one.at)
     lines: list[str] = []
     first: ast.stmt | None = None
     for call in calls_in(event.visited):
@@ -665,7 +709,7 @@ def _repeat(program: Program, one: Stale, shared: list[ast.stmt], anchor: ast.st
 
 def names_read_from(program: Program, anchor: ast.stmt, one: Stale) -> set[str]:
     """What the statements from ``anchor`` to the failing backward read, as source text."""
-    end = program.statement(one.event.site)
+    end = program.statement(one.at)
     function = program.function(anchor)
     found: set[str] = set()
     for node in walk(function):

@@ -236,10 +236,10 @@ def _flowing(run: Run) -> Iterator[tuple[Backward, tuple[OptimizerState, set[Lea
 
 def _consuming(run: Run, backward: Backward, mine: OptimizerState, foreign: set[Leaf]) -> Step | None:
     """The step of another optimizer that consumes a leak next to a loss of its own through this network."""
-    own_step = first_step(run, backward)
+    own_step = next((s for s in steps(run) if s.optimizer is mine and _consumes(s, backward)), None)
     own = set(mine.owned())
     for step in steps(run):
-        if step.optimizer is mine or step.doubtful or own_step is None or step.serial < own_step.serial:
+        if step.optimizer is mine or step.doubtful or own_step is None:
             continue
         for leaf in foreign:
             consumed = step.consumed.get(leaf, {})
@@ -248,10 +248,14 @@ def _consuming(run: Run, backward: Backward, mine: OptimizerState, foreign: set[
             for other, (sure, _) in consumed.items():
                 adversarial = sure and other is not backward and _in_pass(backward, other)
                 through = any(leaf_ in own for leaf_ in other.reached)
-                in_turn = own_step.serial < other.serial
-                if adversarial and through and in_turn and owner(run, other) is step.optimizer:
+                apart = own_step.serial < other.serial or first_step(run, backward) is not own_step
+                if adversarial and through and apart and owner(run, other) is step.optimizer:
                     return step
     return None
+
+
+def _consumes(step: Step, backward: Backward) -> bool:
+    return any(backward in held for held in step.consumed.values())
 
 
 def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:

@@ -5,10 +5,12 @@ changes what the discriminator learns, and a detach too many silences it and sto
 from learning at all. So the checks here compare what optimizers *consume*:
 
 ``original``
-    The original raised the predicted error on the predicted line, or ran.
+    The original raised the predicted error on the predicted line, or ran. Another error of autograd's own is
+    told, and decides nothing: whether the fixed program gets past it is the next question.
 ``fixed-runs``
     The fixed program gets past that place. Another autograd error at a later place is another
-    fault of the file, and is said as "as far as"; one at the same place or earlier fails.
+    fault of the file, and is said as "as far as"; one at the same place or earlier fails. Where something
+    else stops both versions, nobody knows what would have come after: that is no proof.
 ``unchanged``
     The optimizers that the claim lists consume equal gradients, step for step: all steps for a
     fix that preserves, those before the crash for one that repairs, those before the first step
@@ -23,6 +25,14 @@ from learning at all. So the checks here compare what optimizers *consume*:
 ``kept``
     No parameter loses its gradient: what has one in the original or the reference has one in the
     fixed program.
+``reached``
+    The fixed program has executed every statement that the rewrite has changed.
+``once``
+    No step consumes two entries of one loss, unless the original does: a loss that is backpropagated twice
+    is not repaired by a graph that is kept for the second time.
+``meant``
+    Where a step consumes two losses with a common graph, and the original does not, both are meant for what
+    receives both (see :mod:`gradfix.intent`).
 ``consumes``
     Every step finds a gradient.
 ``feeds``
@@ -62,6 +72,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from gradfix import intent
 from gradfix.codemod import Claim, Effect
 from gradfix.verify.recording import BY_HAND, Backward, Failure, Recording, Step, Values, plural
 
@@ -132,8 +143,9 @@ def check(
         still: Both with their weights held still, for a claim with ``feeds``.
     """
     case = _Case(claim, effect, before, after, reference)
-    checks = [case.original(), case.fixed_runs(), *case.unchanged(), *case.against_reference()]
-    checks += [*case.kept(), *case.consumes(), *case.feeds(), *case.around()]
+    checks = [case.original(), case.fixed_runs(), *case.reached()]
+    checks += [*case.unchanged(), *case.against_reference()]
+    checks += [*case.kept(), *case.once(), *case.meant(), *case.consumes(), *case.feeds(), *case.around()]
     if still is not None:
         checks += case.same_loss(still)
     return _doubted([*checks, *case.leaves()], contradiction(before, after, reference))
@@ -772,9 +784,9 @@ class _Case:
                     name, "holds", f"the original raises {crash.kind} at {crash.place}, as predicted"
                 )
             kind = crash.kind if crash.kind != "other" else f"{crash.type} ({first_line(crash.message)})"
-            return Check(
-                name, "fails", f"the original raises {kind} at {crash.place}; predicted was {predicted}"
-            )
+            # Of two calls that would raise, which comes first says nothing about the repair.
+            detail = f"the original raises {kind} at {crash.place}; predicted was {predicted}"
+            return Check(name, "not checked", detail)
         if crash is not None:
             detail = f"the original raises {crash.kind} at {crash.place}, which is another fault"
             return Check(name, "not checked", detail)
@@ -816,7 +828,7 @@ class _Case:
             if known is not None and not (recording is before and known is before.crash and self.claim.raises)
         )
         if as_before:
-            return Check(name, "holds", f"{stops}, as the original does")
+            return Check(name, "holds" if error.autograd else "not checked", f"{stops}, as the original does")
         if before.crash is None or not self.further():
             return Check(name, "fails", stops)
         if error.autograd:
@@ -824,8 +836,20 @@ class _Case:
                 return Check(name, "fails", f"{stops}, where the original did")
             return Check(name, "holds", f"as far as {error.place}: {stops}, which is another fault")
         if error.type in ("FileNotFoundError", "ModuleNotFoundError", "PermissionError", "SystemExit"):
-            return Check(name, "holds", f"as far as {error.place}: {stops}")
+            return Check(name, "not checked", stops)
         return Check(name, "fails", stops)
+
+    def reached(self) -> list[Check]:
+        """Whether the fixed program has come to what the rewrite changed."""
+        watched = self.after.reached
+        missed = sorted({line for (line, _), executed in watched.items() if not executed})
+        if missed:
+            lines = f"line{'s' if len(missed) > 1 else ''} {', '.join(map(str, missed))}"
+            detail = f"{lines} of the fixed program, which the fix changes, did not come to be executed"
+            return [Check("reached", "not checked", detail)]
+        if not watched:
+            return []
+        return [Check("reached", "holds", f"{plural(len(watched), 'changed statement')} executed")]
 
     def further(self) -> bool:
         """Whether the fixed program got further than the original before anything was raised."""
@@ -981,6 +1005,41 @@ class _Case:
             return []
         return [Check("kept", "holds", f"{plural(looked, 'parameter')} with a gradient still get one")]
 
+    def once(self) -> list[Check]:
+        """Whether no step of the fixed program consumes a loss twice, unless the original's do."""
+        if self.after.ledger is None or not self.after.ledger.steps:
+            return []
+        known = self.before.ledger.doubled() if self.before.ledger is not None else ()
+        excused = {tuple(call.loss for call in one.calls) for one in known}
+        for one in self.after.ledger.doubled():
+            losses = tuple(call.loss for call in one.calls)
+            if losses not in excused:
+                who = self.after.optimizers[one.step.optimizer].name
+                how = "is backpropagated twice" if len(losses) > 1 else f"adds one term {one.count} times"
+                detail = f"step {one.step.turn + 1} of {who} consumes one loss {one.count} times"
+                counts = f"{losses[-1]} {how}, so its gradient counts {_times(one.count)}"
+                return [Check("once", "fails", f"{detail}: {counts}")]
+        return [Check("once", "holds", f"{_each(len(self.after.steps))} consumes each loss once")]
+
+    def meant(self) -> list[Check]:
+        """Whether losses that the fixed program consumes together are meant to be."""
+        if self.effect is not Effect.REPAIRS or self.after.ledger is None:
+            return []
+        known = intent.doubts(self.before.ledger) if self.before.ledger is not None else ()
+        excused = {(doubt.first.loss, doubt.second.loss) for doubt in known}
+        for doubt in intent.doubts(self.after.ledger):
+            if (doubt.first.loss, doubt.second.loss) not in excused:
+                what = " and ".join(sorted({self._names(one) for one in doubt.shared})[:2])
+                detail = f"{what} now consumes {doubt.first.loss} and {doubt.second.loss}, and "
+                unsure = f"whether both are meant for it is not certain: {doubt.reason}"
+                return [Check("meant", "not checked", detail + unsure)]
+        return []
+
+    def _names(self, parameter: object) -> str:
+        """The optimizer that owns a parameter."""
+        assert isinstance(parameter, tuple)
+        return self.after.optimizers[parameter[0]].name
+
     def consumes(self) -> list[Check]:
         """Whether every step of the fixed program finds a gradient."""
         original = self.reference or self.before
@@ -1082,18 +1141,29 @@ class _Case:
         overall = _overall(*one.shares.values(), *other.shares.values())
         if all(value.zero for value in one.shares.values()):
             return verdict("not checked", "the original gives it nothing")
-        largest = 0.0
+        largest, cut = 0.0, False
         for position in sorted({*one.shares, *other.shares}):
             a, b = one.shares.get(position), other.shares.get(position)
             if _equal(a, b, overall, RELATIVE) or (_zero(a) and _zero(b)):
                 largest = max(largest, a.distance(b) if a and b else 0.0)
+                continue
+            if self.cut_rightly(receiver, (index, position)):
+                cut = True
                 continue
             name = self.known.parameter(index, position)
             detail = f"the same loss, but another gradient of {name} than the original's own graph holds"
             broken = self.effect is Effect.REPAIRS and self.claim.raises in ("E1", "E2")
             return verdict("fails" if broken else "not checked", detail)
         how = _agreement(_Course(largest=largest))
-        return verdict("holds", f"the gradient that the original's own graph holds ({how})")
+        but = ", but for what leaked into what another loss trains" if cut else ""
+        return verdict("holds", f"the gradient that the original's own graph holds ({how}){but}")
+
+    def cut_rightly(self, receiver: str, parameter: tuple[int, int]) -> bool:
+        """Whether a loss leaked into what another one trains, and leaks no more."""
+        original = longest(self.before, self.reference).ledger
+        if original is None or self.after.ledger is None:
+            return False
+        return intent.cut_rightly(original, self.after.ledger, receiver, parameter)
 
     # -- what surrounds the gradients
 
@@ -1135,10 +1205,12 @@ class _Case:
             return []
         checks = []
         compared = 0
+        still = self.never_moved()
         for a, b in zip(self.before.backwards, self.after.backwards):
             if a.place.receiver != b.place.receiver:
                 break
-            problem = _leaves_apart(a.leaves, b.leaves)
+            owed = {name: value for name, value in a.leaves.items() if name not in still or name in b.leaves}
+            problem = _leaves_apart(owed, b.leaves)
             if problem:
                 return [Check("leaves", "fails", f"after backward call {a.index + 1}, {problem}")]
             compared += 1
@@ -1147,13 +1219,32 @@ class _Case:
             checks.append(Check("leaves", "holds", f"leaf gradients equal after {of}"))
         original = self.reference or self.before
         if original.ending == self.after.ending == "finished":
-            problem = _leaves_apart(original.leaves, self.after.leaves)
+            owed = {name: value for name, value in original.leaves.items() if name not in still}
+            problem = _leaves_apart(owed, {n: v for n, v in self.after.leaves.items() if n not in still})
             kept = " of the original with its graphs kept" if self.reference else ""
             if problem:
                 checks.append(Check("leaves", "fails", f"at the end, {problem}", "end"))
             elif original.leaves:
                 checks.append(Check("leaves", "holds", f"leaf gradients at the end equal those{kept}", "end"))
         return checks
+
+    def never_moved(self) -> set[str]:
+        """The leaves that hold the same all through the original, while others are moved: data, not weights.
+
+        Nobody consumes the gradients of one.
+        """
+        held = [dict(call.weights) for call in self.before.backwards] + [dict(self.before.held)]
+        moved = {
+            name
+            for one, other in itertools.pairwise(held)
+            for name in one.keys() & other.keys()
+            if one[name].digest != other[name].digest
+        }
+        return {name for each in held for name in each} - moved if moved else set()
+
+
+def _times(count: int) -> str:
+    return "double" if count == 2 else f"{count} times"
 
 
 def _each(count: int) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import enum
 
+from gradfix.autograd.entries import terms_of
 from gradfix.autograd.graph import Backward, Change, Leaf, OptimizerState, Step
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     Feeding,
     backwards,
+    between,
     calls_in,
     carrying,
     earlier_pass,
@@ -24,6 +26,7 @@ from gradfix.autograd.questions import (
     owner,
     same_pass,
     without_call,
+    zeros,
 )
 
 
@@ -40,6 +43,8 @@ class Diagnosis(enum.Enum):
     """A graph is built before a loop, perhaps in another one, and traversed in every pass."""
     USED_TWICE = enum.auto()
     """Two losses, one graph."""
+    BACKPROPAGATED_TWICE = enum.auto()
+    """One loss, by itself or as a part of a sum, and two backwards."""
     OVERWRITTEN = enum.auto()
     """An operation in place overwrites what another one has saved."""
 
@@ -63,8 +68,19 @@ def diagnose(run: Run, event: Backward) -> Diagnosis | None:
     if stale_step(run, event) is not None:
         return Diagnosis.STALE
     if failure.kind == "E1" and isinstance(failure.culprit, Backward):
-        return Diagnosis.USED_TWICE
+        twice = counted_twice(run, failure.culprit, event)
+        return Diagnosis.BACKPROPAGATED_TWICE if twice else Diagnosis.USED_TWICE
     return None
+
+
+def counted_twice(run: Run, first: Backward, second: Backward) -> bool:
+    """Whether two backwards put one term into the same gradients, which nothing clears in between."""
+    if not (first.accumulates and second.accumulates):
+        return False
+    if terms_of(first).keys().isdisjoint(terms_of(second)):
+        return False
+    reached = first.reached.keys() & second.reached.keys()
+    return not any(reached & {*zero.leaves} for zero in between(zeros(run), first.serial, second.serial))
 
 
 def feeding(run: Run, backward: Backward) -> Feeding | None:

@@ -1038,7 +1038,7 @@ def _repairs(before: _Analysis, options: Options) -> Iterator[_Made]:
         if key is None:
             continue
         work.append((made, open_ - {key}))
-        for fix in reversed(keyed[key].fixes):
+        for fix in reversed(_certain(keyed[key].fixes)):
             after = _resolved(made.analysis, keyed[key], fix, options)
             if after is None or after.source.text in seen:
                 continue
@@ -1047,6 +1047,11 @@ def _repairs(before: _Analysis, options: Options) -> Iterator[_Made]:
             child = _Made(after, gone, (*made.fixes, fix.message))
             yield child
             work.append((child, open_ - {key}))
+
+
+def _certain(fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    """Those that nobody has to decide on, if there are any: what is a choice is no measure for others."""
+    return tuple(fix for fix in fixes if fix.effect is not Effect.CHANGES) or fixes
 
 
 # ---------------------------------------------------------------------------- what to do with a plan

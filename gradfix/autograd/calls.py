@@ -1171,6 +1171,19 @@ def _is_text(index: Value) -> bool:
     return isinstance(index, Const) and isinstance(index.value, str)
 
 
+def _take_out(holder: Sequence, index: int) -> Value:
+    """Remove an item.
+
+    Of a list that a loop of unknown length fills, the items of a few passes are known: the one that is
+    removed at its other end may be older than these.
+    """
+    if not holder.grows or index < 0:
+        return holder.items.pop(index)
+    holder.items[:-1] = [Opaque("item") for _ in holder.items[:-1]]
+    holder.open = True
+    return Opaque("item")
+
+
 def delete_item(run: Run, target: ast.Subscript, frame: Frame) -> None:
     """``del container[index]``."""
     holder = run.evaluate(target.value, frame)
@@ -1185,7 +1198,7 @@ def delete_item(run: Run, target: ast.Subscript, frame: Frame) -> None:
             holder.open = False
         elif isinstance(index, Const) and isinstance(index.value, int):
             if -len(holder.items) <= index.value < len(holder.items):
-                del holder.items[index.value]
+                _take_out(holder, index.value)
         else:
             # Which items are left is not known.
             holder.items[:] = [Opaque("item") for _ in holder.items]
@@ -2869,7 +2882,7 @@ def _sequence_method(run: Run, base: Sequence, name: str, args: list[Argument]) 
             and isinstance(at.value, int)
             and -len(base.items) <= at.value < len(base.items)
         ):
-            return base.items.pop(at.value)
+            return _take_out(base, at.value)
         return Opaque("item")
     if name == "clear":
         base.items.clear()

@@ -188,6 +188,7 @@ def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
 def step(run: Run, optimizer: Optimizer, node: ast.AST) -> None:
     """``optimizer.step()``."""
     event = Step(run.home(node), run.path, run.tick(), optimizer.state)
+    event.calls = tuple(call for call, _ in run.stack)
     run.events.append(event)
     run_step(event)
 

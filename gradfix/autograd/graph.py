@@ -207,6 +207,8 @@ class Event:
     site: ast.AST
     path: Path
     serial: int
+    calls: tuple[ast.AST, ...] = field(default=(), kw_only=True)
+    """The calls that lead to a backward or a step, outermost first."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -239,8 +241,6 @@ class Backward(Event):
     failure: Failure | None = None
     creates: Tri = False
     """``create_graph``."""
-    calls: tuple[ast.AST, ...] = ()
-    """The calls that lead to it, outermost first."""
     caught: bool = False
     """An error of it is expected: a handler around it goes on, and nobody wants to be told."""
     blind: bool = False
@@ -333,6 +333,14 @@ class OptimizerState:
         for leaf in self.leaves:
             found += leaf.family()
         return found
+
+
+def parting(one: Event, other: Event) -> tuple[ast.AST, ast.AST]:
+    """Where a function caused two events that has both: the calls that lead to them, or their own sites."""
+    for pair in zip((*one.calls, one.site), (*other.calls, other.site)):
+        if pair[0] is not pair[1]:
+            return pair
+    return one.site, other.site
 
 
 def reach(roots: list[tuple[Node, bool]]) -> dict[Node, bool]:

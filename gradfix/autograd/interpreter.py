@@ -931,6 +931,8 @@ class _Shown:
 UNSURE = Opaque("pass")
 """What stands for a pass of a ``while`` of which nobody knows whether it comes."""
 COUNTING = (Index, Condition)
+NUMBERED = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
+"""Networks that hold layers by their number."""
 PLAIN = frozenset({External, Function, Class, Optimizer, Params})
 """What can be handed on from pass to pass without consequence."""
 
@@ -954,6 +956,9 @@ def _named(name: str, value: Value, found: dict[str, Value], depth: int) -> None
             for attribute, held in value.attributes.items():
                 if held.__class__ not in PLAIN:
                     _named(f"{name}.{attribute}", held, found, depth - 1)
+            if isinstance(value, Module) and value.kind in NUMBERED:
+                for place, layer in enumerate(value.items):
+                    _named(f"{name}[{place}]", layer, found, depth - 1)
     else:
         found[name] = value
 

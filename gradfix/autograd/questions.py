@@ -109,9 +109,24 @@ def first_step(run: Run, backward: Backward) -> Step | None:
 
 
 def owner(run: Run, backward: Backward) -> OptimizerState | None:
-    """The optimizer that a loss is for: the first to step on its gradients."""
+    """The optimizer that a loss is for.
+
+    It is the first to step on it. Of several that step on it before there is another loss, it is the only
+    one that was cleared since the loss before, if one was: two losses with a call of ``zero_grad`` before
+    each are for one optimizer each, whichever steps first.
+    """
     step = first_step(run, backward)
-    return step.optimizer if step is not None else None
+    if step is None:
+        return None
+    others = [b.serial for b in backwards(run) if b.accumulates]
+    since = max((serial for serial in others if serial < backward.serial), default=-1)
+    until = min((serial for serial in others if serial > backward.serial), default=math.inf)
+    taking = {s.optimizer for s in _sorted(run).takers.get(backward, ()) if s.serial < until}
+    if len(taking) < 2:
+        return step.optimizer
+    cleared = {leaf for zero in between(zeros(run), since, backward.serial) for leaf in zero.leaves}
+    fresh = [optimizer for optimizer in taking if cleared.issuperset(optimizer.owned())]
+    return fresh[0] if len(fresh) == 1 else step.optimizer
 
 
 def awaited(run: Run, backward: Backward) -> bool:

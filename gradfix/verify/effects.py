@@ -114,10 +114,7 @@ class Effects:
                 return None
             seen.add(node)
             kind = type(node)
-            names = self.attributes.get(kind)
-            if names is None:
-                names = self.attributes[kind] = saving(kind)
-            for name in names:
+            for name in self.attributes_of(kind):
                 # It raises for what has been freed or has moved: autograd would too.
                 with contextlib.suppress(RuntimeError):
                     found = getattr(node, name)
@@ -128,6 +125,16 @@ class Effects:
                 leaves.update(identity for identity, _ in self.memory(node.variable))
             waiting.extend([following for following, _ in node.next_functions if following is not None])
         return sum(size for identity, size in sizes.items() if identity not in leaves | self.lasting)
+
+    def attributes_of(self, kind: type) -> list[str]:
+        """The attributes under which nodes of a type keep what they have saved for backward."""
+        if kind not in self.attributes:
+            self.attributes[kind] = saving(kind)
+        return self.attributes[kind]
+
+    def saves(self, kind: type) -> bool:
+        """Whether nodes of a type save anything for backward."""
+        return bool(self.attributes_of(kind))
 
     def memory(self, tensor: torch.Tensor) -> list[tuple[int, int]]:
         """The storages of a tensor: what tells each from all others that live, and its bytes."""

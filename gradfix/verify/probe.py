@@ -46,6 +46,7 @@ goes there, and is found again (see ``overlay.py``).
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import ctypes
 import functools
@@ -96,6 +97,7 @@ def companion(name: str) -> Any:
 sandbox = companion("sandbox")
 clock = companion("clock")
 overlay = companion("overlay")
+coverage = companion("coverage")
 
 EXACT = 10_000
 """Tensors up to this many elements are stored whole, larger ones as a sketch."""
@@ -142,6 +144,12 @@ def provenance() -> Any:
 def effects() -> Any:
     """The module that looks at what a training step does beside gradients; it imports torch."""
     return companion("effects")
+
+
+@functools.lru_cache(None)
+def traversal() -> Any:
+    """The module that takes the graphs of backward calls apart; it imports torch."""
+    return companion("traversal")
 
 
 @functools.lru_cache(None)
@@ -229,6 +237,8 @@ class Recorder:
         self.leaves: dict[int, tuple[str, torch.Tensor]] = {}
         self.projects: dict[str, bool] = {}
         self.backwards = self.steps = self.errors = 0
+        self.reached: set[tuple[int, int]] = set()
+        """Where the watched statements begin that have been executed."""
         self.idling = False
         """Whether steps without gradients, before the first backward call, are no longer written."""
         self.settings: dict[int, str] = {}
@@ -237,6 +247,7 @@ class Recorder:
         self.depth = threading.local()
         self.provenance = provenance().Provenance(job["fake"])
         self.effects = effects().Effects(provenance())
+        self.traversals = traversal().Traversals(self.effects.saves)
         self.draws: Any = None
         if job["numbered"]:
             self.draws = draws().Numbered(provenance(), job["seed"], dict(job["numbers"]))
@@ -614,6 +625,7 @@ class Recorder:
                 self.reachable_leaves(roots)
             self.look(watched)
             saved = self.effects.saved(roots) if self.job["thorough"] else None
+            through = self.traversals.look(roots, self.owners(owned)) if self.job["thorough"] else None
             states = {key: state(slot.tensor) for key, slot in watched.items()}
             leaf_states = {key: state(leaf) for key, (_, leaf) in self.leaves.items()} if bare else {}
             weights = {name: self.describe(leaf) for name, leaf in self.leaves.values()} if bare else {}
@@ -650,6 +662,7 @@ class Recorder:
                 value=value,
                 retain=bool(retain),
                 saved=saved,
+                through=through,
                 reached=[[index, position] for index, position, slot in owned if id(slot.tensor) in changed],
                 shares=shares,
                 leaves={
@@ -659,8 +672,23 @@ class Recorder:
                 },
                 weights=weights,
             )
+            self.traversals.gone(self.backwards)
         self.backwards += 1
         return result
+
+    @staticmethod
+    def owners(owned: list[tuple[int, int, Slot]]) -> dict[int, list[tuple[int, int]]]:
+        """By the identity of a parameter, its optimizers and its places in them."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for index, position, slot in owned:
+            found.setdefault(id(slot.tensor), []).append((index, position))
+        return found
+
+    def reach(self, line: int, column: int) -> None:
+        """A watched statement is about to be executed."""
+        if (line, column) not in self.reached and os.getpid() == self.pid:
+            self.reached.add((line, column))
+            self.emit("reached", line=line, column=column)
 
     def look(self, watched: dict[int, Slot]) -> None:
         """Find what holds the parameters that optimizers own; to compare repairs, what is like them, too."""
@@ -716,6 +744,9 @@ class Recorder:
         """An optimizer has stepped."""
         with self.bookkeeping():
             owners = [index for index, known in enumerate(self.optimizers) if known is optimizer]
+            self.traversals.stepped(owners[0])
+            if not self.job["updates"]:
+                return
             self.emit("stepped", optimizer=owners[0], weights=self.weights(optimizer))
             if self.draws:
                 self.draws.settle(one for group in optimizer.param_groups for one in group["params"])
@@ -826,7 +857,7 @@ class Recorder:
             return args, {**kwargs, "closure": evaluate}
 
         def after(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            if recorder.job["updates"] and recorder.watching() and not recorder.idling:
+            if recorder.watching() and not recorder.idling:
                 recorder.stepped(optimizer)
             holding.end(optimizer)
 
@@ -1195,6 +1226,7 @@ def run(
             load_standins().install(recorder, job, recorder.overlay)
     with contextlib.ExitStack() as stack:
         modes(stack, recorder, job)
+        setattr(builtins, coverage.MARK, recorder.reach)
         try:
             execute(job)
         except SystemExit as leaving:
@@ -1327,26 +1359,29 @@ def execute(job: dict[str, Any]) -> None:
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=entry, __builtins__=__builtins__)
     sys.modules["__main__"] = main
-    text: str | bytes = source
-    if os.path.realpath(entry) != os.path.realpath(path):
-        imported_as(path, source)
-        with open(entry, "rb") as file:
-            text = file.read()
+    elsewhere = os.path.realpath(entry) != os.path.realpath(path)
+    if elsewhere:
+        imported_as(path, source, job["watched"])
     if module:
         # As ``runpy`` does: the packages around it are imported first.
         main.__spec__ = importlib.util.find_spec(module)
         main.__package__ = module if os.path.basename(entry) == "__main__.py" else module.rpartition(".")[0]
-    exec(compile(text, entry, "exec", dont_inherit=True), main.__dict__)
+    if elsewhere:
+        with open(entry, "rb") as file:
+            code = compile(file.read(), entry, "exec", dont_inherit=True)
+    else:
+        code = coverage.compiled(source, entry, job["watched"])
+    exec(code, main.__dict__)
 
 
-def imported_as(path: str, source: str) -> None:
+def imported_as(path: str, source: str, watched: list[list[int]]) -> None:
     """Let the file at ``path`` be imported with another text."""
     loader = importlib.machinery.SourceFileLoader
     real = loader.get_code
 
     def get_code(self: Any, fullname: str) -> Any:
         if os.path.realpath(self.get_filename(fullname)) == os.path.realpath(path):
-            return compile(source, path, "exec", dont_inherit=True)
+            return coverage.compiled(source, path, watched)
         return real(self, fullname)
 
     loader.get_code = get_code  # type: ignore[method-assign]

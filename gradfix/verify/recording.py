@@ -14,13 +14,15 @@ import operator
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from gradfix import ledger
 from gradfix.verify import hostile
+from gradfix.verify.coverage import Begin
 
 BY_HAND = -1
 """Stands among the backward calls that fed a gradient: something else assigned it."""
@@ -186,6 +188,8 @@ class Backward:
     """While there is no optimizer: what the leaves held that calls have reached until then."""
     saved: int | None = None
     """Bytes that the graph held for it before it ran, beside parameters; ``None`` where nothing is known."""
+    through: ledger.Call | None = None
+    """The terms of the loss and what each depends on; ``None`` where nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +321,8 @@ class Recording:
     """By optimizer: its parameters when the run ended by itself or by an error, if that was asked for."""
     held: Mapping[str, Values] = field(default_factory=dict)
     """Without an optimizer: what all leaves held when the run ended by itself or by an error."""
+    reached: Mapping[Begin, bool] = field(default_factory=dict)
+    """Of each watched statement (see ``coverage.py``), whether it was executed."""
 
     @cached_property
     def backwards(self) -> tuple[Backward, ...]:
@@ -341,6 +347,24 @@ class Recording:
     def until_crash(self) -> tuple[Event, ...]:
         """The events before :attr:`crash`, all events if there is none."""
         return self.events[: self.events.index(self.crash)] if self.crash else self.events
+
+    @cached_property
+    def ledger(self) -> ledger.Ledger | None:
+        """Who consumed what; ``None`` where the graphs of some calls are not known."""
+        calls = tuple(call.through for call in self.backwards if call.through is not None)
+        if len(calls) < len(self.backwards):
+            return None
+        turns: Counter[int] = Counter()
+        steps = []
+        for step in self.steps:
+            consumed: dict[ledger.Parameter, tuple[int, ...]] = {
+                (step.optimizer, position): state.feeds
+                for position, state in enumerate(step.parameters)
+                if state.feeds
+            }
+            steps.append(ledger.Step(step.optimizer, turns[step.optimizer], consumed))
+            turns[step.optimizer] += 1
+        return ledger.Ledger(calls, tuple(steps))
 
     def receivers(self, feeds: Sequence[int]) -> frozenset[str | None]:
         """What the backward calls differentiate (``None`` among them: unknown or by hand)."""
@@ -548,6 +572,7 @@ class _Loader:
                 leaves={name: self.values(entry) for name, entry in raw["leaves"].items()},
                 weights={name: self.given(entry) for name, entry in raw.get("weights", {}).items()},
                 saved=raw["saved"],
+                through=self.through(raw.get("through"), backwards, place),
             )
         if raw["event"] == "step":
             states = (
@@ -586,12 +611,44 @@ class _Loader:
             place=place,
         )
 
+    def through(self, raw: dict[str, Any] | None, index: int, place: Place) -> ledger.Call | None:
+        """What a backward call went through (see ``traversal.py``)."""
+        if raw is None:
+            return None
+        used = [{(int(one), int(at)): int(age) for one, at, age in each} for each in raw["layers"]]
+        behind = _closed([tuple(map(int, each)) for each in raw["below"]])
+        flow = ledger.Flow([frozenset(layer) for layer in used], behind)
+        terms = []
+        for number, count, first in raw["terms"]:
+            direct = frozenset(parameter for layer in first for parameter in used[layer])
+            terms.append(ledger.Term(int(number), int(count), flow.reached(first), direct))
+        ages: dict[ledger.Parameter, int] = {}
+        for each in used:
+            for parameter, age in each.items():
+                ages[parameter] = max(age, ages.get(parameter, 0))
+        again = frozenset(call for call in map(int, raw["again"]) if 0 <= call < index)
+        return ledger.Call(index, place.receiver or str(place), tuple(terms), flow, again, ages)
+
     def optimizer(self, raw: dict[str, Any], index: int) -> Optimizer:
         place = self.place(raw["at"])
         name = self.source.constructed(raw["at"]["script"]) if place.line and not place.file else None
         name = name or f"the {raw['kind']} of {place}"
         shapes = tuple(tuple(shape) for shape in raw["shapes"])
         return Optimizer(index, raw["kind"], place, name, tuple(raw["parameters"]), raw["settings"], shapes)
+
+
+def _closed(below: Sequence[Sequence[int]]) -> list[frozenset[int]]:
+    """By layer, all that come after it; each comes before those that come next.
+
+    Raises:
+        Forged: if they do not.
+    """
+    closed: list[frozenset[int]] = [frozenset()] * len(below)
+    for layer in reversed(range(len(below))):
+        if not all(layer < following < len(below) for following in below[layer]):
+            raise Forged("a graph that goes round in circles")
+        closed[layer] = frozenset(below[layer]).union(*(closed[following] for following in below[layer]))
+    return closed
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -607,14 +664,17 @@ def _tail(path: Path, size: int = 4000) -> str:
     return hostile.read(path, size, tail=True).decode("utf-8", "replace")
 
 
-def load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) -> Recording:
+def load(
+    folder: Path, source: str, seed: int, fallback: tuple[Ending, str], watched: Collection[Begin] = ()
+) -> Recording:
     """Read what the probe wrote into ``folder`` when it ran ``source``.
 
-    ``fallback`` is the ending of a run whose process could not write its own, and its detail. Where
-    the files make no sense the recording is empty, and its ending is ``trouble``.
+    ``fallback`` is the ending of a run whose process could not write its own, and its detail; ``watched`` are
+    the statements that the probe was to watch. Where the files make no sense the recording is empty, and its
+    ending is ``trouble``.
     """
     try:
-        recording = _load(folder, source, seed, fallback)
+        recording = _load(folder, source, seed, fallback, watched)
         _check(recording)
     except (
         ValueError,
@@ -628,15 +688,19 @@ def load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) -> 
         detail = (
             f"the record of the run makes no sense ({type(error).__name__}): its own code has written to it"
         )
-        return Recording(source, seed, "trouble", detail, "", "", (), (), None, {}, 0.0)
+        empty = Recording(source, seed, "trouble", detail, "", "", (), (), None, {}, 0.0)
+        return replace(empty, reached=dict.fromkeys(watched, False))
     return recording
 
 
-def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) -> Recording:
+def _load(
+    folder: Path, source: str, seed: int, fallback: tuple[Ending, str], watched: Collection[Begin]
+) -> Recording:
     loader = _Loader(folder, source)
     events: list[Event] = []
     optimizers: list[Optimizer] = []
     standins: list[str] = []
+    reached: set[Begin] = set()
     schema = ""
     start: dict[str, Any] = {}
     end: dict[str, Any] = {}
@@ -654,6 +718,8 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
                 detail = loader.clean(raw["message"])
             case "schema":
                 schema = str(raw["text"]) if len(str(raw["text"])) <= SCHEMA else ""
+            case "reached":
+                reached.add((int(raw["line"]), int(raw["column"])))
             case "end":
                 end = raw
             case "stepped":
@@ -689,6 +755,7 @@ def _load(folder: Path, source: str, seed: int, fallback: tuple[Ending, str]) ->
         schema=schema,
         weights=tuple(tuple(map(loader.given, entries)) for entries in end.get("weights", ())),
         held={name: loader.given(entry) for name, entry in end.get("held", {}).items()},
+        reached={place: place in reached for place in watched},
     )
 
 

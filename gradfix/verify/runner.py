@@ -37,6 +37,7 @@ from gradfix.codemod import Claim, Effect
 from gradfix.parallel import before_leaving, is_forked
 from gradfix.verify import cgroups, hostile, sandbox, scratch, starting
 from gradfix.verify.command import PLAIN, Command, project_root
+from gradfix.verify.coverage import Begin, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.recording import Draws, Ending, Failure, Recording, load
 
@@ -105,6 +106,9 @@ class Job:
     """The folder that the run may read in the place of the script's project."""
     label: str = field(default="", compare=False)
     """What version this is, for who waits for it."""
+    watched: tuple[Begin, ...] = field(default=(), compare=False)
+    """Statements of which it is recorded whether they are executed (see ``coverage.py``); to watch more of
+    them does not make it another run."""
 
     def root(self) -> Path:
         """The folder of the project, which the run may read."""
@@ -137,6 +141,7 @@ class Job:
             "updates": self.updates,
             "limits": asdict(self.limits),
             "schema": self.schema,
+            "watched": self.watched,
         }
 
 
@@ -532,7 +537,7 @@ class Runner:
             CannotRun: if torch cannot be imported.
         """
         wanted = list(jobs)
-        fresh = [job for job in dict.fromkeys(wanted) if job not in self._results]
+        fresh = [job for job in dict.fromkeys(wanted) if not self._answered(job)]
         prepared = {
             str(folder / "job.json"): (job, folder) for job in fresh for folder in [self._prepare(job)]
         }
@@ -546,12 +551,16 @@ class Runner:
         return [self._results[job] for job in wanted]
 
     def _take(self, job: Job, folder: Path, ending: tuple[Ending, str]) -> None:
-        self._results[job] = load(folder, job.source, job.seed, ending)
+        self._results[job] = load(folder, job.source, job.seed, ending, job.watched)
         hostile.remove(folder)
 
     def know(self, job: Job, recording: Recording) -> None:
         """Take it for what a job would show that was not run."""
         self._results.setdefault(job, recording)
+
+    def _answered(self, job: Job) -> bool:
+        """Whether there is a run of ``job`` already in which all was watched that it wants watched."""
+        return job in self._results and self._results[job].reached.keys() >= {*job.watched}
 
     def allow(self, total: float) -> None:
         """Begin a new span of ``total`` seconds for everything, within what :func:`budget` leaves."""
@@ -953,7 +962,12 @@ class _Trial:
         return self.job(self.rewrite.before, seed, label=label, **how)
 
     def after(self, seed: int, **how: bool) -> Job:
-        return self.job(self.rewrite.after, seed, label="after the fix", **how)
+        return self.job(self.rewrite.after, seed, label="after the fix", watched=self.watched, **how)
+
+    @functools.cached_property
+    def watched(self) -> tuple[Begin, ...]:
+        """What the rewrite has changed, which the fixed program has to come to."""
+        return changed(self.rewrite.before, self.rewrite.after)
 
     def job(self, source: str, seed: int, **how: Any) -> Job:
         """A run of one of the texts."""
@@ -1164,7 +1178,7 @@ class _Trial:
                 )
             return "refuted", failed[0].detail
         for one in checks:
-            if one.name == "fixed-runs" and one.verdict == "not checked":
+            if one.name in ("fixed-runs", "reached", "meant") and one.verdict == "not checked":
                 return "not run", one.detail
         doubted = next((c.detail for c in checks if c.detail.startswith(claims.CONTRADICTION)), None)
         if doubted is not None:

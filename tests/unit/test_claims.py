@@ -396,8 +396,8 @@ def test_the_reference_is_followed_until_a_declared_change() -> None:
     [
         (Claim("E1", 5), recording(failure("E1", 5)), "holds"),
         (Claim("E1", None), recording(failure("E1", 9)), "holds"),
-        (Claim("E1", 5), recording(failure("E1", 3)), "fails"),
-        (Claim("E1", 5), recording(failure("E2", 5)), "fails"),
+        (Claim("E1", 5), recording(failure("E1", 3)), "not checked"),
+        (Claim("E1", 5), recording(failure("E2", 5)), "not checked"),
         (Claim("E1", 5), recording(), "fails"),
         (Claim("E1", 5), recording(failure("other", 5)), "not checked"),
         (Claim("E1", 5), recording(ending="steps"), "not checked"),
@@ -425,7 +425,7 @@ LOOP = [backward(0), step(1.0), backward(1), step(1.0)]
         ("elsewhere, later", [*LOOP[:2], failure("E1", 5)], [*LOOP, failure("E2", 3)], "holds"),
         ("elsewhere, earlier", [*LOOP[:2], failure("E1", 5)], [failure("E2", 3)], "fails"),
         ("a new bug, later", [*LOOP[:2], failure("E1", 5)], [*LOOP, failure("other", 3)], "fails"),
-        ("the original's own bug", [*LOOP, failure("other", 6)], [*LOOP, failure("other", 6)], "holds"),
+        ("the original's own bug", [*LOOP, failure("other", 6)], [*LOOP, failure("other", 6)], "not checked"),
     ],
 )
 def test_how_far_the_fixed_program_gets(
@@ -453,7 +453,7 @@ def test_an_error_that_the_reference_raises_too_is_not_the_fix_s() -> None:
     before = recording(*LOOP[:2], failure("E1", 5))
     late = recording(*LOOP, failure("other", 6, "name 'save' is not defined"))
     checks = check(Claim("E1", 5), Effect.REPAIRS, before, late, late)
-    assert verdicts(checks, "fixed-runs") == ["holds"]
+    assert verdicts(checks, "fixed-runs") == ["not checked"]
     assert "as the original does" in details(checks, "fixed-runs")
 
 

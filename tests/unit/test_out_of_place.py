@@ -56,6 +56,14 @@ def rewritten(body: str, options: Options) -> tuple[list[str], str]:
             "out = layer(batch).exp()\nout = out.add(1, alpha=2)  # a",
         ),
         ("out = -layer(batch).exp()\nout *= out", "out = -layer(batch).exp()\nout = out * out"),
+        (
+            "out = layer(batch).exp()\nout[0] = 1.0",
+            "out = layer(batch).exp()\nout = out.clone()\nout[0] = 1.0",
+        ),
+        (
+            "out = layer(batch).exp()\nout[:, 1] *= 2",
+            "out = layer(batch).exp()\nout = out.clone()\nout[:, 1] *= 2",
+        ),
     ],
 )
 def test_a_new_tensor_takes_its_place(body: str, after: str, options: Options) -> None:
@@ -75,7 +83,8 @@ def test_a_new_tensor_takes_its_place(body: str, after: str, options: Options) -
         "whole = layer(batch).exp()\nout = whole\nout += 1",
         "whole = layer(batch).exp()\nout = whole.view(-1)\nout += 1",
         "out = layer(batch).exp()\nif batch is not None:\n    out += 1",
-        "out = layer(batch).exp()\nout[0] = 1.0",
+        "out = layer(batch).exp()\nheld.append(out)\nout[0] = 1.0",
+        "out = layer(batch).exp()\nhead = out[1]\nout[0] += 1.0",
         "out = layer(batch).exp()\nout += (\n    1\n)",
         "out = layer(batch).exp()\nnn.ReLU(inplace=True)(out)",
         "out = layer(batch).exp()\nother = torch.relu_(out)",

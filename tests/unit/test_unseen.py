@@ -1476,7 +1476,7 @@ def test_constants_that_an_executed_file_may_replace(options: Options) -> None:
     assert found(flagged, options) == [("needless-retain-graph", "loss.backward(retain_graph=True)")]
     assert not found(flagged.replace(override, "pass"), options)  # it is never run
     twice = EXECUTED.format(override=override, flag="", last="loss.backward()")
-    assert [code for code, _ in found(twice, options)] == ["graph-used-twice"]
+    assert [code for code, _ in found(twice, options)] == ["loss-backpropagated-twice"]
 
 
 PICTURES = """

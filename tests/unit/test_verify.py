@@ -929,15 +929,14 @@ PAIRS = [
         "refuted",
         ("unchanged",),
     ),
-    # The prediction itself is wrong.
+    # The prediction itself is wrong; the repair is not.
     Pair(
         "prediction: another line",
         GAN,
         edited(GAN, DETACHED),
         GAN_E1._replace(raises_line=line(GAN, "lossD.backward")),
         Effect.REPAIRS,
-        "refuted",
-        ("original",),
+        "proved",
     ),
     Pair(
         "prediction: another error",
@@ -945,8 +944,7 @@ PAIRS = [
         edited(GAN, DETACHED),
         GAN_E1._replace(raises="E2"),
         Effect.REPAIRS,
-        "refuted",
-        ("original",),
+        "proved",
     ),
     Pair(
         "prediction: nothing is wrong",

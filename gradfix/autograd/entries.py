@@ -1,0 +1,143 @@
+"""The ledger of a run of the model: which loss gave a gradient to whom, and which steps consumed it.
+
+What the recorder writes of a real run (``verify/traversal.py``), the model writes of its own. A backward that
+raises is entered as if its graph had been kept: what it was meant to give is the question.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+from gradfix.autograd.graph import Backward, Node, Step
+from gradfix.autograd.interpreter import Run
+from gradfix.ledger import Call, Flow, Ledger, Parameter, Parameters, Term
+from gradfix.ledger import Step as Consumed
+
+SUMS = ("binary.Add", "binary.Sub", "augmented.Add", "augmented.Sub", "add", "sub", "stack", "cat", "neg")
+SCALES = (
+    "binary.Mult",
+    "binary.Div",
+    "augmented.Mult",
+    "augmented.Div",
+    "mul",
+    "div",
+    "getitem.int_or_slice",
+)
+"""Sums and multiples of what they are given; the latter where only one operand has a graph."""
+TOTALS = ("sum", "mean")
+"""Sums of the elements of one tensor: a sum of losses where that is a list of these."""
+
+
+def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Ledger:
+    """What some backwards of a run gave, and which of some steps consumed it for certain."""
+    numbers = {event: index for index, event in enumerate(events)}
+    calls = tuple(_call(event, index) for event, index in numbers.items())
+    turns: Counter[object] = Counter()
+    optimizers = {one.state: index for index, one in enumerate(run.optimizers)}
+    entered = []
+    for step in steps:
+        consumed: dict[Parameter, tuple[int, ...]] = {
+            leaf: tuple(numbers[event] for event, (sure, _) in held.items() if sure and event in numbers)
+            for leaf, held in step.consumed.items()
+        }
+        index = optimizers.setdefault(step.optimizer, len(optimizers))
+        entered.append(Consumed(index, turns[index], consumed))
+        turns[index] += 1
+    return Ledger(calls, tuple(entered))
+
+
+def _call(event: Backward, index: int) -> Call:
+    # What is used is older than what uses it.
+    layers = [node for node in sorted(event.visited, key=lambda n: n.serial, reverse=True) if node.leaves]
+    number = {node: index for index, node in enumerate(layers)}
+    behind = [frozenset(number[n] for n in _reached([node]) - {node} if n in number) for node in layers]
+    flow = Flow([_leaves(node) for node in layers], behind)
+    terms = []
+    for node, count in terms_of(event).items():
+        first = [number[one] for one in _first(node) if one in number]
+        direct = frozenset[Parameter]().union(*(flow.layers[layer] for layer in first))
+        terms.append(Term(node.serial, count, flow.reached(first), direct))
+    return Call(index, "", tuple(terms), flow)
+
+
+def terms_of(event: Backward, *, weighed: bool = True) -> dict[Node, int]:
+    """The terms of the loss that a backward differentiates, each with how often it is added or subtracted.
+
+    Unless ``weighed``, a multiple of a term is a term.
+    """
+
+    def summands(node: Node) -> list[Node]:
+        return _summands(node, SUMS + SCALES if weighed else SUMS)
+
+    counts = Counter(event.roots)
+    seen = set(event.roots)
+    waiting = list(event.roots)
+    while waiting:
+        for one in summands(waiting.pop()):
+            if one not in seen:
+                seen.add(one)
+                waiting.append(one)
+    # What is added up is older than its sum.
+    for node in sorted(seen, key=lambda n: n.serial, reverse=True):
+        for one in summands(node):
+            counts[one] += counts[node]
+    return {node: counts[node] for node in seen if not summands(node)}
+
+
+def _summands(node: Node, operations: Collection[str]) -> list[Node]:
+    """What a node adds up, if it does nothing else; nothing for a term."""
+    if node.leaves or node.call is not None or not all(edge.certain for edge in node.edges):
+        return []
+    operation = node.op.removesuffix(".scalar").removesuffix(".left").removesuffix(".right")
+    below = [edge.node for edge in node.edges]
+    if operation in operations and (operation in SUMS or len(below) == 1):
+        return below
+    if operation in TOTALS and any(one.op in ("stack", "cat") for one in below):
+        return below
+    return []
+
+
+def in_common(events: Collection[Backward], *, weighed: bool = True) -> dict[Node, list[Backward]]:
+    """The terms that several backwards differentiate, or one of them more than once.
+
+    Unless ``weighed``, a multiple of a term counts for another one.
+    """
+    found: dict[Node, list[Backward]] = {}
+    for event in events:
+        for node, count in terms_of(event, weighed=weighed).items():
+            found.setdefault(node, []).extend(itertools.repeat(event, count))
+    return {node: those for node, those in found.items() if len(those) > 1}
+
+
+def _reached(starts: Iterable[Node]) -> set[Node]:
+    found = set(starts)
+    waiting = list(found)
+    while waiting:
+        for edge in waiting.pop().edges:
+            if edge.node not in found:
+                found.add(edge.node)
+                waiting.append(edge.node)
+    return found
+
+
+def _first(start: Node) -> set[Node]:
+    """The nodes that use parameters to which one can get without going through another such node."""
+    found: set[Node] = set()
+    seen = {start}
+    waiting = [start]
+    while waiting:
+        node = waiting.pop()
+        if node.leaves:
+            found.add(node)
+            continue
+        for edge in node.edges:
+            if edge.node not in seen:
+                seen.add(edge.node)
+                waiting.append(edge.node)
+    return found
+
+
+def _leaves(node: Node) -> Parameters:
+    return frozenset(leaf for leaf, _, _ in node.leaves if leaf.requires is not False)
