@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
+from gradfix import traces
 from gradfix.autograd import imports
 
 LEVELS = 3
@@ -22,8 +23,6 @@ SCRIPTS = 8
 """How many scripts are looked for."""
 FOLDERS = 40
 """How many folders are looked into."""
-FILES = 1000
-"""How many files are looked at for one module."""
 BETWEEN = 8
 """How many modules of each level are gone on from."""
 IMPORTS = re.compile(
@@ -53,7 +52,6 @@ class _Scanned(NamedTuple):
 NOTHING = _Scanned((), frozenset(), False, False)
 
 _scanned: dict[str, tuple[tuple[int, int], _Scanned]] = {}
-_folders: dict[str, list[str]] = {}
 
 
 def scripts(path: str) -> list[imports.LocalModule]:
@@ -99,10 +97,14 @@ def _importers(module: str, beside: str) -> Iterator[str]:
     """The modules near ``beside`` that import the one in the file ``module``."""
     folder, file = os.path.split(module)
     name = os.path.basename(folder) if file == "__init__.py" else file.removesuffix(".py")
-    files = chain.from_iterable(map(_listed, _places(os.path.dirname(beside))))
-    for path in islice(files, FILES):
-        if path != module and name in _scan(path).words and _imports(path, name, module):
-            yield path
+    around = os.path.dirname(beside)
+    traces.follow(beside, around)
+    files = chain.from_iterable(traces.about_to_read_all(place, around) for place in _places(around))
+    for path in islice(files, traces.FILES):
+        if path != module and name in _scan(path).words:
+            traces.follow(beside, path)
+            if _imports(path, name, module):
+                yield path
 
 
 def _places(folder: str) -> Iterator[str]:
@@ -110,7 +112,7 @@ def _places(folder: str) -> Iterator[str]:
     yield folder
     seen = {folder}
     for above in _above(folder) or [folder]:
-        for place in [above, *_below(above)]:
+        for place in [above, *_below(above, folder)]:
             if place not in seen and len(seen) < FOLDERS:
                 seen.add(place)
                 yield place
@@ -121,49 +123,37 @@ def _above(folder: str) -> list[str]:
 
     Of a project that was copied without its history, the root often has a list of what it needs.
     """
+    asker = folder
     found: list[str] = []
     code = 0
     for _ in range(imports.LEVELS):
-        if _is_root(folder):
+        if _is_root(folder, asker):
             return found
         above = os.path.dirname(folder)
         if above == folder:
             break
         folder = above
-        if _listed(folder) and code == len(found):
+        if traces.python_files(folder, asker) and code == len(found):
             code += 1
         found.append(folder)
-    if found and _is_root(folder):
+    if found and _is_root(folder, asker):
         return found
-    copied = next((number for number, above in enumerate(found, 1) if _is_root(above, COPIED)), 0)
+    copied = next((number for number, above in enumerate(found, 1) if _is_root(above, asker, COPIED)), 0)
     return found[: max(code, copied)]
 
 
-def _below(folder: str) -> list[str]:
+def _below(folder: str, asker: str) -> list[str]:
     """The folders directly below one, but for hidden ones."""
-    try:
-        with os.scandir(folder) as entries:
-            below = [e.path for e in entries if e.is_dir(follow_symlinks=False) and e.name[0] not in "._"]
-    except OSError:
-        return []
-    return sorted(below)[:FOLDERS]
+    names = [name for name in traces.folders(folder, asker) if name[0] not in "._"]
+    return [os.path.join(folder, name) for name in names[:FOLDERS]]
 
 
-def _is_root(folder: str, marks: Iterable[str] = (".git", "setup.py", "pyproject.toml")) -> bool:
-    return any(os.path.exists(os.path.join(folder, mark)) for mark in marks)
+MARKS = (".git", "setup.py", "pyproject.toml")
+"""What marks a project's root."""
 
 
-def _listed(folder: str) -> list[str]:
-    """The Python files of a folder, listed once."""
-    known = _folders.get(folder)
-    if known is None:
-        try:
-            with os.scandir(folder) as entries:
-                known = sorted(e.path for e in entries if e.name.endswith(".py") and e.is_file())
-        except OSError:
-            known = []
-        _folders[folder] = known
-    return known
+def _is_root(folder: str, asker: str, marks: Iterable[str] = MARKS) -> bool:
+    return any(traces.exists(os.path.join(folder, mark), asker) for mark in marks)
 
 
 def _scan(path: str) -> _Scanned:

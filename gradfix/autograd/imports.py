@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradfix import traces
 from gradfix.autograd.relevance import Relevance, shift
 from gradfix.autograd.values import (
     External,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 RANGE = 1_000_000
 """Lines set apart for each imported file."""
-LARGEST = 400_000
+LARGEST = traces.LARGEST
 """Bytes of a module that is still followed."""
 LEVELS = 4
 """How many folders above a file may be where its project's imports start."""
@@ -125,6 +126,7 @@ def locate(module: str, origin: str) -> str | None:
         return None
     if any(folder in origin for folder in INSTALLED):
         return None
+    asker = _asker(origin)
     folder = os.path.dirname(os.path.abspath(origin))
     if level:
         for _ in range(level - 1):
@@ -133,22 +135,31 @@ def locate(module: str, origin: str) -> str | None:
     else:
         roots = [folder]
         for _ in range(LEVELS):
-            if os.path.exists(os.path.join(folder, ".git")):
+            if traces.exists(os.path.join(folder, ".git"), asker):
                 break
             folder = os.path.dirname(folder)
             roots.append(folder)
     below = name.replace(".", os.sep)
-    if not level and top == os.path.basename(folder) and os.path.isfile(os.path.join(folder, "__init__.py")):
+    initial = os.path.join(folder, "__init__.py")
+    if not level and top == os.path.basename(folder) and traces.is_file(initial, asker):
         del roots[0]  # a module of a package means the package, not what is in it by the same name
-    return _below(roots, below) or (None if level else _below(_added(origin, tuple(roots)), below))
+    return _below(roots, below, asker) or (
+        None if level else _below(_added(origin, tuple(roots)), below, asker)
+    )
 
 
-def _below(roots: Iterable[str], below: str) -> str | None:
+def _asker(origin: str) -> str:
+    """Under what is noted what the file ``origin`` makes us look for."""
+    return os.path.abspath(origin) if origin else ""
+
+
+def _below(roots: Iterable[str], below: str, asker: str) -> str | None:
     """The file of the module or package that is called ``below`` in one of several folders."""
     for root in roots:
         base = os.path.join(root, below) if below else root
         for candidate in (base + ".py", os.path.join(base, "__init__.py")):
-            if os.path.isfile(candidate):
+            if traces.is_file(candidate, asker):
+                traces.follow(asker, candidate)
                 return candidate
     return None
 
@@ -164,20 +175,25 @@ LITERAL = re.compile(rb"""["']([\w./ -]+)["']""")
 @lru_cache(maxsize=256)
 def _added(origin: str, roots: tuple[str, ...]) -> tuple[str, ...]:
     """The folders that a file adds to its path of imports, as they are written: below its own or above."""
+    asker = _asker(origin)
+    traces.about_to_read(asker, asker)
     try:
         text = Path(origin).read_bytes()
     except OSError:
         return ()
     lines = ADDED.findall(text)
     for name in IMPORTED.findall(text):
-        path = os.path.join(os.path.dirname(origin), name.decode() + ".py")
+        path = os.path.join(os.path.dirname(asker), name.decode() + ".py")
+        traces.about_to_read(path, asker)
         with contextlib.suppress(OSError):
             if os.path.getsize(path) <= SMALL and b"sys.path" in (added := Path(path).read_bytes()):
                 lines += [*ADDED.findall(added), *JOINED.findall(added)]
     written = [os.path.join(*map(bytes.decode, parts)) for parts in map(LITERAL.findall, lines) if parts]
     relative = [name for name in written if not os.path.isabs(name)]
     places = [os.path.normpath(os.path.join(root, name)) for name in relative for root in roots]
-    return tuple(place for place in dict.fromkeys(places) if place not in roots and os.path.isdir(place))
+    return tuple(
+        place for place in dict.fromkeys(places) if place not in roots and traces.is_folder(place, asker)
+    )
 
 
 def _parsed_as_written(text: str) -> ast.Module:
@@ -191,6 +207,7 @@ def _parsed_as_written(text: str) -> ast.Module:
 def parse(path: str) -> LocalModule | None:
     """The module in a file, parsed once; None if it cannot be read or parsed, or is too large."""
     global _ranges
+    traces.about_to_read(path, path)
     try:
         status = os.stat(path)
         stamp = (status.st_mtime_ns, status.st_size)
@@ -337,20 +354,22 @@ def outermost(module: str, origin: str) -> Namespace | None:
     if inner is None:
         return None
     levels = module.count(".") + inner.endswith("__init__.py")
-    return bare_package(str(Path(inner).parents[levels - 1]))
+    return bare_package(str(Path(inner).parents[levels - 1]), origin)
 
 
-def bare_package(path: str) -> Namespace | None:
-    """A package without ``__init__.py``: the modules in a folder."""
-    if not os.path.isdir(path):
+def bare_package(path: str, origin: str) -> Namespace | None:
+    """A package without ``__init__.py``, as imported from the file ``origin``: the modules in a folder."""
+    if not traces.is_folder(path, _asker(origin)):
         return None
     frame = Frame(None, None)
     frame.origin = os.path.join(path, "__init__.py")
+    traces.follow(_asker(origin), frame.origin)
     return Namespace(frame)
 
 
 def trains(path: str) -> bool:
     """Whether a module may differentiate something: then its functions matter where they are called."""
+    traces.about_to_read(path, path)
     try:
         with open(path, "rb") as file:
             return b"backward" in file.read(LARGEST)

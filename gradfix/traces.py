@@ -1,0 +1,220 @@
+"""What the analysis of a file has asked of the file system, so that one can tell later whether it holds yet.
+
+The analysis of a file reads others: the modules that it imports, the scripts that import it. What it finds
+depends on them, and on those that it looked for in vain. Each such question is noted with its answer (a
+*verifying trace*, as build systems call it), under the file or folder on whose behalf it was asked. What one
+file asks serves all that come to it: its imports are followed once for them all.
+
+Everything that the analysis learns from the file system has to be noted here. A note is taken before the file
+is read: where it changes in between, the trace holds the older answer and no longer fits.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+from typing import NamedTuple
+
+LARGEST = 400_000
+"""Bytes of a module that are read at most, and one more, by which it is known that there are more."""
+FILES = 1000
+"""How many files are looked into for one module, at most."""
+
+IS_FILE, IS_FOLDER, EXISTS = "file", "folder", "exists"
+CONTENT = "content"
+"""What a file holds."""
+NAMES = "names"
+"""The Python files of a folder."""
+SOURCES = "sources"
+"""The Python files of a folder, and what they hold."""
+FOLDERS = "folders"
+"""The folders in a folder."""
+
+Answer = bool | str
+Question = tuple[str, str]
+"""What is asked, and the path of which."""
+Trace = Mapping[Question, Answer]
+
+CHANGED = "changed"
+"""What has been answered in two ways: no answer that is given later is this one."""
+
+_asked: dict[str, dict[Question, Answer]] = {}
+_followed: dict[str, set[str]] = {}
+_answers: dict[Question, Answer] = {}
+
+
+class _Listing(NamedTuple):
+    """What is in a folder, by name and in order."""
+
+    files: list[str]
+    """Python files."""
+    folders: list[str]
+    """Folders, but for links to some."""
+
+
+_listings: dict[str, _Listing] = {}
+
+
+def is_file(path: str, asker: str) -> bool:
+    """:func:`os.path.isfile`, noted."""
+    return _noted((IS_FILE, path), os.path.isfile(path), asker)
+
+
+def is_folder(path: str, asker: str) -> bool:
+    """:func:`os.path.isdir`, noted."""
+    return _noted((IS_FOLDER, path), os.path.isdir(path), asker)
+
+
+def exists(path: str, asker: str) -> bool:
+    """:func:`os.path.exists`, noted."""
+    return _noted((EXISTS, path), os.path.exists(path), asker)
+
+
+def about_to_read(path: str, asker: str) -> None:
+    """Note what a file holds, of which :data:`LARGEST` bytes are going to be read."""
+    _note((CONTENT, path), asker)
+
+
+def python_files(folder: str, asker: str) -> list[str]:
+    """The paths of the Python files in a folder, in order; noted."""
+    _note((NAMES, folder), asker)
+    return [os.path.join(folder, name) for name in _listing(folder).files]
+
+
+def about_to_read_all(folder: str, asker: str) -> list[str]:
+    """The paths of the Python files in a folder, up to :data:`FILES` of which are going to be read; noted."""
+    _note((SOURCES, folder), asker)
+    return [os.path.join(folder, name) for name in _listing(folder).files]
+
+
+def folders(folder: str, asker: str) -> list[str]:
+    """The names of the folders in a folder, in order; noted."""
+    _note((FOLDERS, folder), asker)
+    return _listing(folder).folders
+
+
+def follow(asker: str, path: str) -> None:
+    """Note that what is asked on behalf of ``path``, ever, matters to ``asker``."""
+    _followed.setdefault(asker, set()).add(path)
+
+
+def trace(path: str) -> Trace:
+    """What has been asked up to now on behalf of a file, and of all that it led to."""
+    found: dict[Question, Answer] = {}
+    # Code of which nobody knows where it stands is looked for from nowhere.
+    todo = ["", path]
+    seen = set(todo)
+    while todo:
+        asker = todo.pop()
+        for question, answer in _asked.get(asker, {}).items():
+            if found.setdefault(question, answer) != answer:
+                found[question] = CHANGED
+        for led in _followed.get(asker, ()):
+            if led not in seen:
+                seen.add(led)
+                todo.append(led)
+    return found
+
+
+def holds(questions: Iterable[tuple[str, str, Answer]]) -> bool:
+    """Whether the file system still gives these answers."""
+    return all(answer == _answer((kind, path)) for kind, path, answer in questions)
+
+
+def look_again() -> None:
+    """Forget what the file system looks like now; what was asked, and answered, stays."""
+    _answers.clear()
+    _listings.clear()
+
+
+def _noted(question: Question, answer: bool, asker: str) -> bool:
+    asked = _asked.setdefault(asker, {})
+    if asked.setdefault(question, answer) != answer:
+        asked[question] = CHANGED
+    return answer
+
+
+def _note(question: Question, asker: str) -> None:
+    asked = _asked.setdefault(asker, {})
+    if question not in asked:
+        asked[question] = _answer(question)
+
+
+def _answer(question: Question) -> Answer:
+    """What the file system answers; asked once."""
+    known = _answers.get(question)
+    if known is None:
+        kind, path = question
+        known = _answers[question] = _ASK[kind](path)
+    return known
+
+
+def _content(path: str) -> str:
+    return digest(read(path, LARGEST + 1) or b"")
+
+
+def _of_names(folder: str) -> str:
+    return digest(*map(os.fsencode, _listing(folder).files))
+
+
+def _sources(folder: str) -> str:
+    names = _listing(folder).files
+    held = [str(_answer((CONTENT, os.path.join(folder, name)))) for name in names[:FILES]]
+    return digest(*map(os.fsencode, names), *map(str.encode, held))
+
+
+def _of_folders(folder: str) -> str:
+    return digest(*map(os.fsencode, _listing(folder).folders))
+
+
+_ASK: dict[str, Callable[[str], Answer]] = {
+    IS_FILE: os.path.isfile,
+    IS_FOLDER: os.path.isdir,
+    EXISTS: os.path.exists,
+    CONTENT: _content,
+    NAMES: _of_names,
+    SOURCES: _sources,
+    FOLDERS: _of_folders,
+}
+
+
+def _listing(folder: str) -> _Listing:
+    """What is in a folder; nothing if it cannot be listed. Looked for once."""
+    known = _listings.get(folder)
+    if known is None:
+        try:
+            with os.scandir(folder) as scan:
+                entries = list(scan)
+        except OSError:
+            entries = []
+        known = _listings[folder] = _Listing(
+            sorted(entry.name for entry in entries if entry.name.endswith(".py") and entry.is_file()),
+            sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False)),
+        )
+    return known
+
+
+def digest(*parts: bytes) -> str:
+    """A name for these bytes that no others have."""
+    hashed = blake2b(digest_size=20)
+    for part in parts:
+        hashed.update(len(part).to_bytes(8, "big") + part)
+    return hashed.hexdigest()
+
+
+def read(path: str, limit: int) -> bytes | None:
+    """The first ``limit`` bytes of the regular file at ``path``; ``None`` if it cannot be read."""
+    try:
+        # Without blocking: opening a named pipe would wait for its writer for ever.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except (OSError, ValueError):
+        return None
+    try:
+        status = os.fstat(descriptor)
+        return os.read(descriptor, min(status.st_size, limit)) if stat.S_ISREG(status.st_mode) else None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
