@@ -11,11 +11,12 @@ is read: where it changes in between, the trace holds the older answer and no lo
 
 from __future__ import annotations
 
+import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 LARGEST = 400_000
 """Bytes of a module that are read at most, and one more, by which it is known that there are more."""
@@ -23,6 +24,8 @@ FILES = 1000
 """How many files are looked into for one module, at most."""
 
 IS_FILE, IS_FOLDER, EXISTS = "file", "folder", "exists"
+MODULE = "module"
+"""Whether there is a module or a package, at a path without an ending: the ending, or nothing."""
 CONTENT = "content"
 """What a file holds."""
 NAMES = "names"
@@ -33,15 +36,18 @@ FOLDERS = "folders"
 """The folders in a folder."""
 
 Answer = bool | str
+_Said = TypeVar("_Said", bool, str)
 Question = tuple[str, str]
 """What is asked, and the path of which."""
-Trace = Mapping[Question, Answer]
 
 CHANGED = "changed"
 """What has been answered in two ways: no answer that is given later is this one."""
+ENDINGS = (".py", f"{os.sep}__init__.py")
 
 _asked: dict[str, dict[Question, Answer]] = {}
 _followed: dict[str, set[str]] = {}
+_lines: dict[str, tuple[int, bytes]] = {}
+"""The lines of traces, and how much they hold of what was asked."""
 _answers: dict[Question, Answer] = {}
 
 
@@ -72,6 +78,12 @@ def exists(path: str, asker: str) -> bool:
     return _noted((EXISTS, path), os.path.exists(path), asker)
 
 
+def module(path: str, asker: str) -> str | None:
+    """The file of the module or package that would be at ``path``; noted."""
+    ending = _noted((MODULE, path), _ending(path), asker)
+    return f"{path}{ending}" if ending else None
+
+
 def about_to_read(path: str, asker: str) -> None:
     """Note what a file holds, of which :data:`LARGEST` bytes are going to be read."""
     _note((CONTENT, path), asker)
@@ -100,27 +112,51 @@ def follow(asker: str, path: str) -> None:
     _followed.setdefault(asker, set()).add(path)
 
 
-def trace(path: str) -> Trace:
-    """What has been asked up to now on behalf of a file, and of all that it led to."""
-    found: dict[Question, Answer] = {}
+def trace(path: str) -> list[bytes]:
+    """What has been asked up to now on behalf of a file, and of all that it led to, and the answers.
+
+    There is a line for each file and folder on whose behalf something was asked.
+    """
+    found: list[bytes] = []
     # Code of which nobody knows where it stands is looked for from nowhere.
     todo = ["", path]
     seen = set(todo)
     while todo:
         asker = todo.pop()
-        for question, answer in _asked.get(asker, {}).items():
-            if found.setdefault(question, answer) != answer:
-                found[question] = CHANGED
-        for led in _followed.get(asker, ()):
-            if led not in seen:
-                seen.add(led)
-                todo.append(led)
+        if asker in _asked:
+            found.append(_line(asker))
+        led = _followed.get(asker, set()) - seen
+        seen |= led
+        todo += led
     return found
 
 
-def holds(questions: Iterable[tuple[str, str, Answer]]) -> bool:
-    """Whether the file system still gives these answers."""
-    return all(answer == _answer((kind, path)) for kind, path, answer in questions)
+def _line(asker: str) -> bytes:
+    """All that has been asked on behalf of a file or folder, by folder: what was asked about which names."""
+    asked = _asked[asker]
+    count = -1 if CHANGED in asked.values() else len(asked)
+    known = _lines.get(asker)
+    if known is None or known[0] != count:
+        folders: dict[str, dict[tuple[str, Answer], list[str]]] = {}
+        for (kind, path), answer in asked.items():
+            folder, name = os.path.split(path)
+            folders.setdefault(folder, {}).setdefault((kind, answer), []).append(name)
+        line = json.dumps({at: [[*what, *names] for what, names in of.items()] for at, of in folders.items()})
+        known = _lines[asker] = count, line.encode()
+    return known[1]
+
+
+def holds(line: bytes) -> bool:
+    """Whether the file system still gives the answers in a line of a trace.
+
+    Raises ``ValueError``, ``TypeError`` or ``AttributeError`` for what is none.
+    """
+    return all(
+        answer == _answer((kind, os.path.join(folder, name)))
+        for folder, groups in json.loads(line).items()
+        for kind, answer, *names in groups
+        for name in names
+    )
 
 
 def look_again() -> None:
@@ -129,7 +165,7 @@ def look_again() -> None:
     _listings.clear()
 
 
-def _noted(question: Question, answer: bool, asker: str) -> bool:
+def _noted(question: Question, answer: _Said, asker: str) -> _Said:
     asked = _asked.setdefault(asker, {})
     if asked.setdefault(question, answer) != answer:
         asked[question] = CHANGED
@@ -151,8 +187,13 @@ def _answer(question: Question) -> Answer:
     return known
 
 
+def _ending(path: str) -> str:
+    return next((ending for ending in ENDINGS if os.path.isfile(f"{path}{ending}")), "")
+
+
 def _content(path: str) -> str:
-    return digest(read(path, LARGEST + 1) or b"")
+    held = read(path, LARGEST + 1)
+    return "" if held is None else digest(held)
 
 
 def _of_names(folder: str) -> str:
@@ -173,6 +214,7 @@ _ASK: dict[str, Callable[[str], Answer]] = {
     IS_FILE: os.path.isfile,
     IS_FOLDER: os.path.isdir,
     EXISTS: os.path.exists,
+    MODULE: _ending,
     CONTENT: _content,
     NAMES: _of_names,
     SOURCES: _sources,
@@ -198,7 +240,7 @@ def _listing(folder: str) -> _Listing:
 
 def digest(*parts: bytes) -> str:
     """A name for these bytes that no others have."""
-    hashed = blake2b(digest_size=20)
+    hashed = blake2b(digest_size=16)
     for part in parts:
         hashed.update(len(part).to_bytes(8, "big") + part)
     return hashed.hexdigest()

@@ -156,11 +156,10 @@ def _asker(origin: str) -> str:
 def _below(roots: Iterable[str], below: str, asker: str) -> str | None:
     """The file of the module or package that is called ``below`` in one of several folders."""
     for root in roots:
-        base = os.path.join(root, below) if below else root
-        for candidate in (base + ".py", os.path.join(base, "__init__.py")):
-            if traces.is_file(candidate, asker):
-                traces.follow(asker, candidate)
-                return candidate
+        found = traces.module(os.path.join(root, below) if below else root, asker)
+        if found is not None:
+            traces.follow(asker, found)
+            return found
     return None
 
 
