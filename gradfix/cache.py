@@ -5,49 +5,30 @@ codemods, and what was asked for. In it stands what the analysis learned from th
 :mod:`gradfix.traces`), and it counts only while the file system still says the same. So no entry is ever
 wrong for being old, and none has to be removed in time.
 
-Nothing here is an error: an entry that is damaged, of another key, or not the user's own is passed over, and
-one that cannot be written is not there the next time. Nobody waits for anybody: entries are renamed into
-their places whole.
+An entry that is damaged, or of another key, is passed over and replaced.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
-import stat
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from gradfix import __version__, catalog, codemod, traces
+from gradfix import __version__, catalog, codemod, store, traces
 from gradfix.results import FileReport, Reported
+from gradfix.source import MAX_BYTES
 
 if TYPE_CHECKING:
     from gradfix.pipeline import Options
 
 FORMAT = 1
 """Of the entries."""
-LARGEST = 4 * 2**20
-"""Bytes of an entry; what takes more is not kept."""
-SIZE = 200 * 2**20
-"""Bytes of all entries together, about."""
-DAY = 86_400
-"""Seconds; an entry that is used is touched if it has not been for so long."""
-AGE = 30 * DAY
-"""Seconds after which an entry that nobody has used is removed."""
-SWEEP = 256
-"""Of so many entries that are written, one has the folder swept: which one is chance, as their names are."""
-ROOM = 4096
-"""Bytes that a file takes at least."""
 CODE = 20_000
 """Files in which the codemods of a folder may lie; more are not looked through."""
-
-_TEMPORARY = ".new-"
-_ENTRY = re.compile("[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +44,7 @@ class Cache:
     def get(self, path: str, data: bytes) -> FileReport | None:
         """The report on the file at ``path`` with the bytes ``data``, if it is known."""
         key = self._key(path, data)
-        digest, _, entry = _read(os.path.join(self.folder, key)).partition(b"\n")
+        digest, _, entry = store.read(self.folder, key).partition(b"\n")
         if digest != traces.digest(entry).encode():
             return None
         try:
@@ -90,13 +71,13 @@ class Cache:
                 return  # A codemod has put into its findings what does not belong there.
         except (ValueError, KeyError, TypeError):
             return
-        self._write(key, traces.digest(entry).encode() + b"\n" + entry)
+        store.write(self.folder, key, traces.digest(entry).encode() + b"\n" + entry)
 
     def _holds(self, name: str) -> bool:
         """Whether the line of traces that is called ``name`` is there and still holds."""
         known = self.lines.get(name)
         if known is None:
-            line = _read(os.path.join(self.folder, name))
+            line = store.read(self.folder, name)
             known = self.lines[name] = name == traces.digest(line) and traces.holds(line)
         return known
 
@@ -104,16 +85,10 @@ class Cache:
         """The name of a line of traces, which is kept once for all that rest on it."""
         name = traces.digest(line)
         if not self.lines.get(name):
-            if _read(os.path.join(self.folder, name)) != line:
-                self._write(name, line)
+            if store.read(self.folder, name) != line:
+                store.write(self.folder, name, line)
             self.lines[name] = True
         return name
-
-    def _write(self, name: str, data: bytes) -> None:
-        if len(data) < LARGEST:
-            _write(self.folder, name, data)
-            if int(name[:8], 16) % SWEEP == 0:
-                sweep(self.folder)
 
     def _key(self, path: str, data: bytes) -> str:
         where = map(os.fsencode, (path, os.path.abspath(path)))
@@ -126,8 +101,10 @@ def open_for(options: Options, repository: str | None, *, with_fixes: bool) -> C
     ``None`` where no folder is to be had, or where nobody knows what findings rest on.
     """
     code = _code_of(options.catalog)
-    folder = _place() if code is not None else None
-    if code is None or folder is None or _came_with_the_code(folder, repository) or not _own(folder):
+    folder = store.place("check")
+    if code is None or folder is None or store.came_with_the_code(folder, repository):
+        return None
+    if not store.own(folder):
         return None
     asked = [
         FORMAT,
@@ -139,149 +116,6 @@ def open_for(options: Options, repository: str | None, *, with_fixes: bool) -> C
         with_fixes,
     ]
     return Cache(folder, traces.digest(json.dumps(asked).encode()))
-
-
-def folder() -> str | None:
-    """Where entries are kept, whether or not it is there; ``None`` where there is no such place."""
-    return _place()
-
-
-class Removed(NamedTuple):
-    """What a cleaning has removed."""
-
-    entries: int
-    size: int
-    """In bytes."""
-
-
-def clean() -> Removed:
-    """Remove all entries."""
-    place = _place()
-    if place is None or not os.path.isdir(place) or not _own(place):
-        return Removed(0, 0)
-    sizes = [_remove(entry) for entry in list(_entries(place))]
-    return Removed(len(sizes), sum(sizes))
-
-
-# ---------------------------------------------------------------------------- the folder
-
-
-def _place() -> str | None:
-    given = os.environ.get("GRADFIX_CACHE_DIR")
-    if given:
-        return os.path.join(os.path.abspath(given), "check")
-    shared = os.environ.get("XDG_CACHE_HOME") or ""
-    # What is not absolute is to be ignored, as the specification of these folders has it.
-    home = shared if os.path.isabs(shared) else os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(home, "gradfix", "check") if os.path.isabs(home) else None
-
-
-def _came_with_the_code(folder: str, repository: str | None) -> bool:
-    """Whether a repository could bring the entries along; not if the user's home is one."""
-    if repository is None:
-        return False
-    real, home = (os.path.realpath(path) for path in (folder, os.path.expanduser("~")))
-    return _within(real, repository) and not _within(home, repository)
-
-
-def _within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(os.path.join(folder, ""))
-
-
-def _own(folder: str) -> bool:
-    """Whether there is such a folder, made if need be, that is the user's alone, and so is the way to it."""
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        if not hasattr(os, "getuid"):
-            return True
-        at = folder
-        while at != os.path.dirname(at):
-            status = os.lstat(at)
-            if stat.S_ISLNK(status.st_mode) and status.st_uid not in (os.getuid(), 0):
-                return False
-            at = os.path.dirname(at)
-        status = os.stat(folder)
-        return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
-    except (OSError, ValueError):
-        return False
-
-
-def _read(place: str) -> bytes:
-    """The bytes of a file of the user's own, and no link; none if there is no such file."""
-    try:
-        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-        descriptor = os.open(place, flags | getattr(os, "O_BINARY", 0))
-    except OSError:
-        return b""
-    try:
-        status = os.fstat(descriptor)
-        mine = not hasattr(os, "getuid") or status.st_uid == os.getuid()
-        if not (stat.S_ISREG(status.st_mode) and mine and status.st_size <= LARGEST):
-            return b""
-        if abs(time.time() - status.st_mtime) > DAY:
-            with suppress(OSError):
-                os.utime(place)
-        return os.read(descriptor, LARGEST)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
-
-
-def _write(folder: str, name: str, data: bytes) -> None:
-    """Put an entry in its place, whole or not at all."""
-    temporary = os.path.join(folder, f"{_TEMPORARY}{os.getpid()}-{name}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    try:
-        descriptor = os.open(temporary, flags, 0o600)
-    except OSError:
-        return
-    try:
-        with open(descriptor, "wb") as stream:
-            stream.write(data)
-        os.replace(temporary, os.path.join(folder, name))
-    except OSError:
-        with suppress(OSError):
-            os.unlink(temporary)
-
-
-def sweep(folder: str, size: int = SIZE) -> None:
-    """Remove entries that nobody has used for long, and the oldest of the others where there are too many.
-
-    The clock may have been put forward or back: what seems to come from the future is as old as can be.
-    """
-    now = time.time()
-    aged: list[tuple[float, int, os.DirEntry[str]]] = []
-    for entry in _entries(folder):
-        with suppress(OSError):
-            status = entry.stat(follow_symlinks=False)
-            age = now - status.st_mtime
-            aged.append((age if age > -DAY else AGE + 1, max(status.st_size, ROOM), entry))
-    aged.sort(key=lambda one: one[0])
-    # An entry that is being written is not swept away.
-    total = 0
-    for age, room, entry in aged:
-        total += room
-        if age > AGE or total > size or (entry.name.startswith(_TEMPORARY) and age > 3600):
-            _remove(entry)
-
-
-def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
-    """The files in the folder that are ours."""
-    with suppress(OSError), os.scandir(folder) as scan:
-        for entry in scan:
-            if entry.name.startswith(_TEMPORARY) or _ENTRY.fullmatch(entry.name):
-                yield entry
-
-
-def _remove(entry: os.DirEntry[str]) -> int:
-    """Remove an entry: how many bytes that frees."""
-    try:
-        size = entry.stat(follow_symlinks=False).st_size
-        os.unlink(entry.path)
-    except OSError:
-        return 0
-    return size
 
 
 # ---------------------------------------------------------------------------- what findings rest on
@@ -306,7 +140,7 @@ def _code_of(known: catalog.Catalog) -> str | None:
     if len(files) > CODE:
         return None
     for path in files:
-        held = traces.read(path, LARGEST)
+        held = traces.read(path, MAX_BYTES)
         parts += [path, "" if held is None else traces.digest(held)]
     return traces.digest(*map(os.fsencode, parts))
 

@@ -414,16 +414,16 @@ def cache(
 
     The folder is that of GRADFIX_CACHE_DIR, else the user's cache folder.
     """
-    from gradfix import cache
+    from gradfix import store
 
+    folder = store.place("check")
+    if folder is None:
+        _refuse("there is no folder for a cache: set GRADFIX_CACHE_DIR")
     if action is CacheAction.DIR:
-        folder = cache.folder()
-        if folder is None:
-            _refuse("there is no folder for a cache: set GRADFIX_CACHE_DIR")
         _print(f"{folder}\n")
     else:
-        removed = cache.clean()
-        files = "1 entry" if removed.entries == 1 else f"{removed.entries} entries"
+        removed = store.clean(folder)
+        files = "1 file" if removed.files == 1 else f"{removed.files} files"
         _print(f"Removed {files} ({removed.size / 2**20:.1f} MiB)\n")
 
 
