@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from textwrap import dedent
 from typing import NamedTuple
 from unittest.mock import patch
 
@@ -22,7 +23,7 @@ from fakes import ROOT, gradfix, write_codemod
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradfix import catalog, pipeline, store
+from gradfix import catalog, pipeline, source, store, traces
 from gradfix.pipeline import Options, Wishes
 from gradfix.results import Report
 
@@ -276,9 +277,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 def signed(entry: bytes) -> bytes:
-    from gradfix.traces import digest
-
-    return digest(entry).encode() + b"\n" + entry
+    return traces.digest(entry).encode() + b"\n" + entry
 
 
 def key_in(data: bytes) -> str:
@@ -415,6 +414,109 @@ def test_two_at_once_do_not_meet(project: Path, kept: Path) -> None:
         child.join()
     assert check(project) == Looked(report, [])
     assert not [name for name in entries(kept) if name.startswith(store._TEMPORARY)]
+
+
+# ---------------------------------------------------------------------------- what is noted
+
+WIDE = {
+    "tools/train.py": """
+        import importlib, sys
+        import torch
+        sys.path.append("../lib")
+        import yaml
+        import bundle.part
+        from added import loss_of
+        from . import near
+        from loop import step
+        chosen = importlib.import_module("chosen")
+        w = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(w.parameters(), lr=0.1)
+        for x in torch.randn(10, 2):
+            loss = bundle.part.halved(chosen.doubled(loss_of(w(x)))) + near.zero + bundle.absent.thing
+            loss.backward()
+            step(optimizer)
+        """,
+    "tools/near.py": "zero = 0\n",
+    "tools/yaml2.py": "import yaml\n",
+    "lib/added.py": "from deep import absent, loss_of\n",
+    "lib/deep.py": "def loss_of(y):\n    return y.sum()\n",
+    "chosen.py": "def doubled(x):\n    return x * 2\n",
+    "bundle/part.py": "from .inner import halved\n",
+    "bundle/inner/__init__.py": "def halved(x):\n    return x / 2\n",
+    "loop.py": """
+        from tools import near
+        def step(optimizer):
+            optimizer.step()
+        def train(network, optimizer, batches):
+            for x in batches:
+                network(x).sum().backward()
+                step(optimizer)
+        """,
+    "main.py": """
+        import nowhere
+        import torch
+        from tools.near import zero
+        from loop import train
+        w = torch.nn.Linear(2, 2)
+        train(w, torch.optim.SGD(w.parameters(), lr=0.1), torch.randn(3, 2))
+        """,
+}
+
+
+def _asked(file: str, answer: Callable[[object], None]) -> None:
+    """What the analysis of a file asks of the file system, and does not note."""
+    root = file[: file.index("/project/") + len("/project")]
+    looked: set[tuple[str, str]] = set()
+
+    def note(event: str, arguments: tuple[object, ...]) -> None:
+        if event in {"open", "os.scandir", "os.listdir"} and isinstance(arguments[0], str | Path):
+            looked.add((event, os.path.abspath(arguments[0])))
+
+    def stated(path: str, **more: object) -> os.stat_result:
+        looked.add(("stat", os.path.abspath(path)))
+        return real(path, **more)
+
+    real = os.stat
+    parsed = source.read(file)
+    options = pipeline.prepare([file], UNCACHED)
+    assert isinstance(options, Options) and isinstance(parsed, source.Source)
+    sys.addaudithook(note)
+    with patch.object(os, "stat", stated):
+        pipeline._analyse(parsed, options)
+    questions = {
+        (kind, os.path.join(folder, name))
+        for line in traces.trace(file)
+        for folder, groups in json.loads(line).items()
+        for kind, _, *names in groups
+        for name in names
+    }
+
+    def noted(event: str, path: str) -> bool:
+        listed = {(kind, path) for kind in (traces.SOURCES, traces.NAMES, traces.FOLDERS)} & questions
+        if event in {"os.scandir", "os.listdir"}:
+            return bool(listed)
+        stems = {path.removesuffix(ending) for ending in traces.ENDINGS} - {path}
+        modules = {(traces.MODULE, stem) for stem in stems}
+        exact = {(kind, path) for kind in (traces.IS_FILE, traces.IS_FOLDER, traces.EXISTS, traces.CONTENT)}
+        within = {(traces.SOURCES, os.path.dirname(path))} if path.endswith(".py") else set()
+        return bool((exact | within | (modules if event == "stat" else set())) & questions)
+
+    asked = {one for one in looked if one[1].startswith(root) and one[1] != file}
+    answer((sorted(one for one in asked if not noted(*one)), len(asked)))
+
+
+@pytest.mark.parametrize(("name", "least"), [("tools/train.py", 30), ("loop.py", 20)])
+def test_all_that_is_asked_of_the_file_system_is_noted(tmp_path: Path, name: str, least: int) -> None:
+    write(tmp_path / "project", {path: dedent(text) for path, text in WIDE.items()})
+    receiver, sender = multiprocessing.get_context("fork").Pipe(duplex=False)
+    file = str(tmp_path / "project" / name)
+    child = multiprocessing.get_context("fork").Process(target=_asked, args=(file, sender.send))
+    child.start()
+    sender.close()
+    unnoted, asked = receiver.recv()
+    child.join()
+    assert unnoted == []
+    assert asked >= least
 
 
 # ---------------------------------------------------------------------------- the folder
