@@ -18,8 +18,8 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import NamedTuple, TypeVar
 
-LARGEST = 400_000
-"""Bytes of a module that are read at most, and one more, by which it is known that there are more."""
+from gradfix.scanning import LARGEST, scan
+
 FILES = 1000
 """How many files are looked into for one module, at most."""
 
@@ -31,7 +31,9 @@ CONTENT = "content"
 NAMES = "names"
 """The Python files of a folder."""
 SOURCES = "sources"
-"""The Python files of a folder, and what they hold."""
+"""The Python files of a folder, and what they hold: the answer is that, and how it answers :data:`TOLD`."""
+TOLD = "told"
+"""The Python files of a folder, and what they tell without being parsed, which seldom changes."""
 FOLDERS = "folders"
 """The folders in a folder."""
 
@@ -85,7 +87,7 @@ def module(path: str, asker: str) -> str | None:
 
 
 def about_to_read(path: str, asker: str) -> None:
-    """Note what a file holds, of which :data:`LARGEST` bytes are going to be read."""
+    """Note what a file holds, of which :data:`~gradfix.scanning.LARGEST` bytes are going to be read."""
     _note((CONTENT, path), asker)
 
 
@@ -95,9 +97,11 @@ def python_files(folder: str, asker: str) -> list[str]:
     return [os.path.join(folder, name) for name in _listing(folder).files]
 
 
-def about_to_read_all(folder: str, asker: str) -> list[str]:
-    """The paths of the Python files in a folder, up to :data:`FILES` of which are going to be read; noted."""
-    _note((SOURCES, folder), asker)
+def about_to_scan(folder: str, asker: str) -> list[str]:
+    """The paths of the Python files in a folder, up to :data:`FILES` of which will be scanned; noted."""
+    asked = _asked.setdefault(asker, {})
+    if (SOURCES, folder) not in asked:
+        asked[SOURCES, folder] = f"{_answer((SOURCES, folder))} {_answer((TOLD, folder))}"
     return [os.path.join(folder, name) for name in _listing(folder).files]
 
 
@@ -152,11 +156,19 @@ def holds(line: bytes) -> bool:
     Raises ``ValueError``, ``TypeError`` or ``AttributeError`` for what is none.
     """
     return all(
-        answer == _answer((kind, os.path.join(folder, name)))
+        _still(kind, os.path.join(folder, name), answer)
         for folder, groups in json.loads(line).items()
         for kind, answer, *names in groups
         for name in names
     )
+
+
+def _still(kind: str, path: str, answer: Answer) -> bool:
+    if kind != SOURCES:
+        return answer == _answer((kind, path))
+    # To look at bytes takes less time, and mostly they are the same.
+    held, told = str(answer).split(" ")
+    return held == _answer((SOURCES, path)) or told == _answer((TOLD, path))
 
 
 def look_again() -> None:
@@ -206,6 +218,13 @@ def _sources(folder: str) -> str:
     return digest(*map(os.fsencode, names), *map(str.encode, held))
 
 
+def _told(folder: str) -> str:
+    names = _listing(folder).files
+    told = [scan(os.path.join(folder, name)) for name in names[:FILES]]
+    parts = (str((one.imports, one.runs, one.clears)).encode() for one in told)
+    return digest(*map(os.fsencode, names), *parts)
+
+
 def _of_folders(folder: str) -> str:
     return digest(*map(os.fsencode, _listing(folder).folders))
 
@@ -218,6 +237,7 @@ _ASK: dict[str, Callable[[str], Answer]] = {
     CONTENT: _content,
     NAMES: _of_names,
     SOURCES: _sources,
+    TOLD: _told,
     FOLDERS: _of_folders,
 }
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradfix import traces
+from gradfix import scanning, traces
 from gradfix.autograd.relevance import Relevance, shift
 from gradfix.autograd.values import (
     External,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 RANGE = 1_000_000
 """Lines set apart for each imported file."""
-LARGEST = traces.LARGEST
+LARGEST = scanning.LARGEST
 """Bytes of a module that is still followed."""
 LEVELS = 4
 """How many folders above a file may be where its project's imports start."""
@@ -117,8 +117,11 @@ _numbered: dict[int, LocalModule] = {}
 _ranges = 0
 
 
-def locate(module: str, origin: str) -> str | None:
-    """The file of a module as imported from the file ``origin``: leading dots count packages upwards."""
+def locate(module: str, origin: str, asker: str | None = None) -> str | None:
+    """The file of a module as imported from the file ``origin``: leading dots count packages upwards.
+
+    Another file may be the ``asker``: it wants to know which file that is, and does not go on from there.
+    """
     name = module.lstrip(".")
     level = len(module) - len(name)
     top = name.split(".", 1)[0]
@@ -126,7 +129,8 @@ def locate(module: str, origin: str) -> str | None:
         return None
     if any(folder in origin for folder in INSTALLED):
         return None
-    asker = _asker(origin)
+    on_from_there = asker is None
+    asker = _asker(origin) if asker is None else asker
     folder = os.path.dirname(os.path.abspath(origin))
     if level:
         for _ in range(level - 1):
@@ -143,9 +147,13 @@ def locate(module: str, origin: str) -> str | None:
     initial = os.path.join(folder, "__init__.py")
     if not level and top == os.path.basename(folder) and traces.is_file(initial, asker):
         del roots[0]  # a module of a package means the package, not what is in it by the same name
-    return _below(roots, below, asker) or (
-        None if level else _below(_added(origin, tuple(roots)), below, asker)
-    )
+    found = _below(roots, below, asker)
+    if found is None and not level:
+        traces.follow(asker, _path_of(origin))
+        found = _below(_added(origin, tuple(roots)), below, asker)
+    if found is not None and on_from_there:
+        traces.follow(asker, found)
+    return found
 
 
 def _asker(origin: str) -> str:
@@ -153,12 +161,16 @@ def _asker(origin: str) -> str:
     return os.path.abspath(origin) if origin else ""
 
 
+def _path_of(origin: str) -> str:
+    """Under what is noted what the file ``origin`` adds to its path of imports."""
+    return f"{_asker(origin)} path"
+
+
 def _below(roots: Iterable[str], below: str, asker: str) -> str | None:
     """The file of the module or package that is called ``below`` in one of several folders."""
     for root in roots:
         found = traces.module(os.path.join(root, below) if below else root, asker)
         if found is not None:
-            traces.follow(asker, found)
             return found
     return None
 
@@ -174,15 +186,15 @@ LITERAL = re.compile(rb"""["']([\w./ -]+)["']""")
 @lru_cache(maxsize=256)
 def _added(origin: str, roots: tuple[str, ...]) -> tuple[str, ...]:
     """The folders that a file adds to its path of imports, as they are written: below its own or above."""
-    asker = _asker(origin)
-    traces.about_to_read(asker, asker)
+    asker = _path_of(origin)
+    traces.about_to_read(_asker(origin), asker)
     try:
         text = Path(origin).read_bytes()
     except OSError:
         return ()
     lines = ADDED.findall(text)
     for name in IMPORTED.findall(text):
-        path = os.path.join(os.path.dirname(asker), name.decode() + ".py")
+        path = os.path.join(os.path.dirname(_asker(origin)), name.decode() + ".py")
         traces.about_to_read(path, asker)
         with contextlib.suppress(OSError):
             if os.path.getsize(path) <= SMALL and b"sys.path" in (added := Path(path).read_bytes()):
