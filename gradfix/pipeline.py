@@ -237,7 +237,8 @@ def _reports(
         kept = cache.open_for(options, project.repository(paths), with_fixes=with_fixes)
 
     def look(file: _Loaded) -> FileReport:
-        report = _look(file, options, with_fixes=with_fixes)
+        with traces.on_behalf_of(os.path.abspath(file.path)):
+            report = _look(file, options, with_fixes=with_fixes)
         if kept is not None:
             kept.put(file.path, file.data, report)
         return report

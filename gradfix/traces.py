@@ -14,7 +14,8 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import NamedTuple, TypeVar
 
@@ -50,6 +51,8 @@ _asked: dict[str, dict[Question, Answer]] = {}
 _followed: dict[str, set[str]] = {}
 _lines: dict[str, tuple[int, bytes]] = {}
 """The lines of traces, and how much they hold of what was asked."""
+_behalf = [""]
+"""The file that is analysed, and within it the modules that are loaded for it and for others to come."""
 _answers: dict[Question, Answer] = {}
 
 
@@ -114,6 +117,26 @@ def folders(folder: str, asker: str) -> list[str]:
 def follow(asker: str, path: str) -> None:
     """Note that what is asked on behalf of ``path``, ever, matters to ``asker``."""
     _followed.setdefault(asker, set()).add(path)
+
+
+@contextmanager
+def on_behalf_of(path: str) -> Iterator[None]:
+    """What is loaded within matters to the file at ``path``."""
+    _behalf.append(path)
+    try:
+        yield
+    finally:
+        _behalf.pop()
+
+
+def loading(path: str) -> None:
+    """Note that the module in the file ``path`` matters to whoever something is done for."""
+    follow(_behalf[-1], path)
+
+
+def reading(path: str) -> None:
+    """Note what a file holds, which is going to be read for whoever something is done for."""
+    about_to_read(path, _behalf[-1])
 
 
 def trace(path: str) -> list[bytes]:

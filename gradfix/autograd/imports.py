@@ -120,7 +120,7 @@ _ranges = 0
 def locate(module: str, origin: str, asker: str | None = None) -> str | None:
     """The file of a module as imported from the file ``origin``: leading dots count packages upwards.
 
-    Another file may be the ``asker``: it wants to know which file that is, and does not go on from there.
+    Another file may be the ``asker``.
     """
     name = module.lstrip(".")
     level = len(module) - len(name)
@@ -129,7 +129,6 @@ def locate(module: str, origin: str, asker: str | None = None) -> str | None:
         return None
     if any(folder in origin for folder in INSTALLED):
         return None
-    on_from_there = asker is None
     asker = _asker(origin) if asker is None else asker
     folder = os.path.dirname(os.path.abspath(origin))
     if level:
@@ -151,8 +150,6 @@ def locate(module: str, origin: str, asker: str | None = None) -> str | None:
     if found is None and not level:
         traces.follow(asker, _path_of(origin))
         found = _below(_added(origin, tuple(roots)), below, asker)
-    if found is not None and on_from_there:
-        traces.follow(asker, found)
     return found
 
 
@@ -266,6 +263,7 @@ def _join(run: Run, module: LocalModule) -> None:
 
 def load(run: Run, path: str) -> Frame | None:
     """The variables of a module of the project, as far as its definitions go."""
+    traces.loading(path)
     known = run.modules.get(path)
     if known is not None or len(run.modules) >= MODULES:
         run.passing += known is None or not known.shared
@@ -283,7 +281,8 @@ def load(run: Run, path: str) -> Frame | None:
     run.modules[path] = frame
     made = len(run.nodes), len(run.optimizers), run.passing
     body: list[ast.stmt] = [s for s in module.tree.body if isinstance(s, EXECUTED) and not main_guard(s)]
-    run.block(body, frame)
+    with traces.on_behalf_of(path):
+        run.block(body, frame)
     for name in _filled(module.tree):
         filled = frame.variables.get(name)
         if isinstance(filled, (Sequence, Mapping)):
@@ -327,7 +326,8 @@ def settled(run: Run, frame: Frame, name: str, lazy: Lazy) -> Value:
         run.passing += 1
         return known
     before = run.passing
-    value = lazy.resolve(run)
+    with traces.on_behalf_of(_asker(frame.origin)):
+        value = lazy.resolve(run)
     if run.passing == before:
         frame.variables[name] = value
     else:
@@ -380,7 +380,7 @@ def bare_package(path: str, origin: str) -> Namespace | None:
 
 def trains(path: str) -> bool:
     """Whether a module may differentiate something: then its functions matter where they are called."""
-    traces.about_to_read(path, path)
+    traces.reading(path)
     try:
         with open(path, "rb") as file:
             return b"backward" in file.read(LARGEST)

@@ -482,7 +482,7 @@ def _asked(file: str, answer: Callable[[object], None]) -> None:
     options = pipeline.prepare([file], UNCACHED)
     assert isinstance(options, Options) and isinstance(parsed, source.Source)
     sys.addaudithook(note)
-    with patch.object(os, "stat", stated):
+    with patch.object(os, "stat", stated), traces.on_behalf_of(file):
         pipeline._analyse(parsed, options)
     questions = {
         (kind, os.path.join(folder, name))
