@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType
 from typing import NamedTuple
@@ -33,6 +32,10 @@ class Catalog(NamedTuple):
 
     codemods: tuple[Codemod, ...]
     problems: tuple[Problem, ...] = ()
+    folders: tuple[str, ...] = ()
+    """Where those lie that did not come with gradfix."""
+    installed: bool = False
+    """Whether some are offered by installed packages."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -74,17 +77,19 @@ def normal(name: str) -> str:
 def load(folders: Sequence[str] = ()) -> Catalog:
     """All codemods: the built-in ones, those in ``folders``, and those that installed packages offer.
 
-    One that cannot be loaded is a problem that names its file; the others are there nevertheless.
+    One that cannot be loaded is a problem that names its file; the others are there nevertheless. The
+    built-in ones are whole, and are loaded when they are needed, since with them comes the model.
     """
-    found: dict[str, Codemod] = {}
     problems: list[Problem] = []
     missing = [folder for folder in folders if not os.path.isdir(folder)]
     problems.extend(Problem(folder, "is not a folder of codemods") for folder in missing)
     if folders:
         sys.dont_write_bytecode = True  # They are the user's, and nothing is written beside them.
-    everywhere = [_builtin(), *(os.path.realpath(folder) for folder in folders if folder not in missing)]
-    _declare_package(everywhere)
-    for name, origin, module in (*_from_folders(everywhere), *_from_entry_points()):
+    own, others = builtin(), tuple(os.path.realpath(folder) for folder in folders if folder not in missing)
+    _declare_package([own, *others])
+    found = {normal(name): Codemod(normal(name), module) for name, _, module in _from_folders([own])}
+    offered = tuple(_from_entry_points())
+    for name, origin, module in (*_from_folders(others), *offered):
         codemod = _codemod(name, origin, module)
         if isinstance(codemod, Codemod) and codemod.name in found:
             codemod = Problem(origin, f"there is already a codemod {codemod.name!r}")
@@ -92,13 +97,14 @@ def load(folders: Sequence[str] = ()) -> Catalog:
             problems.append(codemod)
         else:
             found[codemod.name] = codemod
-    return Catalog(tuple(found[name] for name in sorted(found)), tuple(problems))
+    ordered = tuple(found[name] for name in sorted(found))
+    return Catalog(ordered, tuple(problems), others, bool(offered))
 
 
 _Loader = Callable[[], ModuleType]
 
 
-def _builtin() -> str:
+def builtin() -> str:
     """The folder of our own codemods: inside the package in a wheel, beside it in a checkout."""
     package = os.path.dirname(os.path.realpath(__file__))
     packaged = os.path.join(package, "codemods")
@@ -118,13 +124,13 @@ def _from_folders(folders: Iterable[str]) -> Iterator[tuple[str, str, _Loader]]:
             stem, extension = os.path.splitext(entry)
             if extension == ".py" and not stem.startswith("_"):
                 path = os.path.join(folder, entry)
-                yield stem, path, partial(_module, stem, path)
+                yield stem, path, cache(partial(_module, stem, path))
 
 
 def _module(stem: str, path: str) -> ModuleType:
     """The module at ``path``, loaded as ``gradfix.codemods.<stem>``."""
     name = f"{PACKAGE}.{stem}"
-    loader = None if os.path.dirname(path) == _builtin() else _PlainFile(name, path)
+    loader = None if os.path.dirname(path) == builtin() else _PlainFile(name, path)
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None
     assert spec.loader is not None
@@ -147,7 +153,7 @@ def _from_entry_points() -> Iterator[tuple[str, str, _Loader]]:
     from importlib.metadata import entry_points
 
     for point in entry_points(group=PACKAGE):
-        yield point.name, f"{point.name} = {point.value}", point.load
+        yield point.name, f"{point.name} = {point.value}", cache(point.load)
 
 
 def _some_package_offers_codemods() -> bool:
@@ -174,10 +180,9 @@ def _codemod(name: str, origin: str, load_module: _Loader) -> Codemod | Problem:
         return Problem(origin, error.message)
     except (Exception, SystemExit) as error:
         return Problem(origin, f"this codemod cannot be loaded: {type(error).__name__}: {error}")
-    documentation = inspect.cleandoc(module.__doc__ or "")
-    if not documentation:
+    codemod = Codemod(normal(name), load_module)
+    if not codemod.documentation:
         return Problem(origin, "this codemod has no docstring, which is its documentation")
-    find = getattr(module, "find", None)
-    if not callable(find):
+    if not callable(getattr(module, "find", None)):
         return Problem(origin, "this codemod has no function find(program)")
-    return Codemod(normal(name), documentation.splitlines()[0], documentation, find)
+    return codemod

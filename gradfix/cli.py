@@ -85,6 +85,14 @@ Unsandboxed = Annotated[
     ),
 ]
 Evidence = Annotated[str, typer.Option("--evidence", metavar="DIR", help="Where the certificates go.")]
+NoCache = Annotated[
+    bool,
+    typer.Option(
+        "--no-cache",
+        envvar="GRADFIX_NO_CACHE",
+        help="Look at every file anew, and keep nothing of what is found.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only what was found or done, and errors.")]
 
 EVIDENCE = "gradfix-evidence"
@@ -132,11 +140,12 @@ def check(
     select: Select = None,
     ignore: Ignore = None,
     codemods: Codemods = None,
+    no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find gradient mistakes; nothing is run and nothing is written."""
+    """Find gradient mistakes; nothing is run, and nothing is written but a cache (see `gradfix cache`)."""
     where = paths or ["."]
-    options = _prepared(where, _wishes(select, ignore, codemods, verify=False))
+    options = _prepared(where, _wishes(select, ignore, codemods, verify=False, cached=not no_cache))
     report = pipeline.check(where, options)
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
@@ -185,6 +194,7 @@ def apply(
     module: Module = None,
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
+    no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
     """Fix what was found. Each fix is proved by running both versions; a refuted one is never written."""
@@ -205,6 +215,7 @@ def apply(
         verify=verify,
         require_proof=require_proof,
         allow_unsandboxed=allow_unsandboxed,
+        cached=not no_cache,
     )
     options = _prepared(where, wishes)
     _say_what_runs_get(options)
@@ -478,6 +489,34 @@ def explain(
         _refuse(codemod)
     _print(f"{visible(codemod.documentation)}\n")
     _stop_for(known.problems)
+
+
+class CacheAction(StrEnum):
+    """What to do with the cache."""
+
+    DIR = "dir"
+    CLEAN = "clean"
+
+
+@app.command()
+def cache(
+    action: Annotated[CacheAction, typer.Argument(help="Say where it is, or remove what is in it.")],
+) -> None:
+    """Where `check` keeps what it found, so that a file is not looked at again until something changes.
+
+    The folder is that of GRADFIX_CACHE_DIR, else the user's cache folder.
+    """
+    from gradfix import store
+
+    folder = store.place("check")
+    if folder is None:
+        _refuse("there is no folder for a cache: set GRADFIX_CACHE_DIR")
+    if action is CacheAction.DIR:
+        _print(f"{folder}\n")
+    else:
+        removed = store.clean(folder)
+        files = "1 file" if removed.files == 1 else f"{removed.files} files"
+        _print(f"Removed {files} ({removed.size / 2**20:.1f} MiB)\n")
 
 
 @app.command(cls=PassesOn)

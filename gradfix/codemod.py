@@ -11,6 +11,7 @@ import ast
 import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -178,13 +179,33 @@ class Finding(NamedTuple):
     fixes: tuple[Fix, ...] = ()
 
 
-class Codemod(NamedTuple):
-    """A mistake that gradfix knows: its name, its documentation, and how to find it."""
+@dataclass(frozen=True, slots=True)
+class Codemod:
+    """A mistake that gradfix knows: its name, its documentation, and how to find it.
+
+    All but the name needs its module, which is loaded when it is first asked for: what is in the cache needs
+    none. What loading raises is raised there.
+    """
 
     name: str
     """The mistake in kebab case, as in ``# gradfix: ignore[name]``."""
-    summary: str
-    """One line for ``gradfix list``."""
-    documentation: str
-    """The docstring of its module: before and after, preconditions, and why each is needed."""
-    find: Callable[[Program], Iterable[Finding]]
+    module: Callable[[], ModuleType]
+    """Its module, loaded once."""
+
+    @property
+    def summary(self) -> str:
+        """One line for ``gradfix list``."""
+        return self.documentation.splitlines()[0]
+
+    @property
+    def documentation(self) -> str:
+        """The docstring of its module: before and after, preconditions, and why each is needed."""
+        from inspect import cleandoc
+
+        return cleandoc(self.module().__doc__ or "")
+
+    @property
+    def find(self) -> Callable[[Program], Iterable[Finding]]:
+        """What looks for the mistake in a program."""
+        found: Callable[[Program], Iterable[Finding]] = self.module().find
+        return found

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradfix import catalog, interrupts, programs, project, source
+from gradfix import catalog, interrupts, programs, project, source, traces
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, InsertStatement, MoveStatement, Span
 from gradfix.parallel import WORTH_PROCESSES, for_each
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
@@ -54,6 +54,7 @@ class Wishes:
     codemods: tuple[str, ...] = ()
     """Further folders of codemods."""
     allow_unsandboxed: bool = False
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Options:
     """Whether a fix that cannot be proved is left out."""
     allow_unsandboxed: bool = False
     """Verify even where no sandbox is to be had."""
+    cached: bool = False
+    """Whether what was found in a file is kept for the next time."""
 
 
 class Refusal(NamedTuple):
@@ -120,6 +123,7 @@ def prepare(
         verify=wishes.verify,
         require_proof=wishes.require_proof,
         allow_unsandboxed=wishes.allow_unsandboxed,
+        cached=wishes.cached,
     )
 
 
@@ -205,6 +209,7 @@ class _Loading(NamedTuple):
 
 
 def _load(paths: Sequence[str], options: Options) -> _Loading:
+    traces.look_again()
     listing = project.find_files(paths, options.settings)
     problems = [*options.catalog.problems, *listing.problems]
     loaded: list[_Loaded] = []
@@ -228,13 +233,32 @@ def _load(paths: Sequence[str], options: Options) -> _Loading:
 def check(paths: Sequence[str], options: Options) -> Report:
     """The findings in ``paths``, each with the fix that ``apply`` would choose for it."""
     loading = _load(paths, options)
-    reports = _each_file(lambda file: _look(file, options, with_fixes=True), loading)
+    reports = _reports(paths, loading, options, with_fixes=True)
     told = tuple(report for report in reports if report.findings or report.problems or report.messages)
     return Report(told, loading.problems, loading.checked, loading.empty)
 
 
-def _each_file(look: Callable[[_Loaded], FileReport], loading: _Loading) -> list[FileReport]:
-    return for_each(look, loading.files, _lost, weight=lambda file: len(file.data))
+def _reports(
+    paths: Sequence[str], loading: _Loading, options: Options, *, with_fixes: bool
+) -> list[FileReport]:
+    """What there is to say of each file, as it is known from another time or as it is found out now."""
+    kept = None
+    if options.cached and loading.files:
+        from gradfix import cache
+
+        kept = cache.open_for(options, project.repository(paths), with_fixes=with_fixes)
+
+    def look(file: _Loaded) -> FileReport:
+        with traces.on_behalf_of(os.path.abspath(file.path)):
+            report = _look(file, options, with_fixes=with_fixes)
+        if kept is not None:
+            kept.put(file.path, file.data, report)
+        return report
+
+    known = [kept.get(file.path, file.data) if kept is not None else None for file in loading.files]
+    unknown = [file for file, report in zip(loading.files, known) if report is None]
+    found = iter(for_each(look, unknown, _lost, weight=lambda file: len(file.data)))
+    return [next(found) if report is None else report for report in known]
 
 
 def _lost(file: _Loaded) -> FileReport:
@@ -574,7 +598,7 @@ def _line_map(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
 def plan(paths: Sequence[str], options: Options) -> Plan:
     """What is to be written for ``paths``: for every file the fixes that hold. Nothing is written here."""
     loading = _load(paths, options)
-    reports = _each_file(lambda file: _look(file, options, with_fixes=False), loading)
+    reports = _reports(paths, loading, options, with_fixes=False)
     told = [
         (file, report)
         for file, report in zip(loading.files, reports)

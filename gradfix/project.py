@@ -232,6 +232,11 @@ def _common_folder(paths: Sequence[str]) -> str:
         return folders[0]
 
 
+def repository(paths: Sequence[str]) -> str | None:
+    """The root of the git repository that all of ``paths`` are in, if one is known."""
+    return repository_root(_common_folder(paths))
+
+
 def _upwards(folder: str, root: str | None) -> Iterator[str]:
     """``folder`` and those around it, up to ``root`` or the top."""
     while True:

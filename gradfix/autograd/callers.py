@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import NamedTuple
 
-from gradfix import files
+from gradfix import traces
 from gradfix.autograd import imports
+from gradfix.scanning import scan
 
 LEVELS = 3
 """How many modules may stand between a script and the file: the package that passes it on, for example."""
@@ -23,38 +22,10 @@ SCRIPTS = 8
 """How many scripts are looked for."""
 FOLDERS = 40
 """How many folders are looked into."""
-FILES = 1000
-"""How many files are looked at for one module."""
 BETWEEN = 8
 """How many modules of each level are gone on from."""
-IMPORTS = re.compile(
-    r"^[ \t]*(from[ \t]+[.\w]+[ \t]+import[ \t]+(?:\([^()]*\)|(?:\\\r?\n|[^\n#(])+)|import[ \t]+[^\n#]+)",
-    re.MULTILINE,
-)
-WORD = re.compile(r"\w+")
 COPIED = ("setup.cfg", "requirements.txt", "environment.yml", "LICENSE", ".gitignore")
 """What marks a project's root where nothing else does."""
-RUNS = re.compile(r"^(?:if +__name__|for |while |with |[A-Za-z_][\w.]*\()", re.MULTILINE)
-"""What stands at the top of a module that does something when it is run: a guard for that, a loop, a call."""
-
-
-class _Scanned(NamedTuple):
-    """What the text of a module tells without parsing it."""
-
-    imports: tuple[str, ...]
-    """The statements that import something."""
-    words: frozenset[str]
-    """The words in them."""
-    runs: bool
-    """Whether it seems to do something when it is run."""
-    clears: bool
-    """Whether it clears gradients."""
-
-
-NOTHING = _Scanned((), frozenset(), False, False)
-
-_scanned: dict[str, tuple[tuple[int, int], _Scanned]] = {}
-_folders: dict[str, list[str]] = {}
 
 
 def scripts(path: str) -> list[imports.LocalModule]:
@@ -71,14 +42,20 @@ def scripts(path: str) -> list[imports.LocalModule]:
                 if importer in known:
                     continue
                 known.add(importer)
-                if not _scan(importer).runs:
+                if not scan(importer).runs:
                     following.append(importer)
-                elif (script := imports.parse(importer)) is not None:
+                elif (script := _parsed(importer, path)) is not None:
                     found.append(script)
                     if len(found) == SCRIPTS:
                         return found
         frontier = following[:BETWEEN]
     return found
+
+
+def _parsed(script: str, path: str) -> imports.LocalModule | None:
+    """A script that the module in ``path`` is run from."""
+    traces.follow(path, script)
+    return imports.parse(script)
 
 
 def clears(path: str) -> bool:
@@ -89,7 +66,7 @@ def clears(path: str) -> bool:
     frontier = [path]
     for _ in range(LEVELS):
         importers = [i for module in frontier for i in _importers(module, path) if i not in known]
-        if any(_scan(importer).clears for importer in importers):
+        if any(scan(importer).clears for importer in importers):
             return True
         known.update(importers)
         frontier = importers[:BETWEEN]
@@ -100,9 +77,11 @@ def _importers(module: str, beside: str) -> Iterator[str]:
     """The modules near ``beside`` that import the one in the file ``module``."""
     folder, file = os.path.split(module)
     name = os.path.basename(folder) if file == "__init__.py" else file.removesuffix(".py")
-    files = chain.from_iterable(map(_listed, _places(os.path.dirname(beside))))
-    for path in islice(files, FILES):
-        if path != module and name in _scan(path).words and _imports(path, name, module):
+    around = os.path.dirname(beside)
+    traces.follow(beside, around)
+    files = chain.from_iterable(traces.about_to_scan(place, around) for place in _places(around))
+    for path in islice(files, traces.FILES):
+        if path != module and name in scan(path).words and _imports(path, name, module, beside):
             yield path
 
 
@@ -111,7 +90,7 @@ def _places(folder: str) -> Iterator[str]:
     yield folder
     seen = {folder}
     for above in _above(folder) or [folder]:
-        for place in [above, *_below(above)]:
+        for place in [above, *_below(above, folder)]:
             if place not in seen and len(seen) < FOLDERS:
                 seen.add(place)
                 yield place
@@ -122,72 +101,45 @@ def _above(folder: str) -> list[str]:
 
     Of a project that was copied without its history, the root often has a list of what it needs.
     """
+    asker = folder
     found: list[str] = []
     code = 0
     for _ in range(imports.LEVELS):
-        if _is_root(folder):
+        if _is_root(folder, asker):
             return found
         above = os.path.dirname(folder)
         if above == folder:
             break
         folder = above
-        if _listed(folder) and code == len(found):
+        if traces.python_files(folder, asker) and code == len(found):
             code += 1
         found.append(folder)
-    if found and _is_root(folder):
+    if found and _is_root(folder, asker):
         return found
-    copied = next((number for number, above in enumerate(found, 1) if _is_root(above, COPIED)), 0)
+    copied = next((number for number, above in enumerate(found, 1) if _is_root(above, asker, COPIED)), 0)
     return found[: max(code, copied)]
 
 
-def _below(folder: str) -> list[str]:
+def _below(folder: str, asker: str) -> list[str]:
     """The folders directly below one, but for hidden ones."""
-    try:
-        with os.scandir(folder) as entries:
-            below = [e.path for e in entries if e.is_dir(follow_symlinks=False) and e.name[0] not in "._"]
-    except OSError:
-        return []
-    return sorted(below)[:FOLDERS]
+    names = [name for name in traces.folders(folder, asker) if name[0] not in "._"]
+    return [os.path.join(folder, name) for name in names[:FOLDERS]]
 
 
-def _is_root(folder: str, marks: Iterable[str] = (".git", "setup.py", "pyproject.toml")) -> bool:
-    return any(os.path.exists(os.path.join(folder, mark)) for mark in marks)
+MARKS = (".git", "setup.py", "pyproject.toml")
+"""What marks a project's root."""
 
 
-def _listed(folder: str) -> list[str]:
-    """The Python files of a folder, listed once."""
-    known = _folders.get(folder)
-    if known is None:
-        try:
-            with os.scandir(folder) as entries:
-                known = sorted(e.path for e in entries if e.name.endswith(".py") and e.is_file())
-        except OSError:
-            known = []
-        _folders[folder] = known
-    return known
+def _is_root(folder: str, asker: str, marks: Iterable[str] = MARKS) -> bool:
+    return any(traces.exists(os.path.join(folder, mark), asker) for mark in marks)
 
 
-def _scan(path: str) -> _Scanned:
-    """What a file imports, read once."""
-    try:
-        status = os.stat(path)
-        stamp = (status.st_mtime_ns, status.st_size)
-        known = _scanned.get(path)
-        if known is not None and known[0] == stamp:
-            return known[1]
-        text = files.read(path, imports.LARGEST).decode("utf-8-sig", "replace").replace("\r\n", "\n")
-    except OSError:
-        return NOTHING
-    statements = tuple(IMPORTS.findall(text))
-    words = frozenset(word for statement in statements for word in WORD.findall(statement))
-    scanned = _Scanned(statements, words, RUNS.search(text) is not None, "zero_grad" in text)
-    _scanned[path] = stamp, scanned
-    return scanned
+def _imports(path: str, name: str, module: str, beside: str) -> bool:
+    """Whether a file imports the module called ``name`` in the file ``module``, wherever in its code.
 
-
-def _imports(path: str, name: str, module: str) -> bool:
-    """Whether a file imports the module called ``name`` in the file ``module``, wherever in its code."""
-    for statement in _scan(path).imports:
+    It is ``beside`` that wants to know.
+    """
+    for statement in scan(path).imports:
         if name not in statement:
             continue
         try:
@@ -201,6 +153,6 @@ def _imports(path: str, name: str, module: str) -> bool:
             base = "." * node.level + (node.module or "")
             separator = "" if base.endswith(".") else "."
             names = [base, *(f"{base}{separator}{alias.name}" for alias in node.names)]
-        if any(imports.locate(one, path) == module for one in names if one.strip(".")):
+        if any(imports.locate(one, path, beside) == module for one in names if one.strip(".")):
             return True
     return False

@@ -1303,7 +1303,8 @@ def _member(run: Run, namespace: imports.Namespace, name: str) -> Value:
     if inner is not None:
         value = imports.namespace(run, inner)
     else:
-        value = imports.bare_package(os.path.join(os.path.dirname(namespace.frame.origin), name))
+        origin = namespace.frame.origin
+        value = imports.bare_package(os.path.join(os.path.dirname(origin), name), origin)
     return value if value is not None else External(f"{namespace.frame.origin}.{name}")
 
 

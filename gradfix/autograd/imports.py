@@ -18,7 +18,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradfix import files
+from gradfix import files, scanning, traces
 from gradfix.autograd.relevance import Relevance, shift, walk
 from gradfix.autograd.values import (
     External,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 RANGE = 1_000_000
 """Lines set apart for each imported file."""
-LARGEST = 400_000
+LARGEST = scanning.LARGEST
 """Bytes of a module that is still followed."""
 LEVELS = 4
 """How many folders above a file may be where its project's imports start."""
@@ -126,7 +126,7 @@ def begin() -> None:
     """
     global _kept
     locate.cache_clear()
-    trains.cache_clear()
+    _trains.cache_clear()
     if _kept > KEPT:
         _parsed.clear()
         _numbered.clear()
@@ -135,8 +135,11 @@ def begin() -> None:
 
 
 @cache
-def locate(module: str, origin: str) -> str | None:
-    """The file of a module as imported from the file ``origin``: leading dots count packages upwards."""
+def locate(module: str, origin: str, asker: str | None = None) -> str | None:
+    """The file of a module as imported from the file ``origin``: leading dots count packages upwards.
+
+    Another file may be the ``asker``.
+    """
     name = module.lstrip(".")
     level = len(module) - len(name)
     top = name.split(".", 1)[0]
@@ -144,6 +147,7 @@ def locate(module: str, origin: str) -> str | None:
         return None
     if any(folder in origin for folder in INSTALLED):
         return None
+    asker = _asker(origin) if asker is None else asker
     folder = os.path.dirname(os.path.abspath(origin))
     if level:
         for _ in range(level - 1):
@@ -152,23 +156,37 @@ def locate(module: str, origin: str) -> str | None:
     else:
         roots = [folder]
         for _ in range(LEVELS):
-            if os.path.exists(os.path.join(folder, ".git")):
+            if traces.exists(os.path.join(folder, ".git"), asker):
                 break
             folder = os.path.dirname(folder)
             roots.append(folder)
     below = name.replace(".", os.sep)
-    if not level and top == os.path.basename(folder) and os.path.isfile(os.path.join(folder, "__init__.py")):
+    initial = os.path.join(folder, "__init__.py")
+    if not level and top == os.path.basename(folder) and traces.is_file(initial, asker):
         del roots[0]  # a module of a package means the package, not what is in it by the same name
-    return _below(roots, below) or (None if level else _below(_added(origin, tuple(roots)), below))
+    found = _below(roots, below, asker)
+    if found is None and not level:
+        traces.follow(asker, _path_of(origin))
+        found = _below(_added(origin, tuple(roots)), below, asker)
+    return found
 
 
-def _below(roots: Iterable[str], below: str) -> str | None:
+def _asker(origin: str) -> str:
+    """Under what is noted what the file ``origin`` makes us look for."""
+    return os.path.abspath(origin) if origin else ""
+
+
+def _path_of(origin: str) -> str:
+    """Under what is noted what the file ``origin`` adds to its path of imports."""
+    return f"{_asker(origin)} path"
+
+
+def _below(roots: Iterable[str], below: str, asker: str) -> str | None:
     """The file of the module or package that is called ``below`` in one of several folders."""
     for root in roots:
-        base = os.path.join(root, below) if below else root
-        for candidate in (base + ".py", os.path.join(base, "__init__.py")):
-            if os.path.isfile(candidate):
-                return candidate
+        found = traces.module(os.path.join(root, below) if below else root, asker)
+        if found is not None:
+            return found
     return None
 
 
@@ -183,20 +201,25 @@ LITERAL = re.compile(rb"""["']([\w./ -]+)["']""")
 @lru_cache(maxsize=256)
 def _added(origin: str, roots: tuple[str, ...]) -> tuple[str, ...]:
     """The folders that a file adds to its path of imports, as they are written: below its own or above."""
+    asker = _path_of(origin)
+    traces.about_to_read(_asker(origin), asker)
     try:
         text = files.read(origin)
     except OSError:
         return ()
     lines = ADDED.findall(text)
     for name in IMPORTED.findall(text):
-        path = os.path.join(os.path.dirname(origin), name.decode() + ".py")
+        path = os.path.join(os.path.dirname(_asker(origin)), name.decode() + ".py")
+        traces.about_to_read(path, asker)
         with contextlib.suppress(OSError):
             if b"sys.path" in (added := files.read(path, SMALL)):
                 lines += [*ADDED.findall(added), *JOINED.findall(added)]
     written = [os.path.join(*map(bytes.decode, parts)) for parts in map(LITERAL.findall, lines) if parts]
     relative = [name for name in written if not os.path.isabs(name)]
     places = [os.path.normpath(os.path.join(root, name)) for name in relative for root in roots]
-    return tuple(place for place in dict.fromkeys(places) if place not in roots and os.path.isdir(place))
+    return tuple(
+        place for place in dict.fromkeys(places) if place not in roots and traces.is_folder(place, asker)
+    )
 
 
 def _parsed_as_written(text: str) -> ast.Module:
@@ -210,6 +233,7 @@ def _parsed_as_written(text: str) -> ast.Module:
 def parse(path: str) -> LocalModule | None:
     """The module in a file, parsed once; None if it cannot be read or parsed, or is too large."""
     global _ranges, _kept
+    traces.about_to_read(path, path)
     try:
         status = os.stat(path)
         stamp = (status.st_mtime_ns, status.st_size)
@@ -254,6 +278,7 @@ def _join(run: Run, module: LocalModule) -> None:
 
 def load(run: Run, path: str) -> Frame | None:
     """The variables of a module of the project, as far as its definitions go."""
+    traces.loading(path)
     known = run.modules.get(path)
     if known is not None or len(run.modules) >= MODULES:
         run.passing += known is None or not known.shared
@@ -271,7 +296,8 @@ def load(run: Run, path: str) -> Frame | None:
     run.modules[path] = frame
     made = len(run.nodes), len(run.optimizers), run.passing
     body: list[ast.stmt] = [s for s in module.tree.body if isinstance(s, EXECUTED) and not main_guard(s)]
-    run.block(body, frame)
+    with traces.on_behalf_of(path):
+        run.block(body, frame)
     for name in _filled(module.tree):
         filled = frame.variables.get(name)
         if isinstance(filled, (Sequence, Mapping)):
@@ -315,7 +341,8 @@ def settled(run: Run, frame: Frame, name: str, lazy: Lazy) -> Value:
         run.passing += 1
         return known
     before = run.passing
-    value = lazy.resolve(run)
+    with traces.on_behalf_of(_asker(frame.origin)):
+        value = lazy.resolve(run)
     if run.passing == before:
         frame.variables[name] = value
     else:
@@ -353,21 +380,27 @@ def outermost(module: str, origin: str) -> Namespace | None:
     if inner is None:
         return None
     levels = module.count(".") + inner.endswith("__init__.py")
-    return bare_package(str(Path(inner).parents[levels - 1]))
+    return bare_package(str(Path(inner).parents[levels - 1]), origin)
 
 
-def bare_package(path: str) -> Namespace | None:
-    """A package without ``__init__.py``: the modules in a folder."""
-    if not os.path.isdir(path):
+def bare_package(path: str, origin: str) -> Namespace | None:
+    """A package without ``__init__.py``, as imported from the file ``origin``: the modules in a folder."""
+    if not traces.is_folder(path, _asker(origin)):
         return None
     frame = Frame(None, None)
     frame.origin = os.path.join(path, "__init__.py")
+    traces.follow(_asker(origin), frame.origin)
     return Namespace(frame)
 
 
-@cache
 def trains(path: str) -> bool:
     """Whether a module may differentiate something: then its functions matter where they are called."""
+    traces.reading(path)
+    return _trains(path)
+
+
+@cache
+def _trains(path: str) -> bool:
     try:
         return b"backward" in files.read(path)
     except OSError:

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gradfix import files
+from gradfix import files, store
 from gradfix.environment.errors import EnvironmentFailure
 from gradfix.environment.requirements import LeftOut
 from gradfix.environment.resolve import Relaxed
@@ -183,9 +183,10 @@ def now() -> float:
 
 
 def _place() -> Path:
-    return (
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "gradfix/environments"
-    )
+    folder = store.place("environments")
+    if folder is None:
+        raise EnvironmentFailure("there is no home folder to keep environments in: set GRADFIX_CACHE_DIR")
+    return Path(folder)
 
 
 def _lock_of(folder: Path) -> Path:

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from gradfix import pipeline
+from gradfix import pipeline, traces
 from gradfix.autograd import analyze, callers
 from gradfix.autograd.graph import Backward
 from gradfix.pipeline import Options, Wishes
@@ -66,7 +66,7 @@ def options() -> Options:
 
 @pytest.fixture(autouse=True)
 def nothing_known() -> None:
-    callers._folders.clear()
+    traces.look_again()
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -89,7 +89,7 @@ RIGHT = TRAINER.format(d_zero="self.d_optimizer.zero_grad()")
 def test_a_trainer_is_seen_with_the_networks_that_a_script_hands_it(tmp_path: Path, options: Options) -> None:
     write(tmp_path, {"trainer.py": FAULTY})
     assert codes(tmp_path / "trainer.py", options) == []
-    callers._folders.clear()
+    traces.look_again()
     write(tmp_path, {"main.py": script()})
     assert codes(tmp_path / "trainer.py", options) == ["missing-zero-grad"]
     write(tmp_path, {"trainer.py": RIGHT})
@@ -803,7 +803,7 @@ def test_whoever_imports_it_may_clear_what_it_was_handed(tmp_path: Path, options
     write(tmp_path, {"learner.py": HANDED_IN})
     assert codes(tmp_path / "learner.py", options) == ["missing-zero-grad"]
     for clears, expected in (("pass", ["missing-zero-grad"]), ("self.net.zero_grad()", [])):
-        callers._folders.clear()
+        traces.look_again()
         write(
             tmp_path, {"engine.py": ENGINE.format(clears=clears), "main.py": "import engine\nprint(engine)\n"}
         )
