@@ -849,7 +849,8 @@ class _Case:
             return [Check("reached", "not checked", detail)]
         if not watched:
             return []
-        return [Check("reached", "holds", f"{plural(len(watched), 'changed statement')} executed")]
+        which = "the changed statement was" if len(watched) == 1 else "all changed statements were"
+        return [Check("reached", "holds", f"{which} executed")]
 
     def further(self) -> bool:
         """Whether the fixed program got further than the original before anything was raised."""

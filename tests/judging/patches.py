@@ -259,7 +259,7 @@ def everything_detached(case: Case) -> str | None:
         and any(node.lineno < line <= (node.end_lineno or 0) for line in backwards)
         for inner in ast.walk(node)
     }
-    handed: list[ast.Name] = []
+    handed: list[ast.expr] = []
     for node in ast.walk(tree):
         if id(node) not in inside or not isinstance(node, ast.Call) or not node.args or node.keywords:
             continue
@@ -269,6 +269,8 @@ def everything_detached(case: Case) -> str | None:
         # `net(x)`, `torch.cat([x, y], 1)`
         values = first.elts if isinstance(first, ast.List) else [] if others else [first]
         handed += [value for value in values if isinstance(value, ast.Name)]
+        # `net([encoder(x), encoder(y)])`
+        handed += [value for value in values if isinstance(first, ast.List) and isinstance(value, ast.Call)]
     for value in sorted(handed, key=lambda value: (-value.lineno, -value.col_offset)):
         row, end = lines[value.lineno - 1], value.end_col_offset or 0
         lines[value.lineno - 1] = row[:end] + b".detach()" + row[end:]

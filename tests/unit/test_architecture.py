@@ -179,7 +179,7 @@ OPENS_OTHERWISE = {
     "gradfix.files": "it is the one way",
     "gradfix.cli": "os.devnull",
     "gradfix.environment.cli": "os.devnull",
-    "gradfix.store": "the cache, a folder that only the user can write to; not synchronised, for it may be lost",
+    "gradfix.store": "the cache, which may be lost: it is not synchronised",
     "gradfix.environment.cache": "the cache, a folder that only the user can write to",
     "gradfix.environment.build": "the cache",
     "gradfix.environment.resolve": "the cache",

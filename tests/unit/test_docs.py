@@ -91,7 +91,7 @@ def test_the_readme_names_every_codemod() -> None:
         # An effect that the fixtures of a codemod have is one that it can have.
         cases = (FIXTURES / codemod.name.replace("-", "_")).glob("*.py")
         seen = {fields(case)["effect"] for case in cases if fields(case)["fault"] == codemod.name}
-        assert seen <= set(words(effects)), codemod.name
+        assert seen - {"none"} <= set(words(effects)), codemod.name
 
 
 @pytest.mark.parametrize("example", sorted(WORKSHOP.glob("*.py")), ids=lambda path: path.stem)
