@@ -185,8 +185,8 @@ def apply(
             help="Run both versions of each rewrite, and leave out what that refutes.",
         ),
     ] = True,
-    require_proof: Annotated[
-        bool, typer.Option("--require-proof", help="Leave out a fix that cannot be proved.")
+    unproved: Annotated[
+        bool, typer.Option("--unproved", help="Write fixes too that running could not prove.")
     ] = False,
     python: Python = None,
     env: Environment = None,
@@ -197,11 +197,9 @@ def apply(
     no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fix what was found. Each fix is proved by running both versions; a refuted one is never written."""
+    """Fix what was found. Each fix is proved by running both versions; only what is proved is written."""
     interrupts.say("nothing was written")
     where = _where(paths, module)
-    if require_proof and not verify:
-        _refuse("--require-proof and --no-verify exclude each other")
     wishes = _wishes(
         select,
         ignore,
@@ -213,7 +211,7 @@ def apply(
         module=module,
         arguments=script_arguments(context),
         verify=verify,
-        require_proof=require_proof,
+        unproved=unproved,
         allow_unsandboxed=allow_unsandboxed,
         cached=not no_cache,
     )
@@ -238,6 +236,10 @@ def apply(
         # In a dry run the patch alone goes to standard output, so that it can be piped into git.
         _print(f"{text.summary_of_plan(plan)}\n", sys.stderr if dry_run else sys.stdout)
     _complain(plan, quiet)
+    withheld = sum(attempt.withheld for attempt in plan.attempts)
+    if withheld and not quiet:
+        it = "it" if withheld == 1 else "them"
+        _tell(f"note: {withheld} could not be proved, for the reason given; `--unproved` writes {it}")
     if plan.unkept and not quiet:
         _tell(f"note: `gradfix undo` cannot take this back: the journal {plan.unkept}")
     if plan.was_run and not dry_run:

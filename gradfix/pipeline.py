@@ -50,7 +50,7 @@ class Wishes:
     arguments: tuple[str, ...] = ()
     """What the script is called with."""
     verify: bool = True
-    require_proof: bool = False
+    unproved: bool = False
     codemods: tuple[str, ...] = ()
     """Further folders of codemods."""
     allow_unsandboxed: bool = False
@@ -73,8 +73,8 @@ class Options:
     module: str | None = None
     arguments: tuple[str, ...] = ()
     verify: bool = True
-    require_proof: bool = False
-    """Whether a fix that cannot be proved is left out."""
+    unproved: bool = False
+    """Whether a fix is applied too that running could not prove."""
     allow_unsandboxed: bool = False
     """Verify even where no sandbox is to be had."""
     cached: bool = False
@@ -121,7 +121,7 @@ def prepare(
         module=wishes.module,
         arguments=wishes.arguments,
         verify=wishes.verify,
-        require_proof=wishes.require_proof,
+        unproved=wishes.unproved,
         allow_unsandboxed=wishes.allow_unsandboxed,
         cached=wishes.cached,
     )
@@ -767,10 +767,10 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
         evidence = _evidence(Path(before.source.path), before.source.text, text, fix, options)
     except Exception as error:
         reason = _failure(before.source.path, "verification", error).message
-        return attempt._replace(reason=reason, withheld=options.require_proof)
+        return attempt._replace(reason=reason, withheld=not options.unproved)
     outcomes = {"proved": Outcome.PROVED, "refuted": Outcome.REFUTED}
     outcome = outcomes.get(evidence.outcome, Outcome.UNVERIFIED)
-    withheld = options.require_proof and outcome is Outcome.UNVERIFIED
+    withheld = not options.unproved and outcome is Outcome.UNVERIFIED
     return attempt._replace(outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
 
 

@@ -212,7 +212,7 @@ def _commands(steps: Sequence[tuple[Rewritten, Step]], plan: PlanFile) -> str:
     unsafe = any(step.attempt.fix.effect is Effect.CHANGES for _, step in steps)
     proved = all(step.rewrite.outcome is Outcome.PROVED for _, step in steps)
     flags = ["--select", ",".join(sorted(names)), *(["--unsafe-fixes"] if unsafe else [])]
-    flags += ["--require-proof"] if proved else []
+    flags += [] if proved else ["--unproved"]
     flags += [f"--script={plan.command.script}"] if plan.command.script is not None else []
     flags += ["-m", plan.command.module] if plan.command.module is not None else []
     arguments = ["--", *plan.command.arguments] if plan.command.arguments else []

@@ -149,6 +149,7 @@ def plan(
             module=module,
             arguments=script_arguments(context),
             verify=verify,
+            unproved=True,  # What is proposed is the maintainers' to decide (`unverified` in the settings).
         )
         made = planning.make(paths or [], wishes, _progress)
         for problem in made.problems:

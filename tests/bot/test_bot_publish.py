@@ -104,7 +104,7 @@ def test_the_body_tells_what_a_reviewer_wants_to_know(lab: World) -> None:
     assert "- holds: the fixed program ran 6 steps" in folded
     assert "- **not checked**: nothing to compare `opt` with" in folded
     assert f"git checkout {lab.forge.branches(REPOSITORY)['main']}\n" in folded
-    assert "gradfix apply --select undetached-fake --require-proof models/gan.py\n" in folded
+    assert "gradfix apply --select undetached-fake models/gan.py\n" in folded
     assert 'before_l1["scorn"]' in folded and "before_l1 -.-> before_o0" in folded
     assert "after_l1 -.-> after_o0" not in folded
     last = folded.split("\n---\n")[1].split("<!--")[0].strip()
@@ -154,7 +154,7 @@ def test_what_was_not_verified_is_not_proposed_unless_configured(lab: World) -> 
     assert len(lab.forge.pulls) == 2
     body = lab.forge.pulls[0].body
     assert "**Not verified by running the code**" in body and "will raise this error" in body
-    assert "proved" not in body.lower() and "--require-proof" not in body
+    assert "proved" not in body.lower().replace("--unproved", "")
 
 
 def test_fixes_that_change_what_is_learned_need_leave_on_both_sides(lab: World) -> None:

@@ -188,24 +188,19 @@ def test_the_file_may_have_changed_since(written: Path) -> None:
     path.write_text(fixed)
 
 
-def test_only_what_is_proved_is_applied_if_that_is_asked_for(tmp_path: Path) -> None:
+def test_only_what_is_proved_is_applied_unless_more_is_asked_for(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("int('no licence')\n" + SCRIPT)
     before = script.read_bytes()
     arguments = ["apply", str(script), "--evidence", str(tmp_path / "evidence")]
-    code, output = invoke(*arguments, "--require-proof")
+    code, output = invoke(*arguments)
     assert code == 1
     assert script.read_bytes() == before
     assert "not proved and not applied" in output
     assert "not applied, unverified" in output
 
-    code, output = invoke(*arguments)
+    assert "`--unproved` writes it" in output
+    code, output = invoke(*arguments, "--unproved")
     assert code == 0
     assert "unverified" in output
     assert script.read_bytes() != before
-
-
-def test_proof_cannot_be_required_and_forbidden() -> None:
-    code, output = invoke("apply", "--require-proof", "--no-verify")
-    assert code == 2
-    assert "exclude each other" in output
