@@ -321,7 +321,7 @@ def verify(
     if before is not None:
         _judge(before, where, output_format, wishes, quiet)
     if certificate is not None:
-        _rerun(certificate, paths, output_format, wishes)
+        _rerun(certificate, paths, output_format, wishes, quiet)
     options = _prepared(where, wishes)
     _say_what_runs_get(options)
     _must_be_usable(evidence)
@@ -352,8 +352,10 @@ def _judge(before: str, after: Sequence[str], form: OutputFormat, wishes: Wishes
     """Say what is to be thought of a repair, and end."""
     if len(after) != 1:
         _refuse("--before takes one PATH: the repaired version of OLD")
+    options = _prepared([before], wishes)
+    _say_what_runs_get(options)
     _show_progress(quiet)
-    judged = list(pipeline.judge(before, after[0], _prepared([before], wishes)))
+    judged = list(pipeline.judge(before, after[0], options))
     if form is OutputFormat.JSON:
         from gradfix.report import json
 
@@ -372,7 +374,9 @@ def _judge(before: str, after: Sequence[str], form: OutputFormat, wishes: Wishes
     raise typer.Exit(1 if 1 in codes else 2 if codes != {0} else 0)
 
 
-def _rerun(file: str, paths: Sequence[str] | None, form: OutputFormat, wishes: Wishes) -> NoReturn:
+def _rerun(
+    file: str, paths: Sequence[str] | None, form: OutputFormat, wishes: Wishes, quiet: bool
+) -> NoReturn:
     """Run both versions of a certificate again, say what that showed, and end."""
     from gradfix import certificate
 
@@ -387,6 +391,8 @@ def _rerun(file: str, paths: Sequence[str] | None, form: OutputFormat, wishes: W
     if isinstance(place, Problem):
         _refuse(f"{place.path}: {place.message}")
     options = _prepared(paths or ["."], wishes, configured=place is not None)
+    _say_what_runs_get(options)
+    _show_progress(quiet)
     evidence = pipeline.rerun(found, place, options)
     at = None if place is None else place.file
     if form is OutputFormat.JSON:
@@ -395,7 +401,8 @@ def _rerun(file: str, paths: Sequence[str] | None, form: OutputFormat, wishes: W
         _print(json.of_rerun(found, at, evidence))
     else:
         _print_all(text.Text(_colour()).rerun(found, at, evidence))
-    _say_passed_over([evidence])
+    if not quiet:
+        _say_passed_over([evidence])
     raise typer.Exit({"proved": 0, "refuted": 1}.get(evidence.outcome, 2))
 
 

@@ -229,7 +229,7 @@ def _dump(journal: Journal) -> bytes:
 
 
 def _load(home: files.Folder, name: str) -> Journal | None:
-    """The journal in a file; ``None`` if another version wrote it in another form, or it has just gone."""
+    """The journal in a file; ``None`` if it is none that this version can read."""
     try:
         content = json.loads(home.read(name, 2 * LARGEST))
         if content["format"] != FORMAT:
@@ -239,7 +239,7 @@ def _load(home: files.Folder, name: str) -> Journal | None:
             for one in content["files"]
         )
         return Journal(name, float(content["time"]), content["folder"], entries)
-    except (FileNotFoundError, ValueError, KeyError, TypeError, zlib.error):
+    except (OSError, ValueError, KeyError, TypeError, zlib.error):
         return None
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TextIO
 
+from gradfix import parallel
 from gradfix.printable import printable
 
 EVERY = 0.2
@@ -92,7 +93,8 @@ def show_on(stream: TextIO) -> None:
 def shown(most: float) -> Iterator[None]:
     """Show what is told within it, which may take ``most`` seconds, if there is a terminal to show it on."""
     global _display
-    if _terminal is None or _display is not None:
+    # Of several processes each would write over the others.
+    if _terminal is None or _display is not None or parallel.is_forked():
         yield
         return
     with Display(_terminal, most=most) as _display:

@@ -71,6 +71,7 @@ def _within(path: str, folder: str) -> bool:
 def own(folder: str) -> bool:
     """Whether there is such a folder, made if need be, that is the user's alone, as are links on the way."""
     try:
+        files.must_be_ours(folder)
         os.makedirs(folder, mode=0o700, exist_ok=True)
         return _is_own(folder)
     except (OSError, ValueError):

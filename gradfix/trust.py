@@ -368,10 +368,12 @@ def _remembered() -> dict[str, Identity]:
         return {}
     try:
         _not_others({os.path.realpath(file)})
-        content: Any = json.loads(hostile.read(file, 1 << 24))
+        content: Any = json.loads(files.read(file, 1 << 24))
         return {one.pop("path"): Identity(**one) for one in content["trusted"]}
     except _NotOwn as reason:
         raise TrustError(f"{file} {reason}") from None
+    except OSError as error:
+        raise TrustError(f"{file} {files.told(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise TrustError(f"{file} is no list of what is trusted; remove it to begin anew") from None
 
@@ -381,6 +383,7 @@ def _remember(known: dict[str, Identity]) -> None:
     trusted = [{"path": path, **asdict(one)} for path, one in sorted(known.items())]
     data = json.dumps({"version": 1, "trusted": trusted}, indent=2).encode()
     try:
+        files.must_be_ours(file.parent)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with files.Folder(str(file.parent)) as folder:
             folder.save(file.name, data, 0o600)

@@ -7,6 +7,7 @@ cache of whoever runs the tests, nor put there.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +19,10 @@ from gradfix.verify import runner
 
 def pytest_configure(config: pytest.Config) -> None:
     """Find out, once for all processes."""
+    # Whoever starts the tests may ignore signals (nohup, a job in the background): children would, too.
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     # What is replaced in tests is not kept in the home of who runs them.
     state = tempfile.TemporaryDirectory(prefix="gradfix-tests-")
     config.add_cleanup(state.cleanup)

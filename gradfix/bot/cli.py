@@ -297,6 +297,8 @@ def _guarded(work: Callable[[], int]) -> NoReturn:
             raise
         _say("error: the bot needs an HTTP client: pip install 'gradfix[bot]'", error=True)
         code = USAGE
+    except (typer.Exit, BrokenPipeError):
+        raise
     except Exception as error:
         # A traceback may show anything, even a header of a request.
         place = traceback.extract_tb(error.__traceback__)[-1]

@@ -25,8 +25,6 @@ KNOWN_VARIABLES = (
 )
 """Where forges' own tools keep a token that can write."""
 
-LONGEST = 1 << 16
-"""Bytes of a file that are read; no token is that long."""
 HIDDEN = "***"
 ANONYMOUS = "there is no token, so it was asked as anybody can"
 
@@ -109,7 +107,7 @@ def _private(path: str) -> str:
                 raise UsageError(f"the token file {path} {reason}")
             text = stream.read(LONGEST + 1)
         if len(text) > LONGEST:
-            raise UsageError(f"the token file {path} cannot be read: it is too large")
+            raise UsageError(f"the token file {path} is too large to be read")
         return text.decode("ascii").strip()
     except UnicodeDecodeError:
         raise UsageError(f"the token file {path} cannot be read: it is not text") from None

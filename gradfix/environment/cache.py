@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gradfix import files, store
+from gradfix import files, project, store
 from gradfix.environment.errors import EnvironmentFailure
 from gradfix.environment.requirements import LeftOut
 from gradfix.environment.resolve import Relaxed
@@ -74,6 +74,9 @@ def home() -> Path:
         EnvironmentFailure: It cannot be made, or others could write to it: what lies in it is run.
     """
     folder = _place()
+    around = project.repository_root(os.path.realpath(folder))
+    if store.came_with_the_code(str(folder), around):
+        raise EnvironmentFailure(f"{folder} is inside a repository, from which no environment is taken")
     try:
         files.must_be_ours(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -77,6 +77,6 @@ def _can_be_imported(path: Path) -> bool:
 
 def _asked(python: str, program: str, given: str = "") -> str:
     try:
-        return starting.ask(python, program, starting.environment(), given)
+        return starting.ask(python, program, starting.environment([Path(os.curdir)]), given)
     except starting.NoAnswer as error:
         raise EnvironmentFailure(f"{python} cannot be run: {error}") from error

@@ -122,7 +122,7 @@ class _Guard:
             if self.alone:
                 _end_groups()
             time.sleep(0.005)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(Exception):  # Whatever is left is swept by a later run.
             self.clean(os.getppid() != self.parent)
         os._exit(code)
 

@@ -1639,7 +1639,7 @@ def serve(workers: int, folder: str, held: Collection[str]) -> None:
         if cgroups is not None and groups is not None:
             cgroups.sweep(groups, name)
         if left_alone:
-            companion("hostile").remove(pathlib.Path(folder))
+            companion("removal").remove(pathlib.Path(folder))
 
     if hasattr(os, "fork"):
         companion("guard").guarded(companion("namespaces") if sandbox.PROCESSES in held else None, clean)

@@ -35,7 +35,7 @@ from gradfix import claims, progress
 from gradfix.claims import Check, Still, Surroundings
 from gradfix.codemod import Claim, Effect
 from gradfix.parallel import before_leaving, is_forked
-from gradfix.verify import cgroups, hostile, sandbox, scratch, starting
+from gradfix.verify import cgroups, hostile, removal, sandbox, scratch, starting
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.coverage import Begin, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
@@ -372,7 +372,10 @@ class CannotRun(Exception):
 @functools.cache
 def _sandbox(executable: str) -> sandbox.Level | str:
     try:
-        return sandbox.choose(executable, starting.environment())
+        # It is asked about the system, unconfined: nothing of a project is to be loaded there.
+        variables = starting.environment([Path(os.curdir)])
+        variables.pop("PYTHONPATH", None)
+        return sandbox.choose(executable, variables)
     except sandbox.SandboxError as error:
         return str(error)
 
@@ -552,7 +555,7 @@ class Runner:
 
     def _take(self, job: Job, folder: Path, ending: tuple[Ending, str]) -> None:
         self._results[job] = load(folder, job.source, job.seed, ending, job.watched)
-        hostile.remove(folder)
+        removal.remove(folder)
 
     def know(self, job: Job, recording: Recording) -> None:
         """Take it for what a job would show that was not run."""

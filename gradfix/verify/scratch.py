@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gradfix.verify import hostile
+from gradfix.verify import removal
 
 try:
     import fcntl
@@ -36,7 +36,7 @@ def folder() -> Iterator[Path]:
     try:
         yield made
     finally:
-        hostile.remove(made)
+        removal.remove(made)
         if held is not None:
             os.close(held)
 
@@ -50,7 +50,7 @@ def sweep(parent: Path) -> None:
             if entry.name.startswith(PREFIX) and _own(entry):
                 held = _locked(Path(entry.path, LOCK))
                 if held is not None:
-                    hostile.remove(Path(entry.path))
+                    removal.remove(Path(entry.path))
                     os.close(held)
 
 

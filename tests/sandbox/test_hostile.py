@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from redteam import LEVEL, SECRET, Attack, bubblewrap
 
-from gradfix.verify import hostile, recording, sandbox
+from gradfix.verify import hostile, recording, removal, sandbox
 from gradfix.verify.recording import load
 
 pytest_plugins = ("redteam",)
@@ -173,10 +173,10 @@ def test_anything_is_removed_and_nothing_else(tmp_path: Path) -> None:
         os.close(here)
         here = below
     os.close(here)
-    hostile.remove(folder)
+    removal.remove(folder)
     assert not folder.exists() and (kept / "file").read_text() == "kept"
     (tmp_path / "way").symlink_to(kept)
-    hostile.remove(tmp_path / "way")
+    removal.remove(tmp_path / "way")
     assert (kept / "file").exists()
 
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from gradfix.bot import body
+from gradfix.bot import proof
 from gradfix.cli import app
 from gradfix.codemod import Claim, Effect
 from gradfix.results import Outcome
@@ -396,9 +396,9 @@ def test_a_proof_with_made_up_data_says_so(project: Path, monkeypatch: pytest.Mo
     )
     assert told in listed
     step = SimpleNamespace(rewrite=SimpleNamespace(certificate=evidence, outcome=Outcome.PROVED, reason=""))
-    file = SimpleNamespace(path="train.py")
-    assert "**proved with made-up data**" in body._lead([(file, step)])  # type: ignore[list-item]
-    assert f"- {told}" in "\n".join(body._certificate(file, step, None))  # type: ignore[arg-type]
+    said = "\n".join(proof.proof(step))  # type: ignore[arg-type]
+    assert "**Proved with made-up data:**" in said
+    assert f"- {told}" in said
 
 
 def test_a_data_set_of_torchvision_is_the_class_itself(runner: Runner, project: Path) -> None:

@@ -45,6 +45,8 @@ MAY_NOT_IMPORT = {
     "gradfix.verify.dataless": ("gradfix",),
     "gradfix.verify.standins": ("gradfix",),
     "gradfix.verify.watch": ("gradfix",),
+    **{f"gradfix.verify.{name}": ("gradfix",) for name in ("guard", "cgroups", "namespaces", "removal")},
+    **{f"gradfix.verify.{name}": ("gradfix",) for name in ("coverage", "traversal", "effects", "draws")},
     "gradfix.environment": (
         *COMMANDS,
         *REWRITING,
@@ -185,7 +187,7 @@ OPENS_OTHERWISE = {
     "gradfix.environment.resolve": "the cache",
     "gradfix.verify.runner": "a temporary folder of its own",
     "gradfix.verify.scratch": "temporary folders of its own, by descriptors",
-    "gradfix.verify.hostile": "a temporary folder of its own, by descriptors",
+    "gradfix.verify.removal": "a temporary folder of its own, by descriptors",
     "gradfix.bot.git": "a temporary folder of its own",
     "gradfix.checkout": "a temporary folder of its own",
     **{f"gradfix.verify.{name}": "inside the sandbox" for name in IN_THE_SANDBOX},

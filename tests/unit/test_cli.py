@@ -303,7 +303,7 @@ def contents(project: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("below", [".", "pkg"])
 def test_git_apply_gives_byte_for_byte_what_apply_writes(awkward: Path, below: str) -> None:
     here = awkward / below
-    patch = run(awkward, "apply", "--dry-run", cwd=here)
+    patch = run(awkward, "apply", "--dry-run", "--no-verify", cwd=here)
     assert patch.returncode == 1
     assert contents(awkward) == AWKWARD
     written = run(awkward, "apply", "--patch", "../fix.patch", "--no-verify", cwd=awkward)
@@ -334,7 +334,7 @@ def test_a_patch_file_is_what_a_dry_run_prints(awkward: Path) -> None:
 def test_a_patch_for_another_folder_says_where_it_belongs(project: Path) -> None:
     put(project, "bad", "a/train.py")
     (project / "elsewhere").mkdir()
-    done = run(project, "apply", "--dry-run", project / "a", cwd=project / "elsewhere")
+    done = run(project, "apply", "--dry-run", "--no-verify", project / "a", cwd=project / "elsewhere")
     assert b"--- a/train.py" in done.stdout
     assert f"the paths in the patch count from {project / 'a'}".encode() in done.stderr
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gradfix import catalog, certificate, source
-from gradfix.autograd import callers, imports
+from gradfix import catalog, certificate, scanning, source
+from gradfix.autograd import imports
 from gradfix.bot import plan, secret
 from gradfix.bot.errors import UsageError
 from gradfix.environment import imports as environment_imports
@@ -55,7 +55,7 @@ def imported(path: Path) -> Told:
 
 
 def scanned(path: Path) -> Told:
-    assert callers._scan(str(path)) == callers.NOTHING
+    assert scanning.scan(str(path)) == scanning.NOTHING
     assert environment_imports._tree(path) is None
     assert not hostile.read(path, 10) or path.stat().st_size > 10
     command.project_root(path)
@@ -86,6 +86,7 @@ def zeros(path: Path) -> None:
 def sparse(path: Path) -> None:
     with path.open("wb") as stream:
         stream.truncate(8 << 30)
+    path.chmod(0o600)  # As a token is kept.
 
 
 @pytest.mark.timeout(20)
