@@ -277,10 +277,11 @@ def test_doing_without_a_sandbox_is_passed_on_to_verification(monkeypatch: pytes
     assert allowed == [False, True]
 
 
-def test_what_could_not_be_run_is_applied_and_says_why(verdicts: list[Any]) -> None:
+@pytest.mark.parametrize(("unproved", "after"), [(True, "good  # fail"), (False, "bad  # fail")])
+def test_what_could_not_be_run_says_why(verdicts: list[Any], unproved: bool, after: str) -> None:
     put("bad  # fail")
-    planned = plan(verify=True)
-    assert result(planned) == ["good  # fail"]
+    planned = plan(verify=True, unproved=unproved)
+    assert result(planned) == [after]
     assert [(attempt.outcome, attempt.reason) for attempt in planned.attempts] == [
         (Outcome.UNVERIFIED, "no torch")
     ]
