@@ -30,7 +30,7 @@ from gradfix.command_line import (
 from gradfix.pipeline import Options, Refusal, Wishes
 from gradfix.printable import printable, visible
 from gradfix.report import text
-from gradfix.results import Patch, Plan, Report
+from gradfix.results import FileReport, Patch, Plan, Report
 from gradfix.source import Problem
 
 if TYPE_CHECKING:
@@ -649,7 +649,7 @@ def _complain(run: Report | Plan, quiet: bool) -> None:
     for path in run.empty:
         _tell(f"warning: no Python files found under {path}")
     for file in run.files:
-        for message in file.messages:
+        for message in (*file.messages, *(file.notes if isinstance(file, FileReport) else ())):
             _tell(f"note: {file.path}: {message}")
     if isinstance(run, Plan):
         _say_passed_over(attempt.evidence for file in run.files for attempt in file.attempts)

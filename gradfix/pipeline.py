@@ -277,16 +277,17 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
     findings = _reported(analysis, options)
     reported = tuple(Reported(finding) for finding in findings)
     problems = analysis.problems
+    notes: list[str] = []
     if with_fixes and any(finding.fixes for finding in findings):
         try:
-            reported = tuple(filter(_worth_telling, _with_fixes(analysis, findings, options)))
+            reported = tuple(filter(_worth_telling, _with_fixes(analysis, findings, options, notes)))
         except Exception as error:
             problems += (_failure(file.path, "the choice of a fix", error),)
     messages = analysis.messages
     if analysis.program is not None:
         messages = analysis.program.messages  # The choice of a fix may have asked for further runs.
         analysis.program.dissolve()
-    return FileReport(file.path, parsed.text, reported, problems, messages)
+    return FileReport(file.path, parsed.text, reported, problems, messages, tuple(notes))
 
 
 class _Analysis(NamedTuple):
@@ -402,7 +403,10 @@ class _Budget:
         return self.versions < ALONE + TOGETHER and self.steps < STEPS[1]
 
 
-def _with_fixes(analysis: _Analysis, findings: Iterable[Finding], options: Options) -> Iterator[Reported]:
+def _with_fixes(
+    analysis: _Analysis, findings: Iterable[Finding], options: Options, notes: list[str]
+) -> Iterator[Reported]:
+    """``findings``, each with the fix that is chosen for it; where that takes too much, a note says so."""
     whole = options.selected == options.catalog.names
     everything = analysis if whole else _analyse(analysis.source, options)
     budget = _Budget(everything.program)
@@ -412,9 +416,9 @@ def _with_fixes(analysis: _Analysis, findings: Iterable[Finding], options: Optio
         finding = waiting[len(chosen)]
         chosen.append(_with_fix(everything, finding, _in_order(finding, options), options, budget))
     chosen += _together(everything, waiting[len(chosen) :], options, budget)
-    if budget.exceeded and analysis.program is not None:
-        analysis.program.told.append(
-            f"the choice of fixes stopped after {budget.versions} versions of the file"
+    if budget.exceeded:
+        notes.append(
+            f"no more fixes were chosen after {budget.versions} versions of the file: some findings show none"
         )
     for reported in chosen:
         lent = everything.program.lent() if everything.program is not None else ()

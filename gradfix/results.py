@@ -37,6 +37,8 @@ class FileReport(NamedTuple):
     problems: tuple[Problem, ...] = ()
     messages: tuple[str, ...] = ()
     """Where the analysis had to give up, and why; not an error."""
+    notes: tuple[str, ...] = ()
+    """What else a person should know: that the choice of fixes took too much, say."""
 
 
 class Outcome(StrEnum):

@@ -106,8 +106,10 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the cache."""
+    """The folder of the cache, used by a process in which nothing has been analysed yet."""
     monkeypatch.setenv("GRADFIX_CACHE_DIR", str(tmp_path / "kept"))
+    for name in ("_asked", "_followed", "_lines"):
+        monkeypatch.setattr(traces, name, {})
     return tmp_path / "kept" / "check"
 
 
