@@ -13,9 +13,10 @@ Which repair:
   the losses are summed into one backward. The gradients are those of two backwards but for rounding;
 * what leads only to parameters whose gradients of the second loss nobody ever consumes (a target that other
   networks compute) is detached where that loss uses it;
-* where one loss mixes a network of its own with the network that the other loss trains (an actor's loss
-  whose advantage carries the critic's graph), what comes from the latter is detached in it. If both losses
-  are meant for that network, the graph is kept: a choice for the author, and a fix that is not safe;
+* where one loss mixes a network of its own with the network that the other loss trains, and each network has
+  its own optimizer (an actor's loss whose advantage carries the critic's graph), what comes from the latter
+  is detached in it. If both losses are meant for that network, or one optimizer has both networks, the graph
+  is kept or the losses are summed: a choice for the author, and a fix that is not safe;
 * otherwise `retain_graph=True` goes on all but the last traversal, so that each gradient arrives at its
   own moment, if it is certain that both losses are meant for what they share: one optimizer consumes both,
   and nobody throws either away;

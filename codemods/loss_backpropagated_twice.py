@@ -94,7 +94,8 @@ def _consumed_twice(run: Run, event: Backward) -> Twice | None:
             step = next(
                 s for s, entered in zip(taken, ledger_of(run, calls, taken).steps) if entered == one.step
             )
-            if not step.doubtful:
+            # Whoever looks at gradients in between may change them.
+            if not step.doubtful and not run.grad_read_between(calls[one.calls[0].index].serial, step.serial):
                 return Twice(calls[one.calls[0].index], event, step)
     return None
 

@@ -921,7 +921,7 @@ class _Case:
             reference.steps, reference, self.after, self.listed, patient=True, stop_at_unlisted=False
         )
         loose = self.listed & self.declared().keys() if self.claim.unchanged == "all" else frozenset()
-        loose = loose if self.claim.beyond else self.listed
+        loose = loose | self.untangled() if self.claim.beyond else self.listed
         for index in loose:
             course = courses[index]
             if course.problem is not None:
@@ -1158,6 +1158,20 @@ class _Case:
         how = _agreement(_Course(largest=largest))
         but = ", but for what leaked into what another loss trains" if cut else ""
         return verdict("holds", f"the gradient that the original's own graph holds ({how}){but}")
+
+    def untangled(self) -> frozenset[int]:
+        """The optimizers into whose parameters a loss for another one had leaked, and does no more."""
+        original, fixed = longest(self.before, self.reference).ledger, self.after.ledger
+        if original is None or fixed is None:
+            return frozenset()
+        left = {(one.first.loss, one.second.loss) for one in intent.doubts(fixed)}
+        return frozenset(
+            parameter[0]
+            for one in intent.doubts(original)
+            if one.leaking is not None and (one.first.loss, one.second.loss) not in left
+            for parameter in one.shared
+            if isinstance(parameter, tuple)
+        )
 
     def cut_rightly(self, receiver: str, parameter: tuple[int, int]) -> bool:
         """Whether a loss leaked into what another one trains, and leaks no more."""

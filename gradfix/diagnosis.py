@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 
 from gradfix.autograd.entries import terms_of
-from gradfix.autograd.graph import Backward, Change, Leaf, OptimizerState, Step
+from gradfix.autograd.graph import Backward, Change, Leaf, OptimizerState, Step, reach
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     Feeding,
@@ -109,6 +109,8 @@ def _feeding(run: Run, backward: Backward) -> Feeding | None:
     targets = holding(backward.visited, foreign)
     if not calls or targets & without_call(backward, calls):
         return None
+    if any(leaf in own for node in reach([(n, True) for n in targets]) for leaf, _, _ in node.leaves):
+        return None  # It goes through them to parameters of its own (InfoGAN).
     return mine, foreign, targets
 
 

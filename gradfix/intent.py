@@ -22,7 +22,8 @@ class Doubt:
     """The parameters."""
     reason: str
     leaking: Call | None = None
-    """The one of the two that most likely was to take what the other trains as a constant."""
+    """The one of the two that most likely was to take what the other trains as a constant: it is for another
+    optimizer, into whose parameters the other loss does not go."""
 
 
 def doubts(ledger: Ledger) -> Iterator[Doubt]:
@@ -51,20 +52,23 @@ def doubt(ledger: Ledger, first: Call, second: Call) -> Doubt | None:
     if (first.reached & second.reached) - shared:
         # Of two players that take turns, each throws away what the other's loss has left.
         return Doubt(first, second, shared, "other parameters that both reach do not consume both")
+    taking = {call.index: {*ledger.consumers.get(call.index, {}).values()} for call in (first, second)}
     for one, other in ((first, second), (second, first)):
-        if _mixes(one, other):
+        spills = taking[other.index] < taking[one.index]
+        alike = taking[other.index] == taking[one.index] and other.reached < one.reached
+        if (spills or alike) and _mixes(one, other):
             reason = (
-                f"{one.loss} trains all that {other.loss} does and more, and may have been meant to take "
-                "what that comes from as a constant"
+                f"{one.loss} trains what {other.loss} does not as well, and may have been meant to take "
+                "what the other trains as a constant"
             )
-            return Doubt(first, second, shared, reason, one)
+            return Doubt(first, second, shared, reason, one if spills else None)
     return None
 
 
 def _mixes(one: Call, other: Call) -> bool:
-    """Whether a term of a loss mixes parameters of its own with all those of another, side by side."""
-    if not other.reached < one.reached or any(term.reached <= other.reached for term in one.terms):
-        return False
+    """Whether a term of a loss mixes parameters of its own with those of another loss, side by side."""
+    if any(term.reached <= other.reached for term in one.terms):
+        return False  # A part of its own is for these alone.
     return any(term.direct & other.reached and term.direct - other.reached for term in one.terms)
 
 

@@ -77,6 +77,10 @@ def backward(
     event.certain = "**" not in keywords
     event.caught = run.catching > 0
     event.creates = create
+    # A function is given what is differentiated first, a method is not.
+    further = args[1:] if args and args[0][0] is roots[0][0] else args
+    seeds = [option(further, keywords, name, 0) for name in ("gradient", "grad_tensors")]
+    event.seeded = any(seed is not None and getattr(seed, "value", seed) is not None for seed in seeds)
     run.events.append(event)
     nodes: list[tuple[Node, bool]] = []
     for value, _ in roots:

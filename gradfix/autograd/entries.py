@@ -10,7 +10,7 @@ import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from gradfix.autograd.graph import Backward, Node, Step
+from gradfix.autograd.graph import Backward, Leaf, Node, Step
 from gradfix.autograd.interpreter import Run
 from gradfix.ledger import Call, Flow, Ledger, Parameter, Parameters, Term
 from gradfix.ledger import Step as Consumed
@@ -33,7 +33,8 @@ TOTALS = ("sum", "mean")
 def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Ledger:
     """What some backwards of a run gave, and which of some steps consumed it for certain."""
     numbers = {event: index for index, event in enumerate(events)}
-    calls = tuple(_call(event, index) for event, index in numbers.items())
+    owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
+    calls = tuple(_call(event, index, owned) for event, index in numbers.items())
     turns: Counter[object] = Counter()
     optimizers = {one.state: index for index, one in enumerate(run.optimizers)}
     entered = []
@@ -48,15 +49,17 @@ def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Le
     return Ledger(calls, tuple(entered))
 
 
-def _call(event: Backward, index: int) -> Call:
+def _call(event: Backward, index: int, owned: set[Leaf]) -> Call:
+    """What one backward goes through; parameters that nobody owns are data."""
+    using = {node: used for node in event.visited if (used := _leaves(node, owned))}
     # What is used is older than what uses it.
-    layers = [node for node in sorted(event.visited, key=lambda n: n.serial, reverse=True) if node.leaves]
+    layers = sorted(using, key=lambda node: node.serial, reverse=True)
     number = {node: index for index, node in enumerate(layers)}
     behind = [frozenset(number[n] for n in _reached([node]) - {node} if n in number) for node in layers]
-    flow = Flow([_leaves(node) for node in layers], behind)
+    flow = Flow([using[node] for node in layers], behind)
     terms = []
     for node, count in terms_of(event).items():
-        first = [number[one] for one in _first(node) if one in number]
+        first = [number[one] for one in _first(node, using)]
         direct = frozenset[Parameter]().union(*(flow.layers[layer] for layer in first))
         terms.append(Term(node.serial, count, flow.reached(first), direct))
     return Call(index, "", tuple(terms), flow)
@@ -65,8 +68,11 @@ def _call(event: Backward, index: int) -> Call:
 def terms_of(event: Backward, *, weighed: bool = True) -> dict[Node, int]:
     """The terms of the loss that a backward differentiates, each with how often it is added or subtracted.
 
-    Unless ``weighed``, a multiple of a term is a term.
+    Unless ``weighed``, a multiple of a term is a term. There is none where a vector is given whose product
+    with the Jacobian is asked for: of another vector it is another loss.
     """
+    if event.seeded:
+        return {}
 
     def summands(node: Node) -> list[Node]:
         return _summands(node, SUMS + SCALES if weighed else SUMS)
@@ -122,14 +128,14 @@ def _reached(starts: Iterable[Node]) -> set[Node]:
     return found
 
 
-def _first(start: Node) -> set[Node]:
+def _first(start: Node, using: Collection[Node]) -> set[Node]:
     """The nodes that use parameters to which one can get without going through another such node."""
     found: set[Node] = set()
     seen = {start}
     waiting = [start]
     while waiting:
         node = waiting.pop()
-        if node.leaves:
+        if node in using:
             found.add(node)
             continue
         for edge in node.edges:
@@ -139,5 +145,5 @@ def _first(start: Node) -> set[Node]:
     return found
 
 
-def _leaves(node: Node) -> Parameters:
-    return frozenset(leaf for leaf, _, _ in node.leaves if leaf.requires is not False)
+def _leaves(node: Node, owned: set[Leaf]) -> Parameters:
+    return frozenset(leaf for leaf, _, _ in node.leaves if leaf.requires is not False and leaf in owned)

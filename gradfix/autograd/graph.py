@@ -241,6 +241,8 @@ class Backward(Event):
     failure: Failure | None = None
     creates: Tri = False
     """``create_graph``."""
+    seeded: bool = False
+    """Whether it is given what to multiply the Jacobian by: ``gradient``, ``grad_tensors``."""
     caught: bool = False
     """An error of it is expected: a handler around it goes on, and nobody wants to be told."""
     blind: bool = False

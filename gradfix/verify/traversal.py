@@ -66,13 +66,18 @@ class Traversals:
         self.pending = []
 
     def look(
-        self, roots: Iterable[torch.Tensor], owned: Mapping[int, list[tuple[int, int]]]
+        self,
+        roots: Iterable[torch.Tensor],
+        owned: Mapping[int, list[tuple[int, int]]],
+        seeded: bool = False,
     ) -> dict[str, Any] | None:
         """What a call goes through that is about to differentiate ``roots``.
 
         Args:
             roots: What is differentiated.
             owned: By the identity of a parameter, ``(optimizer, position)`` of everyone that owns it.
+            seeded: Whether a vector is given whose product with the Jacobian is asked for. Of another vector
+                it is another loss: no term of it is told from others.
 
         Returns:
             ``layers``: of each node that uses parameters, ``[[optimizer, position, steps], ...]``, where
@@ -93,7 +98,7 @@ class Traversals:
         terms = []
         for node, count in _terms(starts).items():
             first = 1 << number[node] if node in number else ahead[node]
-            terms.append([self.stamped(node), count, list(_bits(first))])
+            terms.append([self.stamped(node, seeded), count, list(_bits(first))])
         return {
             "layers": list(layers.values()),
             "below": [list(_bits(ahead[node])) for node in layers],
@@ -115,9 +120,9 @@ class Traversals:
         made = node._sequence_nr()
         return sum(moved > made for moved in self.moved.get(optimizer, ()))
 
-    def stamped(self, node: Any) -> int:
-        """The number of a term, which it keeps."""
-        number: int = node.metadata.setdefault(TERM, self.terms)
+    def stamped(self, node: Any, fresh: bool) -> int:
+        """The number of a term, which it keeps, unless it is to have a ``fresh`` one of its own."""
+        number: int = self.terms if fresh else node.metadata.setdefault(TERM, self.terms)
         self.terms += number == self.terms
         return number
 
