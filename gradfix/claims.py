@@ -1024,14 +1024,17 @@ class _Case:
 
     def meant(self) -> list[Check]:
         """Whether losses that the fixed program consumes together are meant to be."""
-        if self.effect is not Effect.REPAIRS or self.after.ledger is None:
+        if self.effect is Effect.PRESERVES or self.after.ledger is None:
             return []
         known = intent.doubts(self.before.ledger) if self.before.ledger is not None else ()
         excused = {(doubt.first.loss, doubt.second.loss) for doubt in known}
-        for doubt in intent.doubts(self.after.ledger):
+        # What is summed is one loss: of the original with its graphs kept, they are two.
+        original = self.reference.ledger if self.reference is not None else None
+        undecided = [one for one in intent.doubts(original) if one.leaking is None] if original else []
+        for doubt in [*intent.doubts(self.after.ledger), *undecided]:
             if (doubt.first.loss, doubt.second.loss) not in excused:
                 what = " and ".join(sorted({self._names(one) for one in doubt.shared})[:2])
-                detail = f"{what} now consumes {doubt.first.loss} and {doubt.second.loss}, and "
+                detail = f"{what} consumes {doubt.first.loss} and {doubt.second.loss}, and "
                 unsure = f"whether both are meant for it is not certain: {doubt.reason}"
                 return [Check("meant", "not checked", detail + unsure)]
         return []

@@ -23,7 +23,6 @@ SCALES = (
     "augmented.Div",
     "mul",
     "div",
-    "getitem.int_or_slice",
 )
 """Sums and multiples of what they are given; the latter where only one operand has a graph."""
 TOTALS = ("sum", "mean")

@@ -627,7 +627,7 @@ class Recorder:
             saved = self.effects.saved(roots) if self.job["thorough"] else None
             seeds = args[1] if len(args) > 1 else kwargs.get("grad_tensors")
             through = None
-            if self.job["thorough"]:
+            if not self.job["still"]:
                 through = self.traversals.look(roots, self.owners(owned), seeded=seeds is not None)
             states = {key: state(slot.tensor) for key, slot in watched.items()}
             leaf_states = {key: state(leaf) for key, (_, leaf) in self.leaves.items()} if bare else {}
