@@ -42,6 +42,10 @@ def one_server() -> Iterator[None]:
         yield
 
 
+ACCELERATED = "undetached_fake/data_parallel_function"
+"""The program that does not run where there is no accelerator."""
+
+
 def one_of_each(of: list[Patch]) -> list[Patch]:
     """One patch of every kind, each for another fixture, the same in every run."""
     shuffled = random.Random(2).sample(of, len(of))
@@ -100,7 +104,8 @@ def test_there_are_enough_patches() -> None:
 def test_a_wrong_patch_is_refuted(patch: Patch, tmp_path: Path) -> None:
     verdicts = judged(patch.case.path, patch.text, tmp_path)
     # Where the run gives out, nothing is proved either way.
-    expected = ("refuted", "not run") if patch.kind in patches.UNTOLD else ("refuted",)
+    gives_out = patch.kind in patches.UNTOLD or patch.case.name == ACCELERATED
+    expected = ("refuted", "not run") if gives_out else ("refuted",)
     assert outcome(verdicts) in expected, verdicts
 
 
