@@ -188,7 +188,7 @@ def _separated(
     if detached is None:
         return
     names, edits = detached
-    rest = _before(leaking, (), {node for _, node in _uses(leaking, beside, shared)})
+    rest = _before(leaking, (), {node for _, node in _uses(beside, shared)})
     what = f"detach {names}, which the other loss trains"
     if not any(node.saves is not False for node in rest & shared):
         yield Fix(what, Effect.REPAIRS, tuple(edits), claim)
@@ -225,9 +225,7 @@ def _cut_off(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     yield from _as_fix(found, "detach what is computed before the loop", Claim("E1", line(event.site)))
 
 
-def _uses(
-    event: Backward, within: Collection[Node], beyond: Collection[Node]
-) -> Iterator[tuple[ast.expr | None, Node]]:
+def _uses(within: Collection[Node], beyond: Collection[Node]) -> Iterator[tuple[ast.expr | None, Node]]:
     """Where a loss uses something of ``beyond`` directly."""
     for node in within:
         for edge in node.edges:
@@ -247,7 +245,7 @@ def _detached(
     What goes into calls of networks that have parameters of its ``own`` stays as it is.
     """
     uses: list[tuple[ast.expr, Value]] = [
-        (operand, Tensor(node)) for operand, node in _uses(event, within, beyond) if operand is not None
+        (operand, Tensor(node)) for operand, node in _uses(within, beyond) if operand is not None
     ]
     calls = [call for call in calls_in(within) if call.leaves.isdisjoint(own)]
     uses += [use for call in calls for use in carrying(call, set(beyond))]

@@ -52,10 +52,10 @@ def doubt(ledger: Ledger, first: Call, second: Call) -> Doubt | None:
     if (first.reached & second.reached) - shared:
         # Of two players that take turns, each throws away what the other's loss has left.
         return Doubt(first, second, shared, "other parameters that both reach do not consume both")
-    taking = {call.index: {*ledger.consumers.get(call.index, {}).values()} for call in (first, second)}
-    for one, other in ((first, second), (second, first)):
-        spills = taking[other.index] < taking[one.index]
-        alike = taking[other.index] == taking[one.index] and other.reached < one.reached
+    calls = [(call, {*each.values()}) for call, each in zip((first, second), consumers)]
+    for (one, mine), (other, theirs) in (calls, calls[::-1]):
+        spills = theirs < mine
+        alike = theirs == mine and other.reached < one.reached
         if (spills or alike) and _mixes(one, other):
             reason = (
                 f"{one.loss} trains what {other.loss} does not as well, and may have been meant to take "

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 Parameter = Hashable
@@ -68,8 +68,6 @@ class Call:
     flow: Flow = Flow((), ())
     again: frozenset[int] = frozenset()
     """Earlier calls that have gone through a part of the same graph."""
-    ages: Mapping[Parameter, int] = field(default_factory=dict)
-    """By parameter: how often an optimizer had moved it since the loss used it."""
 
     @property
     def reached(self) -> Parameters:

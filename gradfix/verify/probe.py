@@ -747,9 +747,6 @@ class Recorder:
         """An optimizer has stepped."""
         with self.bookkeeping():
             owners = [index for index, known in enumerate(self.optimizers) if known is optimizer]
-            self.traversals.stepped(owners[0])
-            if not self.job["updates"]:
-                return
             self.emit("stepped", optimizer=owners[0], weights=self.weights(optimizer))
             if self.draws:
                 self.draws.settle(one for group in optimizer.param_groups for one in group["params"])
@@ -860,7 +857,7 @@ class Recorder:
             return args, {**kwargs, "closure": evaluate}
 
         def after(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            if recorder.watching() and not recorder.idling:
+            if recorder.job["updates"] and recorder.watching() and not recorder.idling:
                 recorder.stepped(optimizer)
             holding.end(optimizer)
 

@@ -615,19 +615,17 @@ class _Loader:
         """What a backward call went through (see ``traversal.py``)."""
         if raw is None:
             return None
-        used = [{(int(one), int(at)): int(age) for one, at, age in each} for each in raw["layers"]]
+        used = [
+            frozenset[ledger.Parameter]((int(one), int(at)) for one, at in each) for each in raw["layers"]
+        ]
         behind = _closed([tuple(map(int, each)) for each in raw["below"]])
-        flow = ledger.Flow([frozenset(layer) for layer in used], behind)
+        flow = ledger.Flow(used, behind)
         terms = []
         for number, count, first in raw["terms"]:
             direct = frozenset(parameter for layer in first for parameter in used[layer])
             terms.append(ledger.Term(int(number), int(count), flow.reached(first), direct))
-        ages: dict[ledger.Parameter, int] = {}
-        for each in used:
-            for parameter, age in each.items():
-                ages[parameter] = max(age, ages.get(parameter, 0))
         again = frozenset(call for call in map(int, raw["again"]) if 0 <= call < index)
-        return ledger.Call(index, place.receiver or str(place), tuple(terms), flow, again, ages)
+        return ledger.Call(index, place.receiver or str(place), tuple(terms), flow, again)
 
     def optimizer(self, raw: dict[str, Any], index: int) -> Optimizer:
         place = self.place(raw["at"])

@@ -49,15 +49,6 @@ class Traversals:
         self.terms = 0
         self.pending: list[Any] = []
         """The nodes of the call that is about to happen."""
-        self.moved: dict[int, list[int]] = {}
-        """By optimizer: the sequence number that autograd had come to when each of its steps ended."""
-
-    def stepped(self, optimizer: int) -> None:
-        """Note that an optimizer has moved its parameters."""
-        with torch.enable_grad():
-            made = torch.empty(0, requires_grad=True).view(-1).grad_fn
-        assert made is not None
-        self.moved.setdefault(optimizer, []).append(made._sequence_nr())
 
     def gone(self, call: int) -> None:
         """Note that the call has happened that was looked at last."""
@@ -80,11 +71,10 @@ class Traversals:
                 it is another loss: no term of it is told from others.
 
         Returns:
-            ``layers``: of each node that uses parameters, ``[[optimizer, position, steps], ...]``, where
-            ``steps`` is how often its optimizer has stepped since; ``below``: by layer, the layers that come
-            next towards the leaves; ``terms``: ``[number, count, [layer, ...]]`` of each term, with the
-            layers that come first; ``again``: earlier calls that have gone through a part of the same
-            graph. ``None`` where the graphs are too large.
+            ``layers``: of each node that uses parameters, ``[[optimizer, position], ...]``; ``below``: by
+            layer, those that come next towards the leaves; ``terms``: ``[number, count, [layer, ...]]`` of
+            each term, with the layers that come first; ``again``: earlier calls that have gone through a part
+            of the same graph. ``None`` where the graphs are too large.
         """
         starts = [root.grad_fn for root in roots if root.grad_fn is not None]
         nodes = in_order(starts, _following, NODES - self.nodes)
@@ -106,19 +96,15 @@ class Traversals:
             "again": sorted({call for node in self.pending for call in node.metadata.get(CALLS, ())}),
         }
 
-    def uses(self, node: Any, owned: Mapping[int, list[tuple[int, int]]]) -> list[list[int]]:
-        """The parameters that a node uses itself, each with the steps that have moved it since."""
+    @staticmethod
+    def uses(node: Any, owned: Mapping[int, list[tuple[int, int]]]) -> list[tuple[int, int]]:
+        """The parameters that a node uses itself."""
         return [
-            [*place, self.age(node, place[0])]
+            place
             for leaf, _ in node.next_functions
             if leaf is not None and hasattr(leaf, "variable")
             for place in owned.get(id(leaf.variable), ())
         ]
-
-    def age(self, node: Any, optimizer: int) -> int:
-        """How often an optimizer has stepped since a node was made."""
-        made = node._sequence_nr()
-        return sum(moved > made for moved in self.moved.get(optimizer, ()))
 
     def stamped(self, node: Any, fresh: bool) -> int:
         """The number of a term, which it keeps, unless it is to have a ``fresh`` one of its own."""
