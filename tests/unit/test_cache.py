@@ -106,11 +106,16 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the cache, used by a process in which nothing has been analysed yet."""
+    """The folder of the cache."""
     monkeypatch.setenv("GRADFIX_CACHE_DIR", str(tmp_path / "kept"))
+    return tmp_path / "kept" / "check"
+
+
+@pytest.fixture(autouse=True)
+def nothing_analysed_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a new process: what other tests asked of the file system is no part of a trace."""
     for name in ("_asked", "_followed", "_lines"):
         monkeypatch.setattr(traces, name, {})
-    return tmp_path / "kept" / "check"
 
 
 class Looked(NamedTuple):
