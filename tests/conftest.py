@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import hypothesis
 import pytest
@@ -81,6 +81,23 @@ def servers(kept: runner._Servers) -> Iterator[None]:
     token = runner._servers.set(kept)
     yield
     runner._servers.reset(token)
+
+
+class Sharing:
+    """Runs jobs by the server that is there already; what has run in a row is answered from memory."""
+
+    def __init__(self, kept: runner._Servers) -> None:
+        self._kept = kept
+
+    def run(self, jobs: Iterable[runner.Job]) -> list[runner.Recording]:
+        """What ``Runner.run`` gives, with time enough."""
+        return self._kept.runner(sys.executable, 300.0, False).run(jobs)
+
+
+@pytest.fixture(scope="session")
+def sharing(kept: runner._Servers) -> Sharing:
+    """In the place of a runner, for programs that say nothing about how they are started."""
+    return Sharing(kept)
 
 
 def pytest_report_header() -> str | None:
