@@ -370,6 +370,9 @@ def apply(
         if given and not isinstance(given[0][0], Const):
             present |= 1 << bit
     node, requires, saves_result = record(run, table.name, site, slots, table, given=present)
+    if node is not None and len(args) == 2 and len(node.edges) == 1:
+        place = int(getattr(args[0][0], "node", None) is node.edges[0].node)
+        node.beside = place, args[place][0]
     if table.result == "inplace":
         if isinstance(first, Each):
             each_changed(run, first, site)
@@ -2564,7 +2567,7 @@ def _opaque_method(
     if name == "scale" and len(args) == 1 and base.node is None:
         value, expression = args[0]
         if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (Tensor(), expression)], node)
+            return simple(run, "mul", [(value, expression), (base.factor, expression)], node)
     if base.label == "distribution" and base.node is not None and name in DENSITIES:
         made = run.node(name, node)
         made.saves = None
@@ -2980,7 +2983,7 @@ def _scaler_method(
     if name == "scale" and args:
         value, expression = args[0]
         if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (Tensor(), expression)], node)
+            return simple(run, "mul", [(value, expression), (base.factor, expression)], node)
         return value
     if name == "step" and args:
         optimizer = adopted(run, args[0][0]) or args[0][0]
