@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Step
 from gradfix.autograd.interpreter import Run
@@ -147,8 +147,8 @@ def in_common(events: Collection[Backward], *, weighed: bool = True) -> dict[Has
     """
     found: dict[Hashable, list[Backward]] = {}
     for event in events:
-        terms: Mapping[Hashable, int] = terms_of(event) if weighed else multiples_of(event)
-        for term, count in terms.items():
+        terms: Collection[tuple[Hashable, int]] = (terms_of if weighed else multiples_of)(event).items()
+        for term, count in terms:
             found.setdefault(term, []).extend(itertools.repeat(event, count))
     return {term: those for term, those in found.items() if len(those) > 1}
 
