@@ -138,9 +138,9 @@ def _is_true(node: ast.expr) -> bool:
 def _fixes(program: Program, event: Backward) -> Iterator[Fix]:
     claim = Claim("E2", line(event.site))
     for changes in (_changes(event, later=False), _changes(event, later=True)):
-        edits = [_out_of_place(program, change) for change in changes]
-        told = tuple(edit for edit in edits if edit is not None)
-        if told and len(told) == len(edits):
+        written = [_out_of_place(program, change) for change in changes]
+        told = tuple(edit for edit in written if edit is not None)
+        if told and len(told) == len(written):
             yield Fix("compute a new tensor instead", Effect.REPAIRS, told, claim)
     copied = _copied(program, event)
     if copied:
