@@ -24,6 +24,10 @@ What is repaired how:
   directly after the step, or are repeated there where what they compute is read in between as well;
 * the second loss is for the very optimizer that has stepped, and would be cleared unused: the step moves
   to after its backward;
+* it was made before a loop that steps: it is made in each pass. Where the loss compares it with what the same
+  network makes of the same data now (the old log-probability of PPO), it is a number, and is detached;
+* two calls of a helper, or two passes over pairs of an optimizer and its loss, update with losses from before:
+  the later one comes first, if its step moves nothing that the other loss needs;
 * both losses come from elsewhere (`def backward(self, g_loss, d_loss)`): the step moves to after the second
   backward, which gives gradients to its own optimizer alone (`inputs=`, since torch 1.8).
 
@@ -536,7 +540,9 @@ def _made_in_the_loop(program: Program, one: Stale) -> Plan | None:
     loop = event.path[-1][0]
     if any(at is loop for call in one.calls for at, _ in call.path):
         return None
-    calls = set(one.calls)
+    calls, modules = set(one.calls), {call.module for call in one.calls}
+    if any(call.module in modules for call in calls_in(event.visited) if call.serial > step.serial):
+        return None  # The same network has its word now as well: what it said before may be a constant.
     stale = _behind(event, calls)
     home = program.function(one.at)
     before = _statements(program, home, (n for n in stale if all(at is not loop for at, _ in n.path)))
