@@ -26,7 +26,7 @@ What is repaired how:
   to after its backward;
 * it was made before a loop that steps: it is made in each pass. Where the loss compares it with what the same
   network makes of the same data now (the old log-probability of PPO), it is a number, and is detached;
-* two calls of a helper, or two passes over pairs of an optimizer and its loss, update with losses from before:
+* two calls of a helper, or passes over pairs of an optimizer and its loss, update with losses from before:
   the later one comes first, if its step moves nothing that the other loss needs;
 * both losses come from elsewhere (`def backward(self, g_loss, d_loss)`): the step moves to after the second
   backward, which gives gradients to its own optimizer alone (`inputs=`, since torch 1.8).
