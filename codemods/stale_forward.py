@@ -358,9 +358,17 @@ def _other_steps(one: Stale) -> list[Step]:
 def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
     if not all(o.state.groups_known for o in one.run.optimizers):
         return  # a step of unknown reach may have made more stale than is seen
+    plan = _former(program, one)
+    if plan is not None:
+        # As it is, the loss teaches nothing as long as the two are equal.
+        others = [o.state for o in one.run.optimizers if o.state is not owner(one.run, one.event)]
+        unchanged = tuple(number for state in others for number in constructed(one.run, state))
+        for fix in _carried_out(program, one, *plan):
+            yield fix._replace(claim=fix.claim._replace(unchanged=unchanged))
+        return
     if not all(call.path == one.event.path for call in one.calls):
         # Predictions of several passes are not made again one by one; as numbers they may all be taken.
-        plan = _former(program, one) or _constant_weight(program, one) or _made_in_the_loop(program, one)
+        plan = _constant_weight(program, one) or _made_in_the_loop(program, one)
         yield from _carried_out(program, one, *plan) if plan is not None else ()
         return
     yield from _step_later(program, one)
@@ -470,7 +478,7 @@ def _plans(program: Program, one: Stale) -> Iterator[Plan]:
     if one.detached is not None:
         plan = _undetach(program, one)
     else:
-        plan = _former(program, one) or _feed_again(program, one)
+        plan = _feed_again(program, one)
         if plan is None:
             weight = _constant_weight(program, one)
             if weight is not None:
@@ -554,37 +562,43 @@ def _made_in_the_loop(program: Program, one: Stale) -> Plan | None:
         return None
     kept = _read_beyond(program, before, loop)
     if not kept:
+        written = [program.segment(statement) for statement in before]
+        if repeated == written and not _read_beyond(program, before, loop, on_the_way=True):
+            moved = [move(statement, within[0], "before") for statement in before]
+            return moved, [], "do the forward in each pass"
         return [insert(within[0], "before", "\n".join(repeated))], [], "repeat the forward in each pass"
     # What was predicted before the loop is read behind it as well, and is not to be bound anew.
     pairs = _bindings(before[0])
-    uses = [n for n in walk(loop) if isinstance(n, ast.Name) and n.id in kept]
+    uses = [n for n in walk(loop) if isinstance(n, (ast.Name, ast.Attribute)) and program.segment(n) in kept]
     if pairs is None or len(before) + len(pairs) > 2 or len(uses) != 1:
         return None
     ((target, value),) = pairs
-    if not isinstance(target, ast.Name):
-        return None
     text = _undetached(program, one, value)
     if text is None:
         return None
     edits: list[Edit] = [ReplaceExpression(Span.of(uses[0]), text)]
-    return edits, [], f"predict `{target.id}` in each pass"
+    return edits, [], f"predict `{shown(program, target)}` in each pass"
 
 
-def _read_beyond(program: Program, before: list[ast.stmt], loop: ast.AST) -> set[str]:
+def _read_beyond(
+    program: Program, before: list[ast.stmt], loop: ast.AST, on_the_way: bool = False
+) -> set[str]:
     """The variables that some statements before a loop bind and that are read elsewhere than in it.
 
-    What is read on the way to the loop does not count.
+    What is read on the way to the loop does not count, unless it is asked for.
     """
     assert isinstance(loop, ast.stmt)
-    bound = {name for statement in before for name in names_bound(statement)}
-    first = min(statement.lineno for statement in before)
+    bound = {program.segment(t) for s in before for t, _ in _bindings(s) or () for t in _targets(t)}
+    inside = {n for statement in (*before, loop) for n in walk(statement)}
+    first, last = min(statement.lineno for statement in before), loop.end_lineno or 0
     return {
-        n.id
+        program.segment(n)
         for n in walk(program.function(loop))
-        if isinstance(n, ast.Name)
-        and n.id in bound
+        if isinstance(n, (ast.Name, ast.Attribute))
         and isinstance(n.ctx, ast.Load)
-        and not first <= n.lineno <= (loop.end_lineno or 0)
+        and n not in inside
+        and (on_the_way or not first <= n.lineno <= last)
+        and program.segment(n) in bound
     }
 
 
