@@ -40,7 +40,7 @@ def _scaler_method(
     if name == "scale" and args:
         value, expression = args[0]
         if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (Tensor(), expression)], node)
+            return simple(run, "mul", [(value, expression), (base.factor, expression)], node)
         return value
     if name == "step" and args:
         optimizer = adopted(run, args[0][0]) or args[0][0]

@@ -273,6 +273,7 @@ def keyed(run: Run, holder: Value, index: Value, frame: Frame) -> Value:
         if holder.storage.version:
             for node in run.nodes:
                 node.saved = tuple(saved for saved in node.saved if saved[0] is not holder.storage)
+                node.named = ()
     at: Frame | None = frame
     while at is not None and not at.shared:
         for name in [name for name, value in at.variables.items() if value is holder]:

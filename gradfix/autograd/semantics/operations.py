@@ -120,6 +120,7 @@ def record(
     edges: list[Edge] = []
     leaves: list[tuple[Leaf, bool, ast.expr | None]] = []
     kept: list[tuple[Storage, int, Leaf | None]] = []
+    named: list[ast.expr | None] = []
     for bit, slot in enumerate(slots):
         differentiable = table is None or (table.gradients >> bit) & 1
         for operand in slot:
@@ -133,7 +134,9 @@ def record(
                     edges.append(Edge(operand.node, sure, operand.expression))
             if (saved >> bit) & 1 and operand.storage is not None:
                 kept.append((operand.storage, operand.storage.version, operand.leaf))
+                named.append(operand.expression)
     node.edges, node.leaves, node.saved = tuple(edges), tuple(leaves), tuple(kept)
+    node.named = tuple(named)
     return node, requires, bool(saved & OUT)
 
 
@@ -264,6 +267,9 @@ def apply(
         if given and not isinstance(given[0][0], Const):
             present |= 1 << bit
     node, requires, saves_result = record(run, table.name, site, slots, table, given=present)
+    if node is not None and len(args) == 2 and len(node.edges) == 1:
+        place = int(getattr(args[0][0], "node", None) is node.edges[0].node)
+        node.beside = place, args[place][0]
     if table.result == "inplace":
         if isinstance(first, Each):
             each_changed(run, first, site)

@@ -32,7 +32,8 @@ def _tensor_attribute(run: Run, value: Tensor, name: str, node: ast.AST) -> Valu
         return Opaque(name)
     table = operators.attribute(name)
     if table is not None and isinstance(node, ast.Attribute):
-        return apply(run, table, [(value, node.value)], {}, node)
+        # What has the attribute is no argument: it has a name alone.
+        return apply(run, table, [], {table.operands[0]: (value, node.value)}, node)
     return Method(value, name)
 
 

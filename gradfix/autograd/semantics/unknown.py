@@ -345,7 +345,7 @@ def _opaque_method(
     if name == "scale" and len(args) == 1 and base.node is None:
         value, expression = args[0]
         if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (Tensor(), expression)], node)
+            return simple(run, "mul", [(value, expression), (base.factor, expression)], node)
     if base.label == "distribution" and base.node is not None and name in DENSITIES:
         made = run.node(name, node)
         made.saves = None
