@@ -179,6 +179,21 @@ class Finding(NamedTuple):
     fixes: tuple[Fix, ...] = ()
 
 
+class Unanalysed(NamedTuple):
+    """A function, or a loop outside of functions, that differentiates and that the model could not follow.
+
+    That nothing is reported of it says nothing.
+    """
+
+    line: int
+    """That of what differentiates."""
+    kind: Literal["function", "loop", "script"]
+    name: str
+    reason: str
+    advice: str
+    """What a person can do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Codemod:
     """A mistake that gradfix knows: its name, its documentation, and how to find it.
