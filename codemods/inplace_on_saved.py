@@ -33,6 +33,9 @@ tensor step by step each write spoils what the one before has saved: that is rep
 list and ``torch.stack`` are what it should be. Nothing is told where a parameter is changed: see
 stale-forward.
 
+By hand: compute a new tensor (`x = x * 2` for `x *= 2`, `torch.stack` of a list for items that are written
+one by one), or write into a copy (`x = x.clone()`).
+
 Effect: repairs.
 """
 
@@ -83,7 +86,7 @@ def find(program: Program) -> Iterator[Finding]:
             change, saver = event.failure.culprit, event.failure.node
             assert isinstance(change, Change) and isinstance(event.site, ast.Call)
             # A layer that is called twice is laid down the second time as it was the first.
-            again = saver.call is not None and program.function(saver.site) is program.function(change.site)
+            again = saver.call is not None and saver.site is change.site
             saved = saver.call.site if again and saver.call is not None else saver.site
             layer = _made(change)
             place = change.site if layer is None else layer
@@ -101,6 +104,7 @@ def find(program: Program) -> Iterator[Finding]:
                 Span.of(place),
                 tuple(note(place, words) for place, words in places if line(place) > 0),
                 fixes,
+                event.failure.kind,
             )
 
 

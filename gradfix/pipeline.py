@@ -351,7 +351,8 @@ def _diagnose(
         if names is not None and codemod.name not in names:
             continue
         try:
-            findings.extend(codemod.find(program))
+            found = list(codemod.find(program))
+            findings += [one if one.advice else one._replace(advice=codemod.by_hand) for one in found]
         except Exception as error:
             problems.append(_failure(parsed.path, f"the codemod {codemod.name}", error))
     # What lies in an imported module has no place in this file, unless it can be mended here.

@@ -197,6 +197,8 @@ class Explanation(NamedTuple):
     """The codemod and its finding that foretell this error; empty if none does."""
     advice: str = ""
     """How to learn what could not be told."""
+    by_hand: str = ""
+    """What a person can do where there is no fix."""
     fix: str = ""
     """What its fix does; empty if there is none."""
     patch: bytes = b""

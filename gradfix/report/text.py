@@ -90,7 +90,7 @@ class Text:
             rows = list(self._why(path, split_lines(text), finding, ""))
             margin = " " * (len(rows[-1]) - len(rows[-1].lstrip()))
             yield "".join(f"{row}\n" for row in rows[:-1])
-        fix = explanation.fix or "gradfix knows no fix for this"
+        fix = explanation.fix or f"no automatic fix; by hand: {explanation.by_hand}"
         for told in filter(None, (explanation.known, explanation.advice, fix)):
             yield f"{margin}{self._paint('=', _BLUE)} {printable(told)}\n"
         if explanation.patch:
@@ -299,5 +299,5 @@ def _outcome(file: Repaired, attempt: Attempt) -> tuple[str, str]:
 
 def _described(reported: Reported) -> str:
     if reported.fix is None:
-        return "no automatic fix"
+        return printable(f"no automatic fix; by hand: {reported.finding.advice}")
     return printable(f"fix ({reported.fix.effect}, {reported.fix.applicability}): {reported.fix.message}")
