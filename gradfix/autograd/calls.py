@@ -918,7 +918,7 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
                 held = None
             if held is not None:
                 return held
-            fresh = Opaque(str(index.value))
+            fresh = value.fresh(str(index.value))
             if isinstance(index.value, (str, int)):
                 value.items[index.value] = fresh
             return fresh
@@ -2500,6 +2500,8 @@ def _opaque_method(
         if isinstance(filled, Opaque) and filled.node is not None:
             base.node, base.requires = filled.node, filled.requires
         return base
+    if name == "append" and discarded and len(args) == 1 and base.node is None:
+        run.store(*args[0], base)
     clears_or_steps = name == "zero_grad" or (name == "step" and not args)
     if base.leaf is None and (base.optimizer is not None or clears_or_steps):
         optimizer = adopted(run, base)
@@ -2868,6 +2870,7 @@ def _sequence_method(run: Run, base: Sequence, name: str, args: list[Argument]) 
     if name in ("append", "appendleft", "add") and args:
         base.add([args[0][0]])
         base.grows |= base.loops is not None and run.symbolic > base.loops
+        run.store(*args[0], base)
         return NONE
     if name in ("extend", "update") and args:
         extend(run, base, args[0][0])

@@ -296,6 +296,22 @@ class Change(Event):
     """The layer that works in place, if one did it."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
+class Stored:
+    """Something that carries a graph was put into a list, or into something unknown that takes it as a list would."""
+
+    value: object
+    expression: ast.expr
+    into: object
+    held: int
+    """How much the list holds since; 0 where that is not known."""
+    path: Path
+    serial: int
+    stack: Stack
+    symbolic: int
+    """How many loops of unknown length were running."""
+
+
 class OptimizerState:
     """An optimizer: the blocks it owns, and how its step treats versions."""
 

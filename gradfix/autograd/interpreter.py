@@ -29,6 +29,7 @@ from gradfix.autograd.graph import (
     Path,
     Stack,
     Step,
+    Stored,
     Tri,
     reach,
 )
@@ -255,6 +256,8 @@ class Run:
         self.keyed: dict[Tensor, Opaque] = {}
         """What tensors turned out to be that have items by name."""
         self.appended: list[Sequence] = []
+        self.stored: list[Stored] = []
+        """What was put into lists that carries a graph."""
         self.carried: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
         """What carried a graph into each pass but the first."""
         self.before: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
@@ -357,7 +360,7 @@ class Run:
                         value.attributes = {}
                 frame.variables = {}
         kept = (self.nodes, self.events, self.module_calls, self.kept, self.decisions, self.templates)
-        for held in (*kept, self.parts, self.views):
+        for held in (*kept, self.parts, self.views, self.stored):
             held.clear()
 
     # ------------------------------------------------------------------ statements
@@ -762,6 +765,13 @@ class Run:
         tensor.storage.move(event)
         return event
 
+    def store(self, value: Value, expression: ast.expr, into: Value) -> None:
+        """Note that a list, or something unknown, was given a value to hold, if that carries a graph."""
+        if value.__class__ is not Const and any(t.node is not None for t in tensors_in(value)):
+            held = len(into.items) if isinstance(into, Sequence) else 0
+            now = self.path, self.tick(), self.stack, self.symbolic
+            self.stored.append(Stored(value, expression, into, held, *now))
+
     # ------------------------------------------------------------------ imported modules
 
     def home(self, node: ast.AST) -> ast.AST:
@@ -1085,6 +1095,7 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
         return None
     if isinstance(old, Sequence) and old.kind == "list" and isinstance(node.op, ast.Add):
         calls.extend(run, old, operand)
+        run.store(operand, node.value, old)
         return None
     if isinstance(old, (Const, Index)) and isinstance(operand, Const) and run.counts(target, frame):
         counted: Value = Opaque("counter")

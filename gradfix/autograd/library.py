@@ -48,6 +48,7 @@ from gradfix.autograd.values import (
     GradMode,
     Instance,
     Length,
+    Lists,
     Mapping,
     Module,
     Opaque,
@@ -680,6 +681,9 @@ def _record(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -
 
 
 def _defaultdict(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    first = args[0][0] if args else NONE
+    if isinstance(first, External) and first.name == "builtins.list":
+        return Lists({}, loops=run.symbolic)
     return Mapping({}, True)
 
 
