@@ -14,18 +14,19 @@ updates in its forward. Memory grows from pass to pass, and a long epoch ends wi
 
 Preconditions:
 
-* the value adds up or is listed from pass to pass: what replaces the value of the pass before keeps one graph,
+* the value adds up or is listed from pass to pass. What replaces the value of the pass before keeps one graph,
   and a list that is emptied in every pass keeps none;
-* no backward of any run walks what is kept. A sum that is backpropagated every few steps, log probabilities
-  that are stacked for the loss at the end of an episode, whichever way undecided conditions go: nothing is said;
-* whoever tried would fail: the backward of the same pass has freed the graph that is kept, so a second walk
-  raises. Or else the graph is not freed, and nobody who is not seen has it: no unknown function was handed it,
-  and no caller outside the file has it as a result or in an object;
+* no backward walks what is kept, whichever way undecided conditions go: no sum that is backpropagated every
+  few steps, no log probabilities that are stacked for the loss at the end of an episode;
+* whoever tried would fail: the backward of the pass has freed the graph that is kept, so a second walk raises.
+  Or else the graph is not freed, and nobody who is not seen has it: no unknown function was handed it, and no
+  caller outside the file has it as a result or in an object;
 * what is kept is certainly a tensor: it is one to torch, or `backward` is called on it. A variable that is a
   number in some branch has no `detach`;
 * the loop is no short one: `range(3)`, or a loop over the parts of a program.
 
-Where a method of a meter adds up what it is handed, numbers as well, the call that hands it a loss is rewritten.
+Where a method of a meter adds up what it is handed, numbers as well, the call that hands it a
+loss is rewritten.
 
 Effect: preserves. The gradients are the same, bit for bit.
 """

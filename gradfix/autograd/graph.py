@@ -298,7 +298,7 @@ class Change(Event):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Stored:
-    """Something that carries a graph was put into a list, or into something unknown that takes it as a list would."""
+    """Something that carries a graph was put into a list, or into something unknown as into a list."""
 
     value: object
     expression: ast.expr
