@@ -14,13 +14,13 @@ updates in its forward. Memory grows from pass to pass, and a long epoch ends wi
 
 Preconditions:
 
-* the value adds up or is listed from pass to pass. What replaces the value of the pass before keeps one graph,
-  and a list that is emptied in every pass keeps none;
+* the value adds up or is listed from pass to pass. What replaces the value of the pass before keeps one
+  graph, and a list that is emptied in every pass keeps none;
 * no backward walks what is kept, whichever way undecided conditions go: no sum that is backpropagated every
   few steps, no log probabilities that are stacked for the loss at the end of an episode;
-* whoever tried would fail: the backward of the pass has freed the graph that is kept, so a second walk raises.
-  Or else the graph is not freed, and nobody who is not seen has it: no unknown function was handed it, and no
-  caller outside the file has it as a result or in an object;
+* whoever tried would fail: it is a loss, and the backward of the pass has freed its graph, so that a second
+  walk raises. Of what is no loss, and of a graph that is not freed, nobody who is not seen may get hold: no
+  unknown function that is handed it, and no caller outside the file, as a result or in an object;
 * what is kept is certainly a tensor: it is one to torch, or `backward` is called on it. A variable that is a
   number in some branch has no `detach`;
 * the loop is no short one: `range(3)`, or a loop over the parts of a program.
@@ -120,9 +120,11 @@ def _survey(program: Program, run: Run) -> Survey:
     walked = {node for event in backwards(run) for node in event.visited}
     if not walked:
         return found
+    # What something is differentiated with respect to is not walked itself: ``autograd.grad(loss, weights)``.
+    used = walked | {edge.node for node in walked for edge in node.edges}
     outside = _outside(run)
     sums: set[Node] = set()
-    for node, edge in _added_up(run, walked):
+    for node, edge in _added_up(run, used):
         if not sums.isdisjoint(reach([(edge.node, True)])):
             continue  # What is told of another sum mends this one.
         kept = _kept(program, run, node, edge, walked, outside)
@@ -130,12 +132,12 @@ def _survey(program: Program, run: Run) -> Survey:
             found.kept.setdefault(kept.place, kept)
             sums.add(node)
     for stored, expression, node in _listed(run):
-        if node in walked and _for_a_backward(program, run, stored, expression, node):
+        if node in used and (node not in walked or _for_a_backward(program, run, stored, expression, node)):
             found.walked.add(_here(expression, stored.stack))
         elif _grows(run, stored):
             graph = reach([(node, True)])
-            backward = _freed(graph)
-            if backward is None and (node in outside or walked.isdisjoint(graph)):
+            backward = _freed(graph, stored.path)
+            if not _is_out_of_use(run, node, node, graph, backward, walked, outside):
                 continue
             if not sums.isdisjoint(graph):
                 continue
@@ -143,7 +145,7 @@ def _survey(program: Program, run: Run) -> Survey:
             if place is not None and _is_tensor(program, run, place, node):
                 kept = Kept(place, _here(expression, stored.stack), backward, True)
                 found.kept.setdefault(place, kept)
-    found.walked.update(_here(node.site, node.stack) for node in walked)
+    found.walked.update(_here(node.site, node.stack) for node in used)
     return found
 
 
@@ -152,16 +154,48 @@ def _outside(run: Run) -> set[Node]:
     return run.escaped_after(-1) | reach([(node, True) for node in run.returned]).keys()
 
 
-def _freed(graph: dict[Node, bool]) -> Backward | None:
-    """The backward that has freed a graph: to walk it again raises."""
-    return next(
-        (
-            node.freed_by
-            for node, sure in graph.items()
-            if sure and node.freed_by is not None and node.saves is not False
-        ),
-        None,
-    )
+def _freed(graph: dict[Node, bool], path: Path) -> Backward | None:
+    """The backward of the same pass that has freed a graph: to walk it again raises.
+
+    What a backward walks after the loop is there until then, whoever else keeps it.
+    """
+    for node, sure in graph.items():
+        event = node.freed_by
+        if sure and event is not None and node.saves is not False and event.path[: len(path)] == path:
+            return event
+    return None
+
+
+def _is_out_of_use(
+    run: Run,
+    kept: Node,
+    added: Node,
+    graph: dict[Node, bool],
+    backward: Backward | None,
+    walked: set[Node],
+    outside: set[Node],
+) -> bool:
+    """Whether nobody can differentiate what is kept.
+
+    A loss whose graph is freed is of no use to anybody. What else is computed on the way may be: weights that
+    a step of MAML has made are walked up to, and not beyond. So nobody who is not seen may have it.
+    """
+    if backward is None:
+        left = all(node.freed_by is None and not node.maybe_freed for node in graph)  # retain_graph=True
+        return left and kept not in outside and not walked.isdisjoint(graph)
+    return kept not in outside or _is_a_loss(run, added, walked)
+
+
+def _is_a_loss(run: Run, node: Node, walked: set[Node]) -> bool:
+    """Whether a backward begins at a value, or it is computed of such values alone: ``loss * len(x)``."""
+    roots = {root for event in backwards(run) for root in event.roots}
+    work = [node]
+    for at in work:
+        if at not in roots:
+            if at in walked or not at.edges or at.leaves:
+                return False
+            work += [edge.node for edge in at.edges]
+    return True
 
 
 def _here(site: ast.AST, stack: Stack) -> ast.AST:
@@ -234,8 +268,8 @@ def _kept(
     graph = reach([(added, True)])
     if operand is None or walked.isdisjoint(graph):
         return None
-    backward = _freed(graph)
-    if backward is None and node in outside:
+    backward = _freed(graph, node.path)
+    if not _is_out_of_use(run, node, added, graph, backward, walked, outside):
         return None
     place = _in_file(program, run, operand, added, node.stack)
     if place is None or not _is_tensor(program, run, place, added):

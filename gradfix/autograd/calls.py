@@ -1422,9 +1422,13 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
                 and not value.leaf.label.startswith("parameter")
             ):
                 holder.leaf = value.leaf
-        if isinstance(holder, Opaque) and run.inside:
-            # Who handed the object in has what is put there.
-            run.returned += graphs_in([value])
+        if isinstance(holder, Opaque) and value.__class__ is not Const:
+            # Who handed the object in, or made it, has what is put there.
+            graphs = graphs_in([value])
+            if graphs and run.inside:
+                run.returned += graphs
+            elif graphs:
+                run.escapes.append((run.tick(), graphs))
         if isinstance(holder, Module) and holder.kind != "user":
             bind_weight(run, value)
     elif isinstance(holder, Record):

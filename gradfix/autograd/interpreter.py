@@ -1123,6 +1123,7 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
             options.learn(run.evaluate(function.value, frame), value)
             return None
         if not run.relevance.touches(node) and _only_tells(run, function, frame):
+            _compute(run, value, frame)
             return None
         result = calls.call_expression(run, value, frame, discarded=True)
         if isinstance(result, GradMode) and result.switch:
@@ -1146,6 +1147,20 @@ def _only_tells(run: Run, function: ast.expr, frame: Frame) -> bool:
     if isinstance(value, External):
         return value.name.split(".", 1)[0] in HARMLESS
     return isinstance(value, Opaque) and value.harmless
+
+
+def _compute(run: Run, told: ast.Call, frame: Frame) -> None:
+    """Compute what is told by functions and networks of the project: ``print(evaluate(net, loader))``."""
+    for call in _calls_within(told):
+        if isinstance(run.looked_up(call.func, frame), (Function, Module)):
+            run.evaluate(call, frame)
+
+
+@lru_cache(maxsize=4096)
+def _calls_within(told: ast.Call) -> tuple[ast.Call, ...]:
+    """The calls in the arguments of a call, the outermost ones first."""
+    given = [*told.args, *(keyword.value for keyword in told.keywords)]
+    return tuple(part for one in given for part in walk(one) if isinstance(part, ast.Call))
 
 
 def _bails_out(body: list[ast.stmt]) -> bool:
