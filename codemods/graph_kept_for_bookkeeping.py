@@ -341,12 +341,14 @@ def _for_a_backward(program: Program, run: Run, stored: Stored, expression: ast.
 
 def _taken_from(program: Program, expression: ast.expr, stored: Stored) -> bool:
     """Whether a loop around takes items out of the list, by their place or one after the other."""
-    call = program.parent(expression)
-    while isinstance(call, (ast.List, ast.Tuple)):
-        call = program.parent(call)
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-        return True
-    name = ast.unparse(call.func.value)
+    at = program.parent(expression)
+    while isinstance(at, (ast.List, ast.Tuple)):
+        at = program.parent(at)
+    match at:
+        case ast.Call(ast.Attribute(into)) | ast.AugAssign(into):
+            name = ast.unparse(into)
+        case _:
+            return True
     for loop, _ in stored.path:
         for node in walk(loop):
             holder = (

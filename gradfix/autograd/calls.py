@@ -1115,8 +1115,7 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         return
     if isinstance(holder, Opaque):
         perhaps_changed(holder)
-        if run.inside:
-            run.returned += graphs_in([value])
+        hand_on(run, value)
         if holder.label == "_parameters" and not _is_leaf(value):
             run.substituted = True  # Whatever it was computed of: it is no parameter any more.
     if isinstance(target.slice, ast.Slice):
@@ -1392,6 +1391,15 @@ def _made_at_first(run: Run, value: Module | Instance, name: str) -> bool:
     )
 
 
+def hand_on(run: Run, value: Value) -> None:
+    """Put a value into something unknown: who handed that in, or made it, has the value."""
+    graphs = graphs_in([value]) if value.__class__ is not Const else []
+    if run.inside:
+        run.returned += graphs
+    elif graphs:
+        run.escapes.append((run.tick(), graphs))
+
+
 def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.expr) -> None:
     """``holder.name = value``."""
     run.mutations += 1
@@ -1422,13 +1430,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
                 and not value.leaf.label.startswith("parameter")
             ):
                 holder.leaf = value.leaf
-        if isinstance(holder, Opaque) and value.__class__ is not Const:
-            # Who handed the object in, or made it, has what is put there.
-            graphs = graphs_in([value])
-            if graphs and run.inside:
-                run.returned += graphs
-            elif graphs:
-                run.escapes.append((run.tick(), graphs))
+        if isinstance(holder, Opaque):
+            hand_on(run, value)
         if isinstance(holder, Module) and holder.kind != "user":
             bind_weight(run, value)
     elif isinstance(holder, Record):

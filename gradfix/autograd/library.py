@@ -21,6 +21,7 @@ from gradfix.autograd.calls import (
     call,
     call_opaque,
     drops,
+    hand_on,
     hold,
     is_tensor,
     iterate,
@@ -728,6 +729,8 @@ def _setattr(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) 
             args[0][0].attributes[f"<{len(args[0][0].attributes)}>"] = args[2][0]
         elif isinstance(args[0][0], Module):
             bind_weight(run, args[2][0])
+        elif isinstance(args[0][0], Opaque):
+            hand_on(run, args[2][0])
     return NONE
 
 
