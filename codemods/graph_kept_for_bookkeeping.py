@@ -39,9 +39,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Edge, Node, Path, Stack, Stored, reach
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, listed
 from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Opaque, Sequence, Tensor
 from gradfix.codemod import Effect, Finding, Fix, ReplaceExpression, Span

@@ -28,6 +28,9 @@ A graph that is traversed twice because a loss leaked into another network, or b
 state was kept too long, is not repaired here: retaining it would hide that mistake (see undetached-fake,
 stale-forward, carried-hidden-state, requires-grad-input).
 
+By hand: where both losses are meant for the same parameters, add them and call backward once; where one is
+not, detach what they share before it.
+
 Effect: repairs, or changes where keeping the graph is a choice.
 """
 
@@ -38,7 +41,6 @@ from collections.abc import Collection, Hashable, Iterator
 
 from gradfix.autograd.entries import ledger_of
 from gradfix.autograd.graph import Backward, Change, Leaf, Node, Step, ZeroGrad, reach, unseen
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     backwards,
     calls_in,
@@ -48,6 +50,7 @@ from gradfix.autograd.questions import (
     leading_to,
     steps,
 )
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
@@ -84,6 +87,7 @@ def find(program: Program) -> Iterator[Finding]:
                 Span.of(event.site),
                 tuple(notes),
                 offered(_fixes(program, run, event)),
+                event.failure.kind,
             )
 
 

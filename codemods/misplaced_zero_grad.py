@@ -27,6 +27,8 @@ place, the loss that leaves its gradients behind must belong to another optimize
 already, and must run through these parameters on its way to that optimizer's own. For the fourth, some
 parameter must have certainly got gradients from both losses; where another optimizer, which the second loss
 computes gradients for, never steps, one of the two steps may be meant for it, and nothing is offered.
+
+By hand: clear the gradients once for each step: before the first backward that it uses, or right after it.
 """
 
 from __future__ import annotations
@@ -38,7 +40,6 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from gradfix.autograd.graph import Backward, Event, Leaf, OptimizerState, Path, Step, ZeroGrad
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     adding_up,
     backwards,
@@ -52,6 +53,7 @@ from gradfix.autograd.questions import (
     steps,
     zeros,
 )
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module, Optimizer
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, Span

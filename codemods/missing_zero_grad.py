@@ -27,6 +27,8 @@ network alone; the worker's own adds up. `zero_grad(set_to_none=False)` makes it
 A step that waits for several passes (`if (i + 1) % 4 == 0: optimizer.step()`) has its gradients cleared
 directly behind it. Where it is not clear whether a condition waits or leaves passes out, nothing is offered.
 
+By hand: call `optimizer.zero_grad()` once for each step, before the backward.
+
 Effect: changes.
 """
 
@@ -36,8 +38,8 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import adding_up, consuming_again, zeros
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.edits import clearing_place, insert, note, stepped

@@ -23,6 +23,8 @@ Preconditions, each because removing the flag is right only with a proof:
   one in hand when the function that holds the call is over: as its result, in an object, a list or a
   variable of the file. He could traverse it, unless steps moved all that it was computed with.
 
+By hand: drop `retain_graph=True`.
+
 Effect: preserves. The gradients are the same, bit for bit.
 """
 
@@ -34,9 +36,9 @@ import re
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Step, reach
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, between, steps
 from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, tensors_in
 from gradfix.codemod import Effect, Finding, Fix, Span

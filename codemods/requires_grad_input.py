@@ -16,6 +16,9 @@ Preconditions:
 * no optimizer owns them, nothing reads their gradient or differentiates with respect to them (adversarial
   examples, gradient penalties and style transfer do).
 
+By hand: drop `requires_grad=True` from what is data; where it is a parameter, compute what depends on it anew
+in each pass.
+
 Effect: repairs.
 """
 
@@ -26,8 +29,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Leaf, reach
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose
@@ -69,6 +72,7 @@ def find(program: Program) -> Iterator[Finding]:
                 Span.of(_created(outside)[0].created if fixes else event.site),  # type: ignore[arg-type]
                 tuple(notes),
                 fixes,
+                event.failure.kind,
             )
 
 

@@ -19,6 +19,8 @@ Preconditions:
 * or it is all that a function does with the optimizer and the loss that it is handed: it clears the one,
   steps, and differentiates the other.
 
+By hand: call `step()` after the backward whose gradients it is meant to use.
+
 Effect: repairs where no step of the optimizer consumes anything, changes where it consumes other losses. What
 is predicted between the two is predicted before the step now.
 """
@@ -32,7 +34,6 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     awaited,
     backwards,
@@ -46,6 +47,7 @@ from gradfix.autograd.questions import (
     trains,
     zeros,
 )
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
 from gradfix.edits import move, note, offered, receiver, stepped

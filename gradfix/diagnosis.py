@@ -11,7 +11,6 @@ import enum
 
 from gradfix.autograd.entries import terms_of
 from gradfix.autograd.graph import Backward, Change, Leaf, OptimizerState, Step, reach
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     Feeding,
     backwards,
@@ -28,6 +27,7 @@ from gradfix.autograd.questions import (
     without_call,
     zeros,
 )
+from gradfix.autograd.run import Run
 
 
 class Diagnosis(enum.Enum):
@@ -59,7 +59,7 @@ def diagnose(run: Run, event: Backward) -> Diagnosis | None:
         if earlier_pass(node, event) is not None:
             return Diagnosis.CARRIED
         if failure.kind == "E1":
-            return Diagnosis.OUTSIDE
+            return Diagnosis.OUTSIDE if stale_step(run, event) is None else Diagnosis.STALE
         return Diagnosis.STALE if isinstance(failure.culprit, Step) else None
     if leaking(run, event) is not None:
         return Diagnosis.UNDETACHED
