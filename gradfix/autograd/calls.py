@@ -22,6 +22,7 @@ from gradfix.autograd.graph import (
     Contribution,
     Edge,
     Leaf,
+    ModeChange,
     ModuleCall,
     Node,
     OptimizerState,
@@ -1797,6 +1798,11 @@ def _enter_call(
         return None
     operands = [(e, v) for v, e in [*args, *keywords.values()]]
     entered = ModuleCall(module, node, operands, run.path, run.tick(), set(leaves), run.stack)  # type: ignore[arg-type]
+    entered.mode = run.mode_of.get(module)
+    if entered.mode is not None:
+        entered.training = entered.mode.training
+    elif isinstance(module, Module):
+        entered.training = module.training
     run.current_call = entered
     run.module_calls.append(entered)
     return entered
@@ -2543,6 +2549,10 @@ def _opaque_method(
         if base.storage is None:
             base.storage = Storage()
         return Tensor(None, False, base.storage)
+    if base.node is None and ((name == "eval" and not given) or (name == "train" and len(given) <= 1)):
+        wanted = option(args, keywords, "mode", 0) if name == "train" else FALSE
+        set_mode(run, base, flag(wanted, True), node)
+        return base
     if name in SAME and not discarded:
         return base
     if name in ("train", "eval", "apply", "cuda", "to", "float", "half", "double"):
@@ -2675,7 +2685,7 @@ def module_method(
     if name in SAME or name in ("share_memory",):
         if name in ("train", "eval"):
             wanted = option(args, keywords, "mode", 0) if name == "train" else FALSE
-            set_mode(run, base, flag(wanted, True))
+            set_mode(run, base, flag(wanted, True), node)
         if name == "apply":
             poison_versions(run, base)
         return base
@@ -2744,9 +2754,19 @@ def module_method(
     return call_opaque(run, fresh, args, keywords, node, discarded)
 
 
-def set_mode(run: Run, module: Module, training: Tri) -> None:
-    """Put a network and everything in it into training or evaluation mode, or into one that is not known."""
-    for part_ in _below(module, {}):
+def set_mode(run: Run, network: Module | Opaque, training: Tri, node: ast.AST | None = None) -> None:
+    """Put a network and everything in it into training or evaluation mode, or into one that is not known.
+
+    At ``node``, or before anything is run.
+    """
+    change = None
+    if node is not None:
+        calls = tuple(call for call, _ in run.stack)
+        change = ModeChange(run.home(node), run.path, run.tick(), training, calls=calls)
+        run.events.append(change)
+    for part_ in _below(network, {}) if isinstance(network, Module) else [network]:
+        if change is not None:
+            run.mode_of[part_] = change
         if isinstance(part_, Module) and part_.training is not training:
             part_.training = training
             run.modes += 1

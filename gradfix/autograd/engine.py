@@ -241,7 +241,7 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
                     _forget(leaf)
             from gradfix.autograd.calls import set_mode
 
-            set_mode(run, value, None)
+            set_mode(run, value, None, node)
             forget_state(value, depth)
         elif isinstance(value, Opaque) and value.leaf is not None:
             for leaf in value.leaf.family():

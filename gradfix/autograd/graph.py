@@ -150,6 +150,10 @@ class ModuleCall:
     serial: int
     leaves: set[Leaf] = field(default_factory=set)
     stack: Stack = ()
+    training: Tri = None
+    """Whether the network is in training mode."""
+    mode: ModeChange | None = None
+    """What has put it into that mode, if anything has since it was made."""
 
 
 class Node:
@@ -294,6 +298,14 @@ class Change(Event):
     None: it may."""
     layer: object = None
     """The layer that works in place, if one did it."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ModeChange(Event):
+    """A network put into training or evaluation mode: ``train()``, ``eval()``."""
+
+    training: Tri
+    """None: it is not known into which."""
 
 
 class OptimizerState:

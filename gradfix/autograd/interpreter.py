@@ -23,6 +23,7 @@ from gradfix.autograd.graph import (
     Change,
     Event,
     Leaf,
+    ModeChange,
     ModuleCall,
     Node,
     OptimizerState,
@@ -252,6 +253,8 @@ class Run:
         """How many attributes and items have been written."""
         self.modes = 0
         """How often a network has been put into another mode."""
+        self.mode_of: dict[object, ModeChange] = {}
+        """What has put each network, or part of one, into the mode that it is in."""
         self.keyed: dict[Tensor, Opaque] = {}
         """What tensors turned out to be that have items by name."""
         self.appended: list[Sequence] = []
@@ -800,7 +803,7 @@ class Run:
     def numbers(self, node: ast.For | ast.While | ast.AsyncFor) -> Iterator[int]:
         """The numbers of the passes to run; what a pass shows of inner loops may ask for more of them."""
         number, shown = 0, _Shown(self, node)
-        while number < self.passes(node) + shown.asks_for_more():
+        while number < self.passes(node) + shown.asks_for_more() or (number == 1 and shown.switches_mode()):
             shown.begin()
             yield number
             number += 1
@@ -895,7 +898,7 @@ class Run:
 class _Shown:
     """What the passes of a running loop have shown, as far as it asks for another pass."""
 
-    __slots__ = ("first", "last", "nodes", "pinned", "run", "trains", "unturned")
+    __slots__ = ("calls", "first", "last", "nodes", "pinned", "run", "trains", "unturned")
 
     def __init__(self, run: Run, loop: ast.AST) -> None:
         self.run = run
@@ -909,6 +912,7 @@ class _Shown:
         """A pass begins."""
         self.last = self.run.serial
         self.nodes = len(self.run.nodes)
+        self.calls = len(self.run.module_calls)
 
     def asks_for_more(self) -> bool:
         """Whether there is something that only a further pass would show.
@@ -926,6 +930,15 @@ class _Shown:
             return False
         made = self.run.nodes[self.nodes :]
         return any(self.first < edge.node.serial <= self.last for node in made for edge in node.edges)
+
+    def switches_mode(self) -> bool:
+        """Whether the pass leaves a network in evaluation mode that it has called in another."""
+        run = self.run
+        return any(
+            call.training is not False and mode.training is False and mode.serial > call.serial
+            for call in run.module_calls[self.calls :]
+            if (mode := run.mode_of.get(call.module)) is not None
+        )
 
 
 UNSURE = Opaque("pass")
@@ -1111,7 +1124,8 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
         if isinstance(function, ast.Attribute) and function.attr == "add_argument":
             options.learn(run.evaluate(function.value, frame), value)
             return None
-        if not run.relevance.touches(node) and _only_tells(run, function, frame):
+        acts = run.relevance.touches(node) or run.relevance.evaluates(node)
+        if not acts and _only_tells(run, function, frame):
             return None
         result = calls.call_expression(run, value, frame, discarded=True)
         if isinstance(result, GradMode) and result.switch:
