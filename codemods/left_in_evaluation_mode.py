@@ -39,7 +39,7 @@ from gradfix.autograd.modes import depends_on_mode
 from gradfix.autograd.questions import backwards, calls_in
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Span
-from gradfix.edits import insert, names_bound, names_read, note, offered, shown
+from gradfix.edits import insert, names_bound, names_read, network, note, offered, shown
 
 
 @dataclass(eq=False)
@@ -134,7 +134,7 @@ def _against_unknown(test: ast.Compare, counters: set[str]) -> bool:
 
 def _finding(program: Program, left: Left) -> Finding:
     calls = list(left.calls.values())
-    names = list(dict.fromkeys(shown(program, call.site.func) for call in calls))
+    names = list(dict.fromkeys(shown(program, network(call)) for call in calls))
     several = " and ".join(f"`{name}`" for name in names)
     goes = "goes" if len(names) == 1 else "go"
     notes = [
@@ -154,10 +154,10 @@ def _back_to_training(program: Program, left: Left) -> Iterator[Fix]:
     """`train()` in front of what trains."""
     edits: dict[Edit, None] = {}
     for call in left.calls.values():
-        if not isinstance(call.site.func, (ast.Name, ast.Attribute)):
+        if not isinstance(network(call), (ast.Name, ast.Attribute)):
             return
         place = _phase(program, left, call)
-        edits.setdefault(insert(place, "before", f"{program.segment(call.site.func)}.train()"))
+        edits.setdefault(insert(place, "before", f"{program.segment(network(call))}.train()"))
     claim = Claim(unchanged=(), same_forwards=False, steady_modes=True)
     yield Fix("return to training mode", Effect.CHANGES, tuple(edits), claim)
 

@@ -1348,7 +1348,7 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
     if value.cls is not None:
         found = value.cls.lookup(name)
         if isinstance(found, Function):
-            return found.bind(value)
+            return Method(value, name) if _calls_network(value, name) else found.bind(value)
         if isinstance(found, Property):
             return call_function(run, found.function.bind(value), [], {}, node)
         if isinstance(found, Static):
@@ -1374,6 +1374,13 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
         fresh.owner = value
     value.attributes[name] = fresh
     return fresh
+
+
+def _calls_network(value: Value, name: str) -> bool:
+    """Whether a method of a network does what calling it does: ``net.forward(x)`` is a call of ``net``."""
+    if name != "forward" or not isinstance(value, Module) or "forward" in value.attributes:
+        return False
+    return value.cls is not None and value.cls.lookup("__call__") is None
 
 
 def _made_at_first(run: Run, value: Module | Instance, name: str) -> bool:
@@ -2008,10 +2015,14 @@ def call_module(run: Run, module: Module, args: list[Argument], keywords: Keywor
     entered = _enter_call(run, module, known_leaves(run, module), args, keywords, node)
     try:
         if keywords or entered is None:
-            return _forward(run, module, args, keywords, node)
-        return templated(
-            run, module, [v for v, _ in args], lambda: _forward(run, module, args, keywords, node)
-        )
+            result = _forward(run, module, args, keywords, node)
+        else:
+            result = templated(
+                run, module, [v for v, _ in args], lambda: _forward(run, module, args, keywords, node)
+            )
+        if entered is not None:
+            entered.result = result
+        return result
     finally:
         if entered is not None:
             run.current_call = None
@@ -2037,7 +2048,8 @@ def _forward(run: Run, module: Module, args: list[Argument], keywords: Keywords,
         _note_use(run, module, args, keywords, node)
     active = drops(module.options.get("p"), module.training) if module.kind in DROPOUTS else True
     mode = "#eval" if active is False else "#inplace" if overwrites and active else ""
-    table = operators.module(module.kind + mode) or operators.module(module.kind)
+    kind = module.kind + (".plain" if "affine" in module.options and module.leaf is None else "")
+    table = operators.module(kind + mode) or operators.module(kind)
     if table is None:
         return _block_forward(run, module, module.leaf, args, keywords, node)
     result = apply(run, table, args, keywords, node, module.leaf, module)
@@ -2271,6 +2283,8 @@ def call_method(
     if isinstance(base, Process) and name in ("start", "run"):
         library.start(run, base, node)
         return NONE
+    if isinstance(base, Module) and _calls_network(base, name):
+        return call_module(run, base, args, keywords, node)
     if isinstance(base, (Module, Instance)):
         held = base.attributes.get(name)
         if held is None and base.cls is not None and base.cls.lookup(name) is not None:

@@ -290,6 +290,14 @@ INPLACE = {
 """Where a layer, or a function of ``torch.nn.functional``, takes ``inplace`` by position."""
 
 
+AFFINE = {
+    **dict.fromkeys(("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"), ("affine", 3, FALSE)),
+    **dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm"), ("affine", 3, TRUE)),
+    **dict.fromkeys(("LayerNorm", "RMSNorm"), ("elementwise_affine", 2, TRUE)),
+}
+"""Layers that have parameters only if they are asked to: how they are asked, and what they do if not."""
+
+
 def make_module(
     run: Run, name: str, last: str, args: list[Argument], keywords: Keywords, node: ast.AST
 ) -> Value:
@@ -330,6 +338,11 @@ def make_module(
     if name in DROPOUTS:
         module.options["p"] = option(args, keywords, "p", 0) or Const(None if "**" in keywords else 0.5)
     table = operators.module(name)
+    for ending, (keyword, position, default) in AFFINE.items():
+        if last.endswith(ending):
+            module.options["affine"] = option(args, keywords, keyword, position) or default
+    if flag(module.options.get("affine"), None) is False:
+        return module
     if table is None or "weight" in table.operands:
         module.leaf = Leaf(module.label)
         given = keywords.get("bias")
@@ -412,7 +425,9 @@ def deep_copy(value: Value, copies: dict[Module, Module] | None = None) -> Value
         for slot in ("leaf", "rest"):
             leaf = getattr(value, slot)
             if leaf is not None:
-                setattr(copy, slot, Leaf(leaf.label, leaf.requires))
+                own = Leaf(leaf.label, leaf.requires)
+                own.copied = True
+                setattr(copy, slot, own)
         return copy
     if isinstance(value, Sequence):
         return Sequence(value.kind, [deep_copy(v, copies) for v in value.items], value.open)
@@ -424,6 +439,7 @@ def deep_copy(value: Value, copies: dict[Module, Module] | None = None) -> Value
     if isinstance(value, Opaque) and value.leaf is not None:
         made = Opaque(value.label)
         made.block().requires = value.leaf.requires
+        made.block().copied = True
         return made
     if isinstance(value, (Instance, Opaque)):
         return Opaque("copy")
