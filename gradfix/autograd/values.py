@@ -659,7 +659,11 @@ class GradMode(Value):
 class Scaler(Value):
     """A ``GradScaler``."""
 
-    __slots__ = ()
+    __slots__ = ("factor",)
+
+    def __init__(self) -> None:
+        self.factor = Tensor()
+        """What it multiplies losses by."""
 
 
 def is_plain(value: Value) -> bool:
