@@ -19,7 +19,8 @@ All its results are detached, where nothing that is trained and no input that re
 calls, and nothing else differentiates these. Otherwise its parameters are frozen where it is put into
 evaluation mode, before training begins. Either is done only where the network is a copy, has been given its
 weights (`load_state_dict`, in-place writes) or is in evaluation mode. If nothing says so, nobody but its
-author knows whether it is a constant, or was forgotten when the optimizer was made: the finding names both.
+author knows whether it is a constant, or was forgotten when the optimizer was made: the finding names both,
+unless a gradient only passes through it on the way to another one, or somebody clears what it gets.
 
 Effect: preserves.
 """
@@ -32,7 +33,7 @@ from dataclasses import dataclass, field
 
 from gradfix.autograd.graph import Backward, Change, ModuleCall, Node, reach
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.questions import backwards, calls_in, detached_code, first_step
+from gradfix.autograd.questions import backwards, calls_in, detached_code, first_step, zeros
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, InsertStatement, ReplaceExpression, Span
@@ -73,9 +74,8 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
     if None in read:
         return {}
     found: dict[object, Wasted] = {}
-    needed = {
-        node.call for b in backwards(run) if not b.accumulates or b.failure is not None for node in b.visited
-    }
+    needed = {node.call for b in backwards(run) if not b.accumulates for node in b.visited}
+    failing = {node.call for b in backwards(run) if b.failure is not None for node in b.visited}
     for event in backwards(run):
         if not event.certain or not event.accumulates or event.failure is not None:
             continue
@@ -86,7 +86,7 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
             if node.call is not None:
                 inside.setdefault(node.call, []).append((node, sure))
         for call in calls_in(event.visited):
-            if not call.leaves or not call.leaves.isdisjoint(owned | read):
+            if call in failing or not call.leaves or not call.leaves.isdisjoint(owned | read):
                 continue
             if any(not event.reached.get(leaf) or leaf.unknown_grad for leaf in call.leaves):
                 continue
@@ -94,7 +94,12 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
             one.calls.setdefault(call.site, call)
             behind = {leaf for node in reach(inside[call]) for leaf, _, _ in node.leaves}
             one.leads_on = one.leads_on or call in needed or not behind <= call.leaves
-    return {one.first.site: one for one in found.values()}
+    cleared = {leaf for zero in zeros(run) for leaf in zero.leaves}
+    return {
+        one.first.site: one
+        for one in found.values()
+        if one.constant or not (one.leads_on or one.first.leaves & cleared)
+    }
 
 
 def _constant(call: ModuleCall) -> str:
