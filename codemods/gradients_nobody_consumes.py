@@ -32,8 +32,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from gradfix.autograd.graph import Backward, Change, ModuleCall, Node, reach
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, calls_in, detached_code, first_step, zeros
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, InsertStatement, ReplaceExpression, Span

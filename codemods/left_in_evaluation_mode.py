@@ -34,9 +34,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from gradfix.autograd.graph import ModeChange, ModuleCall
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.modes import depends_on_mode
 from gradfix.autograd.questions import backwards, calls_in
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Span
 from gradfix.edits import insert, names_bound, names_read, network, note, offered, shown
