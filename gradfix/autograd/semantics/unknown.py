@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from gradfix.autograd import operators, options
-from gradfix.autograd.arguments import Argument, Call, Keywords, nowhere
+from gradfix.autograd.arguments import Argument, Call, Keywords, flag, nowhere
 from gradfix.autograd.engine import backward, forget_state, poison, step, zero_grad
 from gradfix.autograd.graph import Backward, Contribution, Edge, Leaf, OptimizerState, Storage
-from gradfix.autograd.parameters import leaves_of, set_requires
+from gradfix.autograd.parameters import leaves_of, set_mode, set_requires
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import call_value, called, methods_of
 from gradfix.autograd.semantics.distributions import DENSITIES
@@ -31,6 +31,7 @@ from gradfix.autograd.semantics.optimizers import make_optimizer, optimizer_meth
 from gradfix.autograd.semantics.tensors import PLAIN, SAME
 from gradfix.autograd.semantics.texts import TEXT, text_method
 from gradfix.autograd.values import (
+    FALSE,
     NONE,
     TRUE,
     Const,
@@ -309,6 +310,10 @@ def _opaque_method(
         if base.storage is None:
             base.storage = Storage()
         return Tensor(None, False, base.storage)
+    if base.node is None and call.name in ("train", "eval") and len(call.given) <= (call.name == "train"):
+        wanted = call.argument("mode", 0) if call.name == "train" else FALSE
+        set_mode(run, base, flag(wanted, True), call.site)
+        return base
     if call.name in SAME and not call.discarded:
         return base
     if call.name in ("train", "eval", "apply", "cuda", "to", "float", "half", "double"):
