@@ -191,9 +191,9 @@ def _phases(program: Program, relevance: Relevance, chain: Chain) -> Iterator[Ph
             continue
         for outer in program.ancestors(place):
             if isinstance(outer, (ast.FunctionDef, ast.For, ast.While)):
-                if relevance.touches(outer):
+                if relevance.touches(outer) or _looks(outer):
                     return
-                if not _looks(outer) and getattr(outer, "name", "") not in PARTS:
+                if getattr(outer, "name", "") not in PARTS:
                     yield outer
 
 
