@@ -11,7 +11,7 @@ from gradfix.autograd.engine import zero_grad
 from gradfix.autograd.graph import Backward, Leaf, reach
 from gradfix.autograd.parameters import is_leaf, set_requires
 from gradfix.autograd.run import Impossible, Run
-from gradfix.autograd.semantics.dispatch import attribute, attributes_of, call_value, item, methods_of
+from gradfix.autograd.semantics.dispatch import attribute, attributes_of, call_value, item, other_methods
 from gradfix.autograd.semantics.items import part
 from gradfix.autograd.semantics.names import MODULE_METHODS, member
 from gradfix.autograd.values import (
@@ -253,7 +253,7 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             pass
 
 
-@methods_of(Attributes)
+@other_methods(Attributes)
 def _attributes_method(
     run: Run,
     base: Attributes,

@@ -11,7 +11,7 @@ from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Impossible, Run, Stopped
 from gradfix.autograd.semantics.attributes import member_of
-from gradfix.autograd.semantics.dispatch import attribute, call_method, call_value, called, methods_of
+from gradfix.autograd.semantics.dispatch import attribute, call_method, call_value, called, other_methods
 from gradfix.autograd.semantics.distributions import distribution
 from gradfix.autograd.semantics.names import FUNCTION
 from gradfix.autograd.semantics.operations import unknown
@@ -87,7 +87,7 @@ def _call_instance(run: Run, value: Instance, call: Call) -> Value:
     return call_opaque(run, Opaque(value.cls.name), call)
 
 
-@methods_of(Namespace)
+@other_methods(Namespace)
 def _namespace_member(
     run: Run,
     base: Namespace,
