@@ -7,7 +7,7 @@ import ast
 from gradfix.autograd import imports, options
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.parameters import leaves_of
-from gradfix.autograd.run import Exited, Run, used_nothing
+from gradfix.autograd.run import Exited, Run, used_none
 from gradfix.autograd.semantics.arithmetic import binary
 from gradfix.autograd.semantics.attributes import bind_weight, set_attribute
 from gradfix.autograd.semantics.dispatch import (
@@ -31,7 +31,6 @@ from gradfix.autograd.values import (
     Attributes,
     Class,
     Const,
-    Each,
     External,
     Instance,
     Iteration,
@@ -43,6 +42,7 @@ from gradfix.autograd.values import (
     Params,
     Partial,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
     tensors_in,
@@ -61,7 +61,7 @@ def _constant_method(
             text_method(base.value, call.name, parts, call.keywords), [value for value, _ in call.args]
         )
     if base is NONE:
-        used_nothing(run, call.site)
+        used_none(run, call.site)
     return call_opaque(run, Opaque(call.name), call)
 
 
@@ -75,7 +75,7 @@ def make_partial(run: Run, call: Call) -> Value:
 @function("itertools.chain")
 def chain(run: Run, call: Call) -> Value:
     values = [v for v, _ in call.args]
-    if any(isinstance(v, (Params, Each)) for v in values):
+    if any(isinstance(v, (Params, SummaryTensor)) for v in values):
         leaves, complete = leaves_of(Sequence("list", values))
         return Params(leaves, complete)
     items: list[Value] = []
@@ -415,7 +415,7 @@ def extreme(run: Run, call: Call) -> Value | None:
 def other_builtin(run: Run, call: Call) -> Value | None:
     name = call.name.removeprefix("builtins.")
     first = call.args[0][0] if call.args else None
-    return None if isinstance(first, (Params, Each)) and name[:1].isupper() else Opaque(name)
+    return None if isinstance(first, (Params, SummaryTensor)) and name[:1].isupper() else Opaque(name)
 
 
 function("argparse.ArgumentParser")(options.make_parser)

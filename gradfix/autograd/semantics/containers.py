@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.parameters import leaves_of
-from gradfix.autograd.run import Run, used_nothing
+from gradfix.autograd.run import Run, used_none
 from gradfix.autograd.semantics.dispatch import (
     attribute,
     before_methods,
@@ -16,7 +16,17 @@ from gradfix.autograd.semantics.dispatch import (
 )
 from gradfix.autograd.semantics.items import take_out
 from gradfix.autograd.semantics.iteration import extend
-from gradfix.autograd.values import NONE, Const, Each, Mapping, Opaque, Params, Record, Sequence, Value
+from gradfix.autograd.values import (
+    NONE,
+    Const,
+    Mapping,
+    Opaque,
+    Params,
+    Record,
+    Sequence,
+    SummaryTensor,
+    Value,
+)
 
 
 @before_methods(Record)
@@ -35,7 +45,7 @@ def _named_parameters(run: Run, parameters: Params, call: Call) -> Value:
 @before_methods(Sequence)
 def _note_change(run: Run, sequence: Sequence, call: Call) -> Value | None:
     if run.scenario.chosen and sequence.kind == "tuple" and not hasattr(tuple, call.name):
-        used_nothing(run, call.site)  # Nor has a tuple what is asked for: the choice does not fit.
+        used_none(run, call.site)  # Nor has a tuple what is asked for: the choice does not fit.
     run.appended.append(sequence)
     return None
 
@@ -175,7 +185,7 @@ def make_list(run: Run, call: Call) -> Value:
         if isinstance(value, Sequence):
             return Sequence(kind, list(value.items), True)
         return value if isinstance(value, Opaque) else Sequence(kind, [element(0)], True)
-    if any(isinstance(i, Each) for i in items):
+    if any(isinstance(i, SummaryTensor) for i in items):
         return Params(leaves_of(Sequence("list", items))[0])
     return Sequence(kind, list(items))
 

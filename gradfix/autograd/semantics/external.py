@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.engine import poison
+from gradfix.autograd.engine import havoc
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import FUNCTIONS, called, functions_of, other_methods
 from gradfix.autograd.semantics.layers import CONTAINERS, deep_copy
@@ -13,7 +13,7 @@ from gradfix.autograd.semantics.names import canonical, member
 from gradfix.autograd.semantics.operations import unknown
 from gradfix.autograd.semantics.optimizers import AVERAGES, OPTIMIZERS, follower, make_optimizer
 from gradfix.autograd.semantics.unknown import call_opaque
-from gradfix.autograd.values import Each, External, Module, Opaque, Params, Value
+from gradfix.autograd.values import External, Module, Opaque, Params, SummaryTensor, Value
 
 
 @called(External)
@@ -54,7 +54,7 @@ def call_external(run: Run, call: Call) -> Value:
     first = call.args[0][0] if call.args else None
     if call.name in WRAPPERS and first is not None:
         return first
-    if (isinstance(first, (Params, Each)) and last[:1].isupper()) or last in OPTIMIZERS:
+    if (isinstance(first, (Params, SummaryTensor)) and last[:1].isupper()) or last in OPTIMIZERS:
         return make_optimizer(run, last, call)
     if last == "deepcopy" and first is not None:
         return deep_copy(first)
@@ -67,7 +67,7 @@ def call_external(run: Run, call: Call) -> Value:
         return made
     if root in HARMLESS or call.name.startswith(UNCONCERNED):
         if any(isinstance(v, Module) for v, _ in call.args) and root not in HARMLESS:
-            poison(run, [v for v, _ in call.args], call.site)
+            havoc(run, [v for v, _ in call.args], call.site)
         return _harmless(run, last, call)
     return call_opaque(run, Opaque(last), call)
 

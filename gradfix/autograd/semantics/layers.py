@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 
 from gradfix.autograd import operators
-from gradfix.autograd.arguments import Argument, Call, flag, nowhere, to_none
-from gradfix.autograd.engine import poison, zero_grad
+from gradfix.autograd.arguments import Argument, Call, flag, to_none, unwritten
+from gradfix.autograd.engine import havoc, zero_grad
 from gradfix.autograd.graph import Leaf, Storage, Tri
 from gradfix.autograd.parameters import (
     LAYERED,
     _below,
     add_layers,
+    havoc_versions,
     hold,
     known_leaves,
     module_leaves,
-    poison_versions,
     set_mode,
     set_requires,
 )
@@ -35,13 +35,13 @@ from gradfix.autograd.semantics.operations import (
     apply,
     enter_call,
     operands_of,
-    perhaps_in_place,
     record,
+    weak_update_of_operand,
 )
 from gradfix.autograd.semantics.statelessness import keeps_nothing
 from gradfix.autograd.semantics.tensors import SAME
 from gradfix.autograd.semantics.unknown import call_opaque
-from gradfix.autograd.templates import templated
+from gradfix.autograd.summaries import summarised
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -85,7 +85,7 @@ def call_module(run: Run, module: Module, call: Call) -> Value:
     try:
         if call.keywords or entered is None:
             return _forward(run, module, call)
-        return templated(run, module, [v for v, _ in call.args], lambda: _forward(run, module, call))
+        return summarised(run, module, [v for v, _ in call.args], lambda: _forward(run, module, call))
     finally:
         if entered is not None:
             run.current_call = None
@@ -116,7 +116,7 @@ def _forward(run: Run, module: Module, call: Call) -> Value:
         return _block_forward(run, module, module.leaf, call)
     result = apply(run, table, call.args, call.keywords, call.site, module.leaf, module)
     if overwrites and active is None:
-        perhaps_in_place(call.args, call.keywords, result)
+        weak_update_of_operand(call.args, call.keywords, result)
     return result
 
 
@@ -140,7 +140,7 @@ def drops(probability: Value | None, training: Tri) -> Tri:
 
 def _chain(run: Run, module: Module, args: list[Argument], node: ast.AST) -> Value:
     value: Value = args[0][0] if args else Opaque("input")
-    expression = args[0][1] if args else nowhere(node)
+    expression = args[0][1] if args else unwritten(node)
     outer = run.chain
     if outer is None or outer.site is not node:
         given = value.storage if isinstance(value, (Tensor, Opaque)) else None
@@ -208,7 +208,7 @@ def _mode(run: Run, module: Module, call: Call) -> Value:
 
 @method(Module, "apply")
 def _initialised(run: Run, module: Module, call: Call) -> Value:
-    poison_versions(run, module)
+    havoc_versions(run, module)
     return module
 
 
@@ -311,7 +311,7 @@ def _other_method(run: Run, module: Module, call: Call) -> Value:
     fresh.owner = module if not call.discarded else None
     module.attributes[call.name] = fresh
     if call.discarded:
-        poison(run, [module, *call.values], call.site)
+        havoc(run, [module, *call.values], call.site)
         return NONE
     return call_opaque(run, fresh, call)
 

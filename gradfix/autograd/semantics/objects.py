@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.engine import poison
+from gradfix.autograd.engine import havoc
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.attributes import method_held
 from gradfix.autograd.semantics.dispatch import call_method, call_value, inherent_method, other_methods
@@ -11,7 +11,7 @@ from gradfix.autograd.semantics.functions import inherit
 from gradfix.autograd.semantics.libraries import HARMLESS, NETWORKS
 from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
 from gradfix.autograd.semantics.processes import PROCESSES, start
-from gradfix.autograd.semantics.unknown import LOGGING, call_opaque, tells_under_a_name
+from gradfix.autograd.semantics.unknown import LOGGING, call_opaque, is_logging
 from gradfix.autograd.values import NONE, Class, Function, Instance, Module, Opaque, Static, Super, Value
 
 
@@ -33,11 +33,11 @@ def _instance_method(
         return NONE
     if base.inherited is not None:
         return call_method(run, base.inherited, call)
-    if tells_under_a_name(call):
+    if is_logging(call):
         return Opaque(call.name)  # a logger that hands on what it is asked for, by ``__getattr__``
     if call.discarded and call.name not in LOGGING and base.cls.unknown_bases():
         # What is inherited from somewhere that cannot be seen has all of the object in hand.
-        poison(run, [base], call.site)
+        havoc(run, [base], call.site)
     return call_opaque(run, _inherited(base, call.name), call)
 
 

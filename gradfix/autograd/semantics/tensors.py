@@ -11,18 +11,29 @@ from gradfix.autograd.parameters import set_requires
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.attributes import TENSOR_DATA
 from gradfix.autograd.semantics.dispatch import attributes_of, before_methods, method, other_methods
-from gradfix.autograd.semantics.operations import apply, each_changed, operands_of, overload, unknown
-from gradfix.autograd.values import NONE, TRUE, Const, Each, Function, Method, Opaque, Sequence, Tensor, Value
+from gradfix.autograd.semantics.operations import apply, operands_of, overload, unknown, write_to_all
+from gradfix.autograd.values import (
+    NONE,
+    TRUE,
+    Const,
+    Function,
+    Method,
+    Opaque,
+    Sequence,
+    SummaryTensor,
+    Tensor,
+    Value,
+)
 
 
 @attributes_of(Tensor)
 def _tensor_attribute(run: Run, value: Tensor, name: str, node: ast.AST) -> Value:
     if name in ("grad", "_grad"):
-        run.grad_reads.append((run.tick(), value.leaf))
-        return Each([value.leaf], "grad", True) if value.leaf is not None else Opaque("grad")
+        run.grad_reads.append((run.next_serial(), value.leaf))
+        return SummaryTensor([value.leaf], "grad", True) if value.leaf is not None else Opaque("grad")
     if name == "data":
         # Writes through .data do not move the version counter: memory of its own to the model.
-        return Each([value.leaf], "data") if value.leaf is not None else Tensor()
+        return SummaryTensor([value.leaf], "data") if value.leaf is not None else Tensor()
     if name == "requires_grad":
         return Opaque("requires_grad") if value.requires is None else Const(value.requires)
     if name in TENSOR_DATA:
@@ -34,13 +45,15 @@ def _tensor_attribute(run: Run, value: Tensor, name: str, node: ast.AST) -> Valu
     return Method(value, name)
 
 
-@attributes_of(Each)
-def _each_attribute(run: Run, value: Each, name: str, node: ast.AST) -> Value:
+@attributes_of(SummaryTensor)
+def _summary_attribute(run: Run, value: SummaryTensor, name: str, node: ast.AST) -> Value:
     if name in ("grad", "_grad", "data"):
         if name != "data":
-            run.grad_reads += [(run.tick(), leaf) for leaf in value.leaves]
+            run.grad_reads += [(run.next_serial(), leaf) for leaf in value.leaves]
         itself = name != "data" and value.view == ""
-        return Each(value.leaves, "grad" if name != "data" or value.view == "grad" else "data", itself)
+        return SummaryTensor(
+            value.leaves, "grad" if name != "data" or value.view == "grad" else "data", itself
+        )
     if name == "requires_grad":
         flags = {leaf.requires for leaf in value.leaves}
         flag = flags.pop() if len(flags) == 1 else None
@@ -148,8 +161,8 @@ NUMBERS = frozenset("numpy item tolist norm mean sum abs std var max min square 
 """Methods of a gradient whose result is read only: nobody changes the gradient through it."""
 
 
-@before_methods(Each)
-def _of_gradients(run: Run, each: Each, call: Call) -> Value | None:
+@before_methods(SummaryTensor)
+def _gradient_method(run: Run, each: SummaryTensor, call: Call) -> Value | None:
     """What is done to gradients: they are cleared by what makes them zero."""
     if each.view != "grad" or call.name == "requires_grad_":
         return None
@@ -162,34 +175,34 @@ def _of_gradients(run: Run, each: Each, call: Call) -> Value | None:
         return Opaque(call.name)
     graph = [o for v, e in call.given for o in operands_of(v, e)]
     if call.name.endswith("_") or all(o.requires is False for o in graph):
-        return Each(each.leaves, "grad")
+        return SummaryTensor(each.leaves, "grad")
     return None
 
 
-@method(Each, "requires_grad_")
-def _each_requires_grad(run: Run, each: Each, call: Call) -> Value:
+@method(SummaryTensor, "requires_grad_")
+def _all_require_grad(run: Run, each: SummaryTensor, call: Call) -> Value:
     set_requires(run, each, each.leaves, call.args[0][0] if call.args else TRUE, call.site)
     return each
 
 
-@method(Each, "detach", "detach_", "clone")
-def _data_of_each(run: Run, each: Each, call: Call) -> Value:
-    return each if each.view else Each(each.leaves, "data")
+@method(SummaryTensor, "detach", "detach_", "clone")
+def _data_of_all(run: Run, each: SummaryTensor, call: Call) -> Value:
+    return each if each.view else SummaryTensor(each.leaves, "data")
 
 
-@method(Each, "zero_grad")
-def _clear_each(run: Run, each: Each, call: Call) -> Value:
+@method(SummaryTensor, "zero_grad")
+def _clear_all(run: Run, each: SummaryTensor, call: Call) -> Value:
     zero_grad(run, each, each.leaves, call.site)
     return NONE
 
 
-@other_methods(Each)
-def _operation_on_each(run: Run, each: Each, call: Call) -> Value:
+@other_methods(SummaryTensor)
+def _operation_on_all(run: Run, each: SummaryTensor, call: Call) -> Value:
     in_place = call.name.endswith("_") and not call.name.endswith("__")
     if each.view == "data" and in_place:
         return each
     if each.view == "" and in_place:
-        each_changed(run, each, call.site)
+        write_to_all(run, each, call.site)
         return each
     table = overload(call.name, call.args, call.keywords)
     if table is not None and table.differentiable:

@@ -12,9 +12,19 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import function, inherent_method, package
 from gradfix.autograd.semantics.layers import INPLACE, canonical_module, drops, make_module
 from gradfix.autograd.semantics.names import MODULE_METHODS
-from gradfix.autograd.semantics.operations import apply, function_row, perhaps_in_place, unknown
+from gradfix.autograd.semantics.operations import apply, function_row, unknown, weak_update_of_operand
 from gradfix.autograd.semantics.optimizers import follower, make_optimizer
-from gradfix.autograd.values import NONE, Const, Each, Function, GradMode, Module, Opaque, Tensor, Value
+from gradfix.autograd.values import (
+    NONE,
+    Const,
+    Function,
+    GradMode,
+    Module,
+    Opaque,
+    SummaryTensor,
+    Tensor,
+    Value,
+)
 
 
 @package("torch.optim")
@@ -48,7 +58,7 @@ def _initialise(run: Run, call: Call) -> Value:
     for value, _ in call.args[:1]:
         if isinstance(value, Tensor):
             run.change(value, call.site, _last(call))
-        for leaf in leaves_of(value)[0] if isinstance(value, Each) else ():
+        for leaf in leaves_of(value)[0] if isinstance(value, SummaryTensor) else ():
             run.change(Tensor.of_leaf(leaf), call.site, _last(call))
     return call.args[0][0] if call.args else NONE
 
@@ -84,7 +94,7 @@ def _layer_as_function(run: Run, call: Call) -> Value | None:
     way = "#eval" if active is False else "#inplace" if overwrites and active else ""
     result = _by_row(run, call, call.name + way)
     if overwrites and active is None and result is not None:
-        perhaps_in_place(call.args, call.keywords, result)
+        weak_update_of_operand(call.args, call.keywords, result)
     return result
 
 
@@ -163,7 +173,7 @@ def _without_graph(run: Run, value: Value, wanted: Tri, label: str, node: ast.AS
     tensor = Tensor()
     if isinstance(value, (Tensor, Opaque)):
         if value.node is not None:
-            run.detached.append((run.tick(), value.node, node))
+            run.detached.append((run.next_serial(), value.node, node))
         if value.storage is None:
             value.storage = tensor.storage
         tensor.storage = value.storage

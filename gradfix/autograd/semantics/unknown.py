@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from gradfix.autograd import operators, options
-from gradfix.autograd.arguments import Argument, Call, nowhere
-from gradfix.autograd.engine import backward, forget_state, poison, step, zero_grad
+from gradfix.autograd.arguments import Argument, Call, unwritten
+from gradfix.autograd.engine import backward, forget_state, havoc, step, zero_grad
 from gradfix.autograd.graph import Backward, Contribution, Edge, Leaf, OptimizerState, Storage
 from gradfix.autograd.parameters import leaves_of, set_requires
 from gradfix.autograd.run import Run
@@ -29,10 +29,10 @@ from gradfix.autograd.semantics.operations import (
     may_carry,
     operands_of,
     overload,
-    perhaps_changed,
     record,
     simple,
     unknown,
+    weak_update,
 )
 from gradfix.autograd.semantics.optimizers import make_optimizer
 from gradfix.autograd.semantics.tensors import PLAIN, SAME
@@ -41,7 +41,6 @@ from gradfix.autograd.values import (
     NONE,
     TRUE,
     Const,
-    Each,
     Function,
     Instance,
     Module,
@@ -49,6 +48,7 @@ from gradfix.autograd.values import (
     Optimizer,
     Params,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
     tensors_in,
@@ -122,9 +122,9 @@ def call_opaque(run: Run, value: Opaque, call: Call) -> Value:
         return Opaque(value.label)
     handed = None if call.discarded or run.path else _handed(call.args)
     if (call.discarded and not _only_reads(value, call.args)) or suspicious(value.label, handed is not None):
-        poison(run, call.values, call.site)
+        havoc(run, call.values, call.site)
     else:
-        _poison_owners(run, call)
+        _havoc_owners(run, call)
     result = unknown(run, call.args, call.keywords, call.site, value.label or "call")
     if handed is not None and isinstance(result, Opaque):
         result.handed = call.site, handed
@@ -163,7 +163,7 @@ def _takes_no_part(value: Value) -> bool:
 def _handed(args: list[Argument]) -> Params | None:
     """The parameters that an unknown function is given first: it may make an optimizer of them."""
     first = args[0][0] if args else NONE
-    if not isinstance(first, (Params, Each, Sequence)):
+    if not isinstance(first, (Params, SummaryTensor, Sequence)):
         return None
     leaves, complete = leaves_of(first)
     return Params(leaves, complete) if leaves and not tensors_in(first) else None
@@ -175,11 +175,11 @@ def adopted(run: Run, value: Value) -> Optimizer | None:
         return None
     if value.optimizer is None and value.handed is not None:
         made, params = value.handed
-        value.optimizer = make_optimizer(run, value.label, Call([(params, nowhere(made))], {}, made))
+        value.optimizer = make_optimizer(run, value.label, Call([(params, unwritten(made))], {}, made))
     return value.optimizer
 
 
-def _poison_owners(run: Run, call: Call) -> None:
+def _havoc_owners(run: Run, call: Call) -> None:
     """An unknown function that is handed an optimizer within training may step it, whatever it returns.
 
     Before training it makes a scheduler or a wrapper of it.
@@ -188,7 +188,7 @@ def _poison_owners(run: Run, call: Call) -> None:
         return
     given = call.values
     if any(isinstance(v, Optimizer) or (isinstance(v, Opaque) and v.optimizer) for v in given):
-        poison(run, given, call.site)
+        havoc(run, given, call.site)
 
 
 LOGGING = frozenset(
@@ -259,7 +259,7 @@ def _by_its_role(run: Run, value: Opaque, call: Call) -> Value | None:
         if setting is not None:
             return setting
     found = _filled(run, value, call) or _as_optimizer(run, value, call)
-    if found is None and value.node is None and value.leaf is None and tells_under_a_name(call):
+    if found is None and value.node is None and value.leaf is None and is_logging(call):
         return Opaque(call.name)
     return found
 
@@ -272,7 +272,7 @@ def _filled(run: Run, value: Opaque, call: Call) -> Value | None:
     if not any(t.node is not None for given in call.values for t in tensors_in(given)):
         return None
     filled = unknown(run, call.args, call.keywords, call.site, call.name)
-    perhaps_changed(value)
+    weak_update(value)
     if isinstance(filled, Opaque) and filled.node is not None:
         value.node, value.requires = filled.node, filled.requires
     return value
@@ -405,7 +405,7 @@ def _other_method_of_unknown(run: Run, value: Opaque, call: Call) -> Value:
         return _of_tensor(run, value, call)
     if call.name[-1:] == "_":
         # Torch's own name for what is done in place.
-        perhaps_changed(value)
+        weak_update(value)
     network = value if value.leaf is not None else value.parent
     if network is not None and network.leaf is not None and call.args and not call.discarded:
         return _of_network(run, network, network.leaf, call)
@@ -449,7 +449,7 @@ def _of_network(run: Run, network: Opaque, leaf: Leaf, call: Call) -> Value:
     return result
 
 
-def tells_under_a_name(call: Call) -> bool:
+def is_logging(call: Call) -> bool:
     """Whether a call says something under a name: ``log("loss", loss, step)``, ``set_postfix(loss=loss)``.
 
     What is called ``log_...`` may be shown a network as well, and says what nobody else makes use of
