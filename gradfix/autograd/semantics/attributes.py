@@ -139,6 +139,13 @@ def member_of(run: Run, namespace: Namespace, name: str) -> Value:
     return value if value is not None else External(f"{namespace.frame.origin}.{name}")
 
 
+def calls_network(value: Value, name: str) -> bool:
+    """Whether a method of a network does what calling it does: ``net.forward(x)`` is a call of ``net``."""
+    if name != "forward" or not isinstance(value, Module) or "forward" in value.attributes:
+        return False
+    return value.cls is not None and value.cls.lookup("__call__") is None
+
+
 @attributes_of(Module, Instance)
 def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.AST) -> Value:
     held = value.attributes.get(name)
@@ -151,7 +158,7 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
     if value.cls is not None:
         found = value.cls.lookup(name)
         if isinstance(found, Function):
-            return found.bind(value)
+            return Method(value, name) if calls_network(value, name) else found.bind(value)
         if isinstance(found, Property):
             return call_value(run, found.function.bind(value), Call([], {}, node))
         if isinstance(found, Static):

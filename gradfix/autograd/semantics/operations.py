@@ -421,6 +421,11 @@ def enter_call(
         return None
     operands = [(e, v) for v, e in call.given]
     entered = ModuleCall(module, call.site, operands, run.path, run.next_serial(), set(leaves), run.stack)  # type: ignore[arg-type]
+    entered.mode = run.mode_of.get(module)
+    if entered.mode is not None:
+        entered.training = entered.mode.training
+    elif isinstance(module, Module):
+        entered.training = module.training
     run.current_call = entered
     run.module_calls.append(entered)
     return entered

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from gradfix.autograd import operators, options
-from gradfix.autograd.arguments import Argument, Call, unwritten
+from gradfix.autograd.arguments import Argument, Call, flag, unwritten
 from gradfix.autograd.engine import backward, forget_state, havoc, step, zero_grad
 from gradfix.autograd.graph import Backward, Contribution, Edge, Leaf, OptimizerState, Storage
-from gradfix.autograd.parameters import leaves_of, set_requires
+from gradfix.autograd.parameters import leaves_of, set_mode, set_requires
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import (
     before_methods,
@@ -38,6 +38,7 @@ from gradfix.autograd.semantics.optimizers import make_optimizer
 from gradfix.autograd.semantics.tensors import PLAIN, SAME
 from gradfix.autograd.semantics.texts import TEXT, text_method
 from gradfix.autograd.values import (
+    FALSE,
     NONE,
     TRUE,
     Const,
@@ -346,12 +347,20 @@ def _detach(run: Run, value: Opaque, call: Call) -> Value:
     return Tensor(None, False, value.storage)
 
 
-MOVING = frozenset("train eval apply cuda to float half double".split())
+MOVING = frozenset("apply cuda to float half double".split())
 
 
-@method(Opaque, *(SAME | MOVING))
+@method(Opaque, *((SAME | MOVING) - {"train", "eval"}))
 def _itself(run: Run, value: Opaque, call: Call) -> Value | None:
     return value if call.name in MOVING or not call.discarded else None
+
+
+@method(Opaque, "train", "eval")
+def _mode(run: Run, value: Opaque, call: Call) -> Value:
+    if value.node is None and len(call.given) <= (call.name == "train"):
+        wanted = call.argument("mode", 0) if call.name == "train" else FALSE
+        set_mode(run, value, flag(wanted, True), call.site)
+    return value
 
 
 @method(Opaque, "requires_grad_")
