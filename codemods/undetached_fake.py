@@ -298,7 +298,8 @@ def _finding(program: Program, leak: Leak) -> Finding:
         assert leak.failing is not None and leak.failing.failure is not None
         failure = leak.failing.failure
         if failure.kind == "E1":
-            why = "and the graph is freed when the other loss needs it"
+            who = "next pass" if leak.failing.site is leak.backward.site else "other loss"
+            why = f"and the graph is freed when the {who} needs it"
             notes.append(note(leak.failing.site, "autograd raises here: the graph has been freed"))
         else:
             step = isinstance(failure.culprit, Step)
