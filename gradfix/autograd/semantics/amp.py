@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gradfix.autograd.arguments import Argument, Keywords, option
 from gradfix.autograd.engine import step
 from gradfix.autograd.semantics.dispatch import methods_of
-from gradfix.autograd.semantics.operations import simple
+from gradfix.autograd.semantics.operations import scaled, simple
 from gradfix.autograd.semantics.unknown import adopted
 from gradfix.autograd.values import (
     NONE,
@@ -40,7 +40,7 @@ def _scaler_method(
     if name == "scale" and args:
         value, expression = args[0]
         if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (base.factor, expression)], node)
+            return scaled(run, base, value, expression, node)
         return value
     if name == "step" and args:
         optimizer = adopted(run, args[0][0]) or args[0][0]

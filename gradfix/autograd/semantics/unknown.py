@@ -24,7 +24,7 @@ from gradfix.autograd.semantics.operations import (
     overload,
     perhaps_changed,
     record,
-    simple,
+    scaled,
     unknown,
 )
 from gradfix.autograd.semantics.optimizers import make_optimizer, optimizer_method
@@ -345,7 +345,7 @@ def _opaque_method(
     if name == "scale" and len(args) == 1 and base.node is None:
         value, expression = args[0]
         if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (base.factor, expression)], node)
+            return scaled(run, base, value, expression, node)
     if base.label == "distribution" and base.node is not None and name in DENSITIES:
         made = run.node(name, node)
         made.saves = None
