@@ -58,6 +58,7 @@ from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, 
 from gradfix.diagnosis import Diagnosis, diagnose
 from gradfix.edits import add_retain, insert, line, names_bound, names_read, note, offered, receiver, shown
 from gradfix.intent import doubt
+from gradfix.segments import call_method
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -243,10 +244,11 @@ def _one_for_all(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     group = [b for b in backwards(run) if b.site is call and b.path[:-1] == event.path[:-1]]
     if not _together(run, group) or "sum" in names_bound(program.tree):
         return
-    edits = [
-        insert(loop, "before", f"sum({program.segment(loop.iter)}).{call.func.attr}()"),
-        RemoveStatement(Span.of(loop)),
-    ]
+    text = program.segment(loop.iter)
+    # What is gone through is one tensor, or something that holds several.
+    elements = all(root.site is loop.iter for b in group for root in b.roots)
+    total = call_method(text, loop.iter, "sum") if elements else f"sum({text})"
+    edits = [insert(loop, "before", f"{total}.backward()"), RemoveStatement(Span.of(loop))]
     unsure = _doubt(run, group) is not None
     claim = Claim("E1", line(event.site))
     yield Fix(
