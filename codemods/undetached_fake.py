@@ -40,7 +40,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     backwards,
     calls_in,
@@ -52,6 +51,7 @@ from gradfix.autograd.questions import (
     zeros,
 )
 from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span

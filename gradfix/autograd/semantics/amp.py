@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd.arguments import Argument, Keywords, option
 from gradfix.autograd.engine import step
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import methods_of
 from gradfix.autograd.semantics.operations import scaled, simple
 from gradfix.autograd.semantics.unknown import adopted
@@ -22,9 +22,6 @@ from gradfix.autograd.values import (
     Tensor,
     Value,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 @methods_of(Scaler)
