@@ -664,11 +664,7 @@ class GradMode(Value):
 class Scaler(Value):
     """A ``GradScaler``."""
 
-    __slots__ = ("factor",)
-
-    def __init__(self) -> None:
-        self.factor = Tensor()
-        """What it multiplies losses by."""
+    __slots__ = ()
 
 
 class Namespace(Value):

@@ -24,7 +24,7 @@ from gradfix.autograd.semantics.operations import (
     overload,
     perhaps_changed,
     record,
-    simple,
+    scaled,
     unknown,
 )
 from gradfix.autograd.semantics.optimizers import make_optimizer, optimizer_method
@@ -335,9 +335,9 @@ def _opaque_method(
     if call.name == "scale" and len(call.args) == 1 and base.node is None:
         value, expression = call.args[0]
         if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (base.factor, expression)], call.site)
-    if base.label == "distribution" and base.node is not None and call.name in DENSITIES:
-        made = run.node(call.name, call.site)
+            return scaled(run, base, value, expression, call.site)
+    if base.label == "distribution" and base.node is not None and name in DENSITIES:
+        made = run.node(name, node)
         made.saves = None
         operands = [o for v, e in [(base, receiver), *call.args] for o in operands_of(v, e)]
         made.edges = tuple(
