@@ -336,8 +336,8 @@ def _opaque_method(
         value, expression = call.args[0]
         if isinstance(value, (Tensor, Opaque)):
             return scaled(run, base, value, expression, call.site)
-    if base.label == "distribution" and base.node is not None and name in DENSITIES:
-        made = run.node(name, node)
+    if base.label == "distribution" and base.node is not None and call.name in DENSITIES:
+        made = run.node(call.name, call.site)
         made.saves = None
         operands = [o for v, e in [(base, receiver), *call.args] for o in operands_of(v, e)]
         made.edges = tuple(
