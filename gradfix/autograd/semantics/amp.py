@@ -6,7 +6,7 @@ from gradfix.autograd.arguments import Call
 from gradfix.autograd.engine import step
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import function, method, other_methods
-from gradfix.autograd.semantics.operations import simple
+from gradfix.autograd.semantics.operations import scaled, simple
 from gradfix.autograd.semantics.unknown import adopted
 from gradfix.autograd.values import (
     NONE,
@@ -28,7 +28,7 @@ def _scale(run: Run, scaler: Scaler, call: Call) -> Value | None:
         return None
     value, expression = call.args[0]
     if isinstance(value, (Tensor, Opaque)):
-        return simple(run, "mul", [(value, expression), (scaler.factor, expression)], call.site)
+        return scaled(run, scaler, value, expression, call.site)
     return value
 
 

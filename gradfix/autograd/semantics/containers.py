@@ -19,6 +19,8 @@ from gradfix.autograd.semantics.iteration import extend
 from gradfix.autograd.values import (
     NONE,
     Const,
+    External,
+    Lists,
     Mapping,
     Opaque,
     Params,
@@ -61,6 +63,7 @@ def _append(run: Run, sequence: Sequence, call: Call) -> Value | None:
         return None
     sequence.add([call.args[0][0]])
     sequence.grows |= sequence.loops is not None and run.symbolic > sequence.loops
+    run.store(*call.args[0], sequence)
     return NONE
 
 
@@ -227,6 +230,9 @@ def make_record(run: Run, call: Call) -> Value:
 
 @function("collections.defaultdict")
 def make_defaultdict(run: Run, call: Call) -> Value:
+    first = call.args[0][0] if call.args else NONE
+    if isinstance(first, External) and first.name == "builtins.list":
+        return Lists({}, loops=run.symbolic)
     return Mapping({}, True)
 
 

@@ -30,7 +30,7 @@ from gradfix.autograd.semantics.operations import (
     operands_of,
     overload,
     record,
-    simple,
+    scaled,
     unknown,
     weak_update,
 )
@@ -259,7 +259,12 @@ def _by_its_role(run: Run, value: Opaque, call: Call) -> Value | None:
         setting = options.setting(value, [given for given, _ in call.args])
         if setting is not None:
             return setting
-    found = _filled(run, value, call) or _as_optimizer(run, value, call)
+    found = _filled(run, value, call)
+    if found is not None:
+        return found
+    if call.name == "append" and call.discarded and len(call.args) == 1 and value.node is None:
+        run.store(*call.args[0], value)
+    found = _as_optimizer(run, value, call)
     if found is None and value.node is None and value.leaf is None and is_logging(call):
         return Opaque(call.name)
     return found
@@ -392,7 +397,7 @@ def _scale(run: Run, value: Opaque, call: Call) -> Value | None:
     loss, expression = call.args[0]
     if not isinstance(loss, (Tensor, Opaque)):
         return None
-    return simple(run, "mul", [(loss, expression), (value.factor, expression)], call.site)
+    return scaled(run, value, loss, expression, call.site)
 
 
 @method(Opaque, *DENSITIES)
