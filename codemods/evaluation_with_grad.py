@@ -164,7 +164,7 @@ def _torch(program: Program, phase: Phase) -> str | None:
 def _survey(program: Program, run: Run) -> Survey:
     found = Survey()
     walked = {node for event in backwards(run) for node in event.visited}
-    taken = run.escaped_after(-1) | reach([(node, True) for node in run.returned]).keys() | walked
+    taken = run.escaped_since(-1) | reach([(node, True) for node in run.returned]).keys() | walked
     candidates: dict[Chain, list[Phase]] = {}
     for node in run.nodes:
         site = node.call.site if node.call is not None else node.site
