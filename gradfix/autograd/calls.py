@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradfix.autograd import frameworks, imports, operators, options, unbound
+from gradfix.autograd import adjusting, frameworks, imports, operators, options, unbound
 from gradfix.autograd.counting import NUMBER, Pass, Term
 from gradfix.autograd.engine import backward, flag, forget_state, option, poison, step, zero_grad
 from gradfix.autograd.graph import (
@@ -57,6 +57,7 @@ from gradfix.autograd.values import (
     Process,
     Record,
     Scaler,
+    Schedule,
     Sequence,
     Super,
     Suspended,
@@ -2305,7 +2306,8 @@ def call_method(
     if isinstance(base, Attributes):
         return _attributes_method(run, base.holder, name, args, keywords)
     if isinstance(base, Scaler):
-        return _scaler_method(run, base, name, args, keywords, node)
+        known = adjusting.scaler_method(run, base, name, args, node)
+        return Opaque(name) if known is None else known
     if isinstance(base, Super):
         return _super_method(run, base, name, args, keywords, node)
     if isinstance(base, Class):
@@ -2484,6 +2486,8 @@ def _opaque_method(
         if isinstance(text, Const):
             return options.text(text, [base])
     if base.harmless:
+        if isinstance(base, Schedule) and name == "step":
+            adjusting.advance(run, base, args, keywords, node)
         told = Opaque(name)
         told.harmless = True
         return told
@@ -2530,10 +2534,14 @@ def _opaque_method(
         else:
             _unknown_zero(run, base, node)
         return NONE
+    if name == "unscale_" or (name in ("step", "update") and base in run.scaled.values()):
+        scaled = adjusting.scaler_method(run, base, name, args, node)
+        if scaled is not None:
+            return scaled
     if name == "step":
         for value, _ in args[:1]:
             if isinstance(value, Optimizer):
-                step(run, value, node)
+                step(run, value, node, base)
                 return Opaque("step")
             if isinstance(value, Function):
                 call_function(run, value, [], {}, node)
@@ -2560,11 +2568,10 @@ def _opaque_method(
         if wrapped is not None:
             return wrapped
     if name.startswith("clip_grad"):
-        return Opaque(name)
+        return adjusting.clip(run, args, keywords, node)
     if name == "scale" and len(args) == 1 and base.node is None:
-        value, expression = args[0]
-        if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (Tensor(), expression)], node)
+        if isinstance(args[0][0], (Tensor, Opaque)):
+            return adjusting.scale(run, base, args, node)
     if base.label == "distribution" and base.node is not None and name in DENSITIES:
         made = run.node(name, node)
         made.saves = None
@@ -2972,22 +2979,6 @@ def _set_past(holder: Module | Instance, given: dict[str, Value]) -> None:
             holder.attributes[name] = value
         elif value is not holder:
             holder.attributes[name] = Opaque(name)
-
-
-def _scaler_method(
-    run: Run, base: Scaler, name: str, args: list[Argument], keywords: Keywords, node: ast.AST
-) -> Value:
-    if name == "scale" and args:
-        value, expression = args[0]
-        if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (Tensor(), expression)], node)
-        return value
-    if name == "step" and args:
-        optimizer = adopted(run, args[0][0]) or args[0][0]
-        if isinstance(optimizer, Optimizer):
-            step(run, optimizer, node)
-            return NONE
-    return Opaque(name)
 
 
 def _super_method(

@@ -15,6 +15,7 @@ from gradfix.autograd.graph import (
     OptimizerState,
     Step,
     Tri,
+    Update,
     ZeroGrad,
     reach,
     run_backward,
@@ -34,6 +35,7 @@ from gradfix.autograd.values import (
     Opaque,
     Optimizer,
     Params,
+    Scaler,
     Sequence,
     Tensor,
     Value,
@@ -99,6 +101,9 @@ def backward(
             event.certain = event.certain and known
     if any(name not in BACKWARD_KEYWORDS for name in keywords):
         event.certain = event.blind = False
+    if run.scaled:
+        made = (*(value for value, _ in roots), *reach(nodes))
+        event.scaler = next((run.scaled[one] for one in made if one in run.scaled), None)
     only: set[Node] | None = None
     inputs = keywords.get("inputs")
     if inputs is not None:
@@ -189,9 +194,9 @@ def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
     return found
 
 
-def step(run: Run, optimizer: Optimizer, node: ast.AST) -> None:
-    """``optimizer.step()``."""
-    event = Step(run.home(node), run.path, run.tick(), optimizer.state)
+def step(run: Run, optimizer: Optimizer, node: ast.AST, scaler: Value | None = None) -> None:
+    """``optimizer.step()``, or ``scaler.step(optimizer)``."""
+    event = Step(run.home(node), run.path, run.tick(), optimizer.state, scaler=scaler)
     event.calls = tuple(call for call, _ in run.stack)
     run.events.append(event)
     run_step(event)
@@ -235,6 +240,9 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
             for leaf in value.state.owned():
                 _forget(leaf)
             value.state.groups_known = False
+            value.state.escaped = True
+        elif isinstance(value, Scaler):
+            run.events.append(Update(run.home(node), run.path, run.tick(), value))
         elif isinstance(value, Module):
             for top in value.leaves():
                 for leaf in top.family():

@@ -6,7 +6,7 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from gradfix.autograd import frameworks, imports, operators, options
+from gradfix.autograd import adjusting, frameworks, imports, operators, options
 from gradfix.autograd.calls import (
     DROPOUTS,
     MODULE_METHODS,
@@ -57,7 +57,6 @@ from gradfix.autograd.values import (
     Process,
     Record,
     Scaled,
-    Scaler,
     Sequence,
     Tensor,
     Value,
@@ -93,6 +92,9 @@ AVERAGES = frozenset(
     ema_pytorch.EMA diffusers.training_utils.EMAModel""".split()
 )
 """Averages of weights: they are updated from a network, and leave its gradients alone."""
+
+SCHEDULING = frozenset({"transformers", "diffusers"})
+"""Libraries that make schedules of learning rates: ``get_linear_schedule_with_warmup(optimizer, ...)``."""
 
 HARMLESS = frozenset(
     """numpy os sys time math random json pickle csv logging warnings datetime pathlib shutil glob re string
@@ -134,6 +136,10 @@ def call_external(
         return deep_copy(first)
     if name in AVERAGES:
         return _follower(last, [])
+    if root in SCHEDULING and "schedule" in last:
+        made = adjusting.make_schedule(last, args, keywords)
+        if made is not None:
+            return made
     if root in NETWORKS:
         made = (
             _result_of_harmless(run, name, root, args, keywords, node, last)
@@ -189,7 +195,7 @@ def _torch(
             return _follower(last, args)
         return make_optimizer(run, last, args, keywords, node)
     if ".lr_scheduler." in name:
-        return _follower(last, args)
+        return adjusting.make_schedule(last, args, keywords) or _follower(last, args)
     if name.startswith("torch.nn.") and last in MODULE_METHODS and args and isinstance(args[0][0], Module):
         # ``nn.Module.train(self, mode)``: the method of the base class, past the one that overrides it.
         return module_method(run, args[0][0], last, args[1:], keywords, node, False)
@@ -479,10 +485,6 @@ def _backward_function(run: Run, args: list[Argument], keywords: Keywords, node:
     if given is not None:
         backward(run, [given], args, keywords, node)
     return NONE
-
-
-def _grad_scaler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    return Scaler()
 
 
 def _scale_loss(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
@@ -1009,9 +1011,15 @@ HANDLERS: dict[str, Handler] = {
     "torch.nn.parameter.UninitializedParameter": _parameter,
     "torch.autograd.grad": differentiate,
     "torch.autograd.backward": _backward_function,
-    "torch.cuda.amp.GradScaler": _grad_scaler,
-    "torch.amp.GradScaler": _grad_scaler,
-    "torch.cuda.amp.grad_scaler.GradScaler": _grad_scaler,
+    **dict.fromkeys(
+        ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler"),
+        adjusting.make_scaler,
+    ),
+    **{
+        f"torch.nn.utils.{module}{name}": adjusting.clip
+        for module in ("", "clip_grad.")
+        for name in ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")
+    },
     # One, as most have: what several are for goes the same way through autograd.
     "torch.cuda.device_count": lambda run, args, keywords, node: Const(1),
     "torch.save": _saved,

@@ -1,0 +1,101 @@
+"""What adjusts gradients and learning rates between one step and the next.
+
+Gradients are clipped; a ``GradScaler`` multiplies losses, divides gradients again (``unscale_``), steps and
+updates its scale; a schedule goes on to its next learning rate. None of it computes or clears a gradient:
+each is an event with its place in the order of things.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from gradfix.autograd.engine import flag, option, step
+from gradfix.autograd.graph import Advance, Backward, Clip, Leaf, Unscale, Update
+from gradfix.autograd.values import NONE, Const, Opaque, Optimizer, Scaler, Schedule, Tensor, Value
+
+if TYPE_CHECKING:
+    from gradfix.autograd.calls import Argument, Keywords
+    from gradfix.autograd.interpreter import Run
+
+
+def clip(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``torch.nn.utils.clip_grad_norm_(parameters, max_norm)`` and the like: of whatever make."""
+    from gradfix.autograd.calls import leaves_of
+
+    given = option(args, keywords, "parameters", 0)
+    tops, known = leaves_of(given) if given is not None else ([], False)
+    leaves = [leaf for top in tops for leaf in top.family()]
+    event = Clip(run.home(node), run.path, run.tick(), leaves)
+    event.doubtful = not known or any(leaf.unknown_grad for leaf in leaves)
+    lent = [leaf for state in run.strangers for leaf in state.leaves]
+    for leaf in dict.fromkeys((*leaves, *lent)):
+        event.held[leaf] = _held(leaf)
+    run.events.append(event)
+    return Opaque("norm")
+
+
+def _held(leaf: Leaf) -> dict[Backward, bool]:
+    return {backward: bool(one.consumed) for backward, one in (leaf.grad or {}).items()}
+
+
+def scale(run: Run, scaler: Value, args: list[Argument], node: ast.AST) -> Value:
+    """``scaler.scale(loss)``: the loss, multiplied."""
+    from gradfix.autograd.calls import simple
+
+    value, expression = args[0]
+    if not isinstance(value, (Tensor, Opaque)):
+        return value
+    result = simple(run, "mul", [(value, expression), (Tensor(), expression)], node)
+    if not (isinstance(scaler, Scaler) and scaler.enabled is False):
+        run.scaled[result] = scaler
+        if isinstance(result, (Tensor, Opaque)) and result.node is not None:
+            run.scaled[result.node] = scaler
+    return result
+
+
+def scaler_method(run: Run, scaler: Value, name: str, args: list[Argument], node: ast.AST) -> Value | None:
+    """A method of a ``GradScaler``, or of what is used as one; None for those that change nothing."""
+    from gradfix.autograd.calls import adopted
+
+    if name == "scale" and args:
+        return scale(run, scaler, args, node)
+    if name == "update":
+        run.events.append(Update(run.home(node), run.path, run.tick(), scaler))
+        return NONE
+    optimizer = (adopted(run, args[0][0]) or args[0][0]) if args else None
+    if isinstance(optimizer, Optimizer):
+        if name == "step":
+            step(run, optimizer, node, scaler)
+            return NONE
+        if name == "unscale_":
+            run.events.append(Unscale(run.home(node), run.path, run.tick(), scaler, optimizer.state))
+            return NONE
+    return None
+
+
+def make_scaler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+    """``GradScaler(enabled=True)``."""
+    if "**" in keywords:
+        return Scaler(None)
+    return Scaler(flag(keywords["enabled"][0], True)) if "enabled" in keywords else Scaler()
+
+
+def make_schedule(label: str, args: list[Argument], keywords: Keywords) -> Value | None:
+    """A schedule of learning rates for the optimizer that it is given first; None where that is not known."""
+    optimizer = option(args, keywords, "optimizer", 0)
+    if not isinstance(optimizer, Optimizer):
+        return None
+    last = keywords.get("last_epoch")
+    first = last is None or (isinstance(last[0], Const) and last[0].value == -1)
+    made = Schedule(label, optimizer.state, not first or "**" in keywords)
+    made.attributes["optimizer"] = optimizer
+    return made
+
+
+def advance(run: Run, schedule: Schedule, args: list[Argument], keywords: Keywords, node: ast.AST) -> None:
+    """``scheduler.step()``; who says which value it goes on to, or by what, sets the rate himself."""
+    if not args and not keywords and not schedule.resumed:
+        event = Advance(run.home(node), run.path, run.tick(), schedule, schedule.optimizer_state)
+        event.calls = tuple(call for call, _ in run.stack)
+        run.events.append(event)
