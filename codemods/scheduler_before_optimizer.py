@@ -16,6 +16,7 @@ Preconditions:
 * the schedule is made here, for an optimizer that can be seen, and with its first value (`last_epoch` is not
   given); nobody tells it which value to take, as `step(epoch)` and `step(validation_loss)` do;
 * the optimizer has not stepped before, by any way that conditions go, and nothing unknown has had it in hand;
+* nothing else moves the schedule, and it is moved once in a pass;
 * the optimizer steps later in the same pass: in the same block, or in a loop, a `with` or a call that stands
   there. A schedule that a condition lets begin later (`if epoch > 0:`) is none of these.
 
@@ -73,8 +74,9 @@ def too_early(run: Run) -> dict[Hashable, Early]:
         together = [a for a in advances if a.path[: len(path)] == path]
         later = [s for s in mine if s.path[: len(path)] == path]
         # What moves a schedule several times in a row goes on with earlier training; and what does so once,
-        # before the first pass, is no part of the pass.
-        if later and len(together) == 1 and (path or any(not s.path for s in later)):
+        # before the first pass, is no part of the pass, and something else moves it in there.
+        alone = len(together) == 1 and all(a.site is first.site for a in advances)
+        if later and alone and (path or any(not s.path for s in later)):
             found.setdefault(first.site, Early(first, later))
     return found
 
