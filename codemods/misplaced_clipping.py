@@ -124,11 +124,11 @@ def still_scaled(run: Run) -> dict[Hashable, Ineffective]:
 
 
 def _unscaled(run: Run) -> set[ast.AST]:
-    """Clippings that a run says nothing about, for it goes the way without a scaler."""
+    """Clippings that a run says nothing about, for it goes the way without a scaler, to the step at least."""
     found: dict[ast.AST, bool] = {}
     for clip in of_kind(run, Clip):
         taken = _taken(run, clip, _concerned(run, clip) or {})
-        plain = taken is not None and taken[1].scaler is None
+        plain = taken is not None and (taken[1].scaler is None or taken[0].scaler is None)
         found[clip.site] = found.get(clip.site, True) and plain
     return {site for site, plain in found.items() if plain}
 

@@ -39,14 +39,15 @@ def _held(leaf: Leaf) -> dict[Backward, bool]:
     return {backward: bool(one.consumed) for backward, one in (leaf.grad or {}).items()}
 
 
-def scale(run: Run, scaler: Value, args: list[Argument], node: ast.AST) -> Value:
-    """``scaler.scale(loss)``: the loss, multiplied."""
+def scale(run: Run, scaler: Scaler | Opaque, args: list[Argument], node: ast.AST) -> Value:
+    """``scaler.scale(loss)``: the loss, multiplied by what the scaler keeps under this name."""
     from gradfix.autograd.calls import simple
 
+    factor = scaler.factor if isinstance(scaler, Scaler) else scaler.attributes.setdefault("_scale", Tensor())
     value, expression = args[0]
     if not isinstance(value, (Tensor, Opaque)):
         return value
-    result = simple(run, "mul", [(value, expression), (Tensor(), expression)], node)
+    result = simple(run, "mul", [(value, expression), (factor, expression)], node)
     if not (isinstance(scaler, Scaler) and scaler.enabled is False):
         run.scaled[result] = scaler
         if isinstance(result, (Tensor, Opaque)) and result.node is not None:
@@ -54,7 +55,9 @@ def scale(run: Run, scaler: Value, args: list[Argument], node: ast.AST) -> Value
     return result
 
 
-def scaler_method(run: Run, scaler: Value, name: str, args: list[Argument], node: ast.AST) -> Value | None:
+def scaler_method(
+    run: Run, scaler: Scaler | Opaque, name: str, args: list[Argument], node: ast.AST
+) -> Value | None:
     """A method of a ``GradScaler``, or of what is used as one; None for those that change nothing."""
     from gradfix.autograd.calls import adopted
 

@@ -227,6 +227,7 @@ def record(
     edges: list[Edge] = []
     leaves: list[tuple[Leaf, bool, ast.expr | None]] = []
     kept: list[tuple[Storage, int, Leaf | None]] = []
+    named: list[ast.expr | None] = []
     for bit, slot in enumerate(slots):
         differentiable = table is None or (table.gradients >> bit) & 1
         for operand in slot:
@@ -240,7 +241,9 @@ def record(
                     edges.append(Edge(operand.node, sure, operand.expression))
             if (saved >> bit) & 1 and operand.storage is not None:
                 kept.append((operand.storage, operand.storage.version, operand.leaf))
+                named.append(operand.expression)
     node.edges, node.leaves, node.saved = tuple(edges), tuple(leaves), tuple(kept)
+    node.named = tuple(named)
     return node, requires, bool(saved & OUT)
 
 
@@ -371,6 +374,9 @@ def apply(
         if given and not isinstance(given[0][0], Const):
             present |= 1 << bit
     node, requires, saves_result = record(run, table.name, site, slots, table, given=present)
+    if node is not None and len(args) == 2 and len(node.edges) == 1:
+        place = int(getattr(args[0][0], "node", None) is node.edges[0].node)
+        node.beside = place, args[place][0]
     if table.result == "inplace":
         if isinstance(first, Each):
             each_changed(run, first, site)
@@ -1090,6 +1096,7 @@ def keyed(run: Run, holder: Value, index: Value, frame: Frame) -> Value:
         if holder.storage.version:
             for node in run.nodes:
                 node.saved = tuple(saved for saved in node.saved if saved[0] is not holder.storage)
+                node.named = ()
     at: Frame | None = frame
     while at is not None and not at.shared:
         for name in [name for name, value in at.variables.items() if value is holder]:
@@ -1255,7 +1262,8 @@ def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
             return Opaque(name)
         table = operators.attribute(name)
         if table is not None and isinstance(node, ast.Attribute):
-            return apply(run, table, [(value, node.value)], {}, node)
+            # What has the attribute is no argument: it has a name alone.
+            return apply(run, table, [], {table.operands[0]: (value, node.value)}, node)
         return Method(value, name)
     if isinstance(value, Each):
         if name in ("grad", "_grad", "data"):

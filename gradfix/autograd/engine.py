@@ -241,7 +241,7 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
                 _forget(leaf)
             value.state.groups_known = False
             value.state.escaped = True
-        elif isinstance(value, Scaler):
+        elif isinstance(value, Scaler) or (run.scaled and value in run.scaled.values()):
             run.events.append(Update(run.home(node), run.path, run.tick(), value))
         elif isinstance(value, Module):
             for top in value.leaves():

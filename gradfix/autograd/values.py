@@ -659,10 +659,12 @@ class GradMode(Value):
 class Scaler(Value):
     """A ``GradScaler``; one that is switched off leaves losses and gradients as they are."""
 
-    __slots__ = ("enabled",)
+    __slots__ = ("enabled", "factor")
 
     def __init__(self, enabled: Tri = True) -> None:
         self.enabled = enabled
+        self.factor = Tensor()
+        """What it multiplies losses by."""
 
 
 class Schedule(Opaque):
