@@ -2,7 +2,8 @@
 
 Gradients are clipped; a ``GradScaler`` multiplies losses, divides gradients again (``unscale_``), steps and
 updates its scale; a schedule goes on to its next learning rate. None of it computes or clears a gradient:
-each is an event with its place in the order of things.
+each is an event with its place in the order of things. So is a layer that is replaced when an optimizer owns
+it already.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from gradfix.autograd.engine import flag, option, step
-from gradfix.autograd.graph import Advance, Backward, Clip, Leaf, Unscale, Update
-from gradfix.autograd.values import NONE, Const, Opaque, Optimizer, Scaler, Schedule, Tensor, Value
+from gradfix.autograd.graph import Advance, Backward, Clip, Leaf, Replacement, Unscale, Update
+from gradfix.autograd.values import NONE, Const, Module, Opaque, Optimizer, Scaler, Schedule, Tensor, Value
 
 if TYPE_CHECKING:
     from gradfix.autograd.calls import Argument, Keywords
@@ -101,4 +102,18 @@ def advance(run: Run, schedule: Schedule, args: list[Argument], keywords: Keywor
     if not args and not keywords and not schedule.resumed:
         event = Advance(run.home(node), run.path, run.tick(), schedule, schedule.optimizer_state)
         event.calls = tuple(call for call, _ in run.stack)
+        run.events.append(event)
+
+
+def replace(run: Run, holder: Module | Opaque, name: str, layer: Module, node: ast.AST) -> None:
+    """``network.head = layer``, where an optimizer may own the layer that was there before."""
+    from gradfix.autograd.calls import module_leaves
+
+    before = holder.attributes.get(name)
+    whole = [holder.leaf] if isinstance(holder, Opaque) and holder.leaf is not None else []
+    old = module_leaves(before) if isinstance(before, Module) else whole
+    owners = [o.state for o in run.optimizers if not set(old).isdisjoint(o.state.leaves)]
+    leaves = module_leaves(layer)
+    if owners and leaves and set(leaves).isdisjoint(old):
+        event = Replacement(run.home(node), run.path, run.tick(), owners, leaves, whole)
         run.events.append(event)

@@ -1422,6 +1422,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             value.owner = holder
         if isinstance(value, Module) and value.label == value.kind.rsplit(".", 1)[-1]:
             value.label = name
+        if run.optimizers and isinstance(value, Module) and isinstance(holder, (Module, Opaque)):
+            adjusting.replace(run, holder, name, value, target)
         holder.attributes[name] = value
         if name == "weight" and isinstance(holder, Module) and holder.leaf is not None:
             # A layer that is given another one's weights shares them; a bias of its own is left out.

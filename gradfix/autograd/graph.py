@@ -330,6 +330,17 @@ class Advance(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class Replacement(Event):
+    """A layer put in the place of another one, whose parameters optimizers own already."""
+
+    owners: list[OptimizerState]
+    leaves: list[Leaf]
+    """The parameters of the new layer."""
+    whole: list[Leaf]
+    """Those of the network that it was put into."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Change(Event):
     """An in-place change of a tensor other than by an optimizer."""
 
