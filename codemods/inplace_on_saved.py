@@ -34,6 +34,9 @@ step, the change has to stay one in place. There what is saved is a copy: the op
 or the result (``torch.sigmoid(x).clone()``) of the operation that saves it. Nothing is told where a parameter
 is changed: see stale-forward.
 
+By hand: compute a new tensor (`x = x * 2` for `x *= 2`, `torch.stack` of a list for items that are written
+one by one), or write into a copy (`x = x.clone()`).
+
 Effect: repairs.
 """
 
@@ -45,9 +48,9 @@ from collections.abc import Hashable, Iterator
 from gradfix.autograd import operators
 from gradfix.autograd.graph import Backward, Change
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.library import INPLACE
 from gradfix.autograd.questions import backwards
 from gradfix.autograd.relevance import walk
+from gradfix.autograd.semantics.layers import INPLACE
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module
 from gradfix.codemod import (
@@ -85,7 +88,7 @@ def find(program: Program) -> Iterator[Finding]:
             change, saver = event.failure.culprit, event.failure.node
             assert isinstance(change, Change) and isinstance(event.site, ast.Call)
             # A layer that is called twice is laid down the second time as it was the first.
-            again = saver.call is not None and program.function(saver.site) is program.function(change.site)
+            again = saver.call is not None and saver.site is change.site
             saved = saver.call.site if again and saver.call is not None else saver.site
             layer = _made(change)
             place = change.site if layer is None else layer
@@ -103,6 +106,7 @@ def find(program: Program) -> Iterator[Finding]:
                 Span.of(place),
                 tuple(note(place, words) for place, words in places if line(place) > 0),
                 fixes,
+                event.failure.kind,
             )
 
 

@@ -21,6 +21,9 @@ The call is dropped only where it is certainly the slip: the same statement twic
 other. Otherwise there is a choice that only its author can make, and the finding names it: drop one of the
 two calls, make the sum anew, or backpropagate only what has been added.
 
+By hand: drop the backward that is one too many, or begin the sum anew after the first; retain_graph=True
+would only hide that the loss counts double.
+
 Effect: repairs where the second call raises, changes where the flag has hidden it.
 """
 
@@ -114,15 +117,22 @@ def _finding(program: Program, twice: Twice) -> Finding:
         who = stepped(program, step.optimizer) or "the optimizer"
         notes.append(note(step.site, f"`{who}` consumes both"))
         before = f" before `{who}` steps"
-    if not (fixes := offered(_dropped(program, twice))):
-        notes.append(note(second.site, _choices(first, second, loss)))
+    fixes = offered(_dropped(program, twice))
     assert isinstance(second.site, ast.Call)
     still = (
         f"with `{earlier}` still in it" if earlier != loss else f"with line {line(first.site)}'s still in it"
     )
     again = "twice" if _same(first, second) else still
     message = f"`{loss}` is backpropagated {again}{before}: the gradient of `{earlier}` counts double"
-    return Finding("loss-backpropagated-twice", message, Span.of(second.site), tuple(notes), fixes)
+    return Finding(
+        "loss-backpropagated-twice",
+        message,
+        Span.of(second.site),
+        tuple(notes),
+        fixes,
+        None if second.failure is None else second.failure.kind,
+        _choices(first, second, loss),
+    )
 
 
 def _same(first: Backward, second: Backward) -> bool:

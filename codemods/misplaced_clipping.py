@@ -31,6 +31,9 @@ it returns before it gets there; a condition that holds it alone (`if args.clip:
 `unscale_` is missing it is inserted, if a scaler steps wherever gradients are clipped. Otherwise nothing is
 rewritten.
 
+By hand: clip directly before the optimizer's step, and behind `scaler.unscale_(optimizer)` where a scaler
+scales the loss.
+
 Effect: changes.
 """
 

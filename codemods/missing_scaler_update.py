@@ -21,6 +21,8 @@ Preconditions:
 The call is inserted behind the last step of the pass that is made through the scaler, if nothing updates it
 anywhere; where something does, but too rarely, nothing is rewritten.
 
+By hand: call `scaler.update()` once in each pass, behind the last `scaler.step`.
+
 Effect: repairs.
 """
 

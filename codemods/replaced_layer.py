@@ -19,6 +19,8 @@ Preconditions:
 The statement moves before the one that makes the optimizer, where both stand in one block and nothing that it
 needs is bound in between.
 
+By hand: make the optimizer when the network is complete, or give it the new layer by `add_param_group`.
+
 Effect: changes.
 """
 

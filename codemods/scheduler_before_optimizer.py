@@ -23,6 +23,8 @@ Preconditions:
 The statement moves behind the last statement of the block in which the optimizer steps. Where a condition
 decides whether it does (accumulation), nothing is rewritten.
 
+By hand: call `scheduler.step()` behind the optimizer's step, or at the end of the epoch.
+
 Effect: changes.
 """
 

@@ -34,6 +34,9 @@ What is repaired how:
 Preconditions: the step certainly moved weights that the prediction saved; the statement that is repeated or
 moved reads nothing that is rebound in between, and means the same where it goes.
 
+By hand: compute the prediction again after the step, or step only when every backward that needs the old
+weights has run.
+
 Effect: repairs where autograd raised or a step consumed nothing, changes where the program ran on with
 gradients from a mixture of old and new weights, or with a term that taught nobody. A prediction that is
 repeated or moved draws random numbers (dropout) and updates running statistics (batch normalisation) once
@@ -337,6 +340,7 @@ def _finding(program: Program, one: Stale) -> Finding:
         Span.of(one.at),
         tuple(notes),
         fixes,
+        None if failure is None else failure.kind,
     )
 
 

@@ -24,6 +24,9 @@ Preconditions:
 Where the only loss before the step runs through another network whose argument is `x.detach()`, and `x` was
 computed with the optimizer's parameters, the `.detach()` goes. Otherwise nothing is rewritten.
 
+By hand: see to it that the loss is computed from these parameters, without `detach`, `no_grad`, `.data`,
+`.item()` or a new tensor on the way, and that the optimizer is made of the network that is trained.
+
 Effect: repairs.
 """
 

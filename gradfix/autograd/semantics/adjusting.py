@@ -11,19 +11,19 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from gradfix.autograd.engine import flag, option, step
+from gradfix.autograd.arguments import Argument, Keywords, option
+from gradfix.autograd.engine import step
 from gradfix.autograd.graph import Advance, Backward, Clip, Leaf, Replacement, Unscale, Update
+from gradfix.autograd.parameters import leaves_of, module_leaves
+from gradfix.autograd.semantics.operations import simple
 from gradfix.autograd.values import NONE, Const, Module, Opaque, Optimizer, Scaler, Schedule, Tensor, Value
 
 if TYPE_CHECKING:
-    from gradfix.autograd.calls import Argument, Keywords
     from gradfix.autograd.interpreter import Run
 
 
 def clip(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
     """``torch.nn.utils.clip_grad_norm_(parameters, max_norm)`` and the like: of whatever make."""
-    from gradfix.autograd.calls import leaves_of
-
     given = option(args, keywords, "parameters", 0)
     tops, known = leaves_of(given) if given is not None else ([], False)
     leaves = [leaf for top in tops for leaf in top.family()]
@@ -42,8 +42,6 @@ def _held(leaf: Leaf) -> dict[Backward, bool]:
 
 def scale(run: Run, scaler: Scaler | Opaque, args: list[Argument], node: ast.AST) -> Value:
     """``scaler.scale(loss)``: the loss, multiplied by what the scaler keeps under this name."""
-    from gradfix.autograd.calls import simple
-
     factor = scaler.factor if isinstance(scaler, Scaler) else scaler.attributes.setdefault("_scale", Tensor())
     value, expression = args[0]
     if not isinstance(value, (Tensor, Opaque)):
@@ -57,17 +55,12 @@ def scale(run: Run, scaler: Scaler | Opaque, args: list[Argument], node: ast.AST
 
 
 def scaler_method(
-    run: Run, scaler: Scaler | Opaque, name: str, args: list[Argument], node: ast.AST
+    run: Run, scaler: Scaler | Opaque, name: str, optimizer: Value | None, node: ast.AST
 ) -> Value | None:
-    """A method of a ``GradScaler``, or of what is used as one; None for those that change nothing."""
-    from gradfix.autograd.calls import adopted
-
-    if name == "scale" and args:
-        return scale(run, scaler, args, node)
+    """``step`` and ``unscale_`` for an optimizer, or ``update``; None for what changes nothing."""
     if name == "update":
         run.events.append(Update(run.home(node), run.path, run.tick(), scaler))
         return NONE
-    optimizer = (adopted(run, args[0][0]) or args[0][0]) if args else None
     if isinstance(optimizer, Optimizer):
         if name == "step":
             step(run, optimizer, node, scaler)
@@ -76,13 +69,6 @@ def scaler_method(
             run.events.append(Unscale(run.home(node), run.path, run.tick(), scaler, optimizer.state))
             return NONE
     return None
-
-
-def make_scaler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    """``GradScaler(enabled=True)``."""
-    if "**" in keywords:
-        return Scaler(None)
-    return Scaler(flag(keywords["enabled"][0], True)) if "enabled" in keywords else Scaler()
 
 
 def make_schedule(label: str, args: list[Argument], keywords: Keywords) -> Value | None:
@@ -107,8 +93,6 @@ def advance(run: Run, schedule: Schedule, args: list[Argument], keywords: Keywor
 
 def replace(run: Run, holder: Module | Opaque, name: str, layer: Module, node: ast.AST) -> None:
     """``network.head = layer``, where an optimizer may own the layer that was there before."""
-    from gradfix.autograd.calls import module_leaves
-
     before = holder.attributes.get(name)
     whole = [holder.leaf] if isinstance(holder, Opaque) and holder.leaf is not None else []
     old = module_leaves(before) if isinstance(before, Module) else whole
