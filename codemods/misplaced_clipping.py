@@ -46,8 +46,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gradfix.autograd.graph import Backward, Clip, Leaf, Step, Unscale
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import between, of_kind, steps, zeros
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Span
 from gradfix.edits import (

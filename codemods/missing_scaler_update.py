@@ -33,8 +33,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Step, Update
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import of_kind, steps
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.autograd.values import Scaler
 from gradfix.codemod import Claim, Effect, Finding, Fix, Span

@@ -31,8 +31,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import OptimizerState, Replacement
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, of_kind
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Span
 from gradfix.edits import move, names_bound, names_read, note, offered, shown, stepped

@@ -38,8 +38,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, reach
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, calls_in, steps
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression, Span
 from gradfix.edits import note, offered, receiver, shown, stepped

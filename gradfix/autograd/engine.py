@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd.arguments import Argument, Keywords, flag, option
 from gradfix.autograd.graph import (
@@ -23,6 +22,7 @@ from gradfix.autograd.graph import (
     run_zero,
 )
 from gradfix.autograd.parameters import leaves_of, set_mode
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     Class,
     Const,
@@ -42,10 +42,6 @@ from gradfix.autograd.values import (
     Value,
     tensors_in,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 BACKWARD_KEYWORDS = frozenset(
     ["gradient", "retain_graph", "create_graph", "inputs", "tensors", "grad_tensors", "grad_variables"]

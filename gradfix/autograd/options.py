@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import NONE, Const, Opaque, Sequence, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 GROUPS = ("add_argument_group", "add_mutually_exclusive_group")
 

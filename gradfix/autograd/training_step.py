@@ -23,18 +23,11 @@ from gradfix.autograd import callers, imports
 from gradfix.autograd.arguments import Argument
 from gradfix.autograd.graph import Backward, Change, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.imports import LocalModule
-from gradfix.autograd.interpreter import (
-    Alternative,
-    OutOfFuel,
-    Run,
-    Scenario,
-    carried,
-    exhaust,
-    named,
-)
+from gradfix.autograd.interpreter.contexts import exhaust
+from gradfix.autograd.interpreter.loops import carried, named
 from gradfix.autograd.parameters import set_mode
 from gradfix.autograd.relevance import Definition, Relevance, backwards_in, children, suites, walk
-from gradfix.autograd.run import Exited, Impossible, Stopped
+from gradfix.autograd.run import Alternative, Exited, Impossible, OutOfFuel, Run, Scenario, Stopped
 from gradfix.autograd.semantics.functions import call_function, instantiate
 from gradfix.autograd.values import (
     Class,

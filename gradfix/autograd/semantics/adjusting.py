@@ -9,17 +9,14 @@ it already.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd.arguments import Argument, Keywords, option
 from gradfix.autograd.engine import step
 from gradfix.autograd.graph import Advance, Backward, Clip, Leaf, Replacement, Unscale, Update
 from gradfix.autograd.parameters import leaves_of, module_leaves
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.operations import simple
 from gradfix.autograd.values import NONE, Const, Module, Opaque, Optimizer, Scaler, Schedule, Tensor, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 def clip(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd.arguments import Argument, Keywords, flag, option
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.adjusting import scale, scaler_method
 from gradfix.autograd.semantics.dispatch import methods_of
 from gradfix.autograd.semantics.operations import simple
@@ -22,9 +22,6 @@ from gradfix.autograd.values import (
     Tensor,
     Value,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 @methods_of(Scaler)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import os
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import imports, unbound
 from gradfix.autograd.arguments import Argument, Keywords, nowhere
 from gradfix.autograd.engine import zero_grad
 from gradfix.autograd.graph import Backward, Leaf, reach
 from gradfix.autograd.parameters import is_leaf, set_requires
-from gradfix.autograd.run import Impossible
+from gradfix.autograd.run import Impossible, Run
 from gradfix.autograd.semantics.adjusting import replace
 from gradfix.autograd.semantics.dispatch import attribute, attributes_of, call, item, methods_of
 from gradfix.autograd.semantics.items import part
@@ -44,9 +43,6 @@ from gradfix.autograd.values import (
     graphs_in,
     tensors_in,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 def method_held(run: Run, base: Module | Instance, name: str, node: ast.AST) -> Value | None:

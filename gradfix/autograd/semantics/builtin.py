@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import imports, options
 from gradfix.autograd.arguments import Argument, Keywords, option
 from gradfix.autograd.parameters import leaves_of
-from gradfix.autograd.run import Exited, used_nothing
+from gradfix.autograd.run import Exited, Run, used_nothing
 from gradfix.autograd.semantics.arithmetic import binary
 from gradfix.autograd.semantics.attributes import bind_weight, set_attribute
-from gradfix.autograd.semantics.dispatch import attribute, call, iterate, methods_of
+from gradfix.autograd.semantics.dispatch import Transfer, attribute, call, iterate, methods_of
 from gradfix.autograd.semantics.layers import canonical_module
 from gradfix.autograd.semantics.names import MODULE_METHODS
 from gradfix.autograd.semantics.operations import operands_of, unknown
@@ -41,10 +40,6 @@ from gradfix.autograd.values import (
     Value,
     tensors_in,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-    from gradfix.autograd.semantics.dispatch import Handler
 
 
 @methods_of(Const)
@@ -109,7 +104,7 @@ def make_range(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST
     return Opaque("range")
 
 
-def make_iteration(kind: str) -> Handler:
+def make_iteration(kind: str) -> Transfer:
     def handler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
         start: int | None = 0
         parts = [v for v, _ in args]

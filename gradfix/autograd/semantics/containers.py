@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd.arguments import Argument, Keywords, option
 from gradfix.autograd.parameters import leaves_of
-from gradfix.autograd.run import used_nothing
-from gradfix.autograd.semantics.dispatch import attribute, call, iterate, methods_of
+from gradfix.autograd.run import Run, used_nothing
+from gradfix.autograd.semantics.dispatch import Transfer, attribute, call, iterate, methods_of
 from gradfix.autograd.semantics.items import take_out
 from gradfix.autograd.semantics.iteration import extend
 from gradfix.autograd.semantics.unknown import call_opaque
 from gradfix.autograd.values import NONE, Const, Each, Mapping, Opaque, Params, Record, Sequence, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-    from gradfix.autograd.semantics.dispatch import Handler
 
 
 @methods_of(Record)
@@ -138,7 +133,7 @@ def _mapping_method(
     return Opaque(name)
 
 
-def make_list(kind: str) -> Handler:
+def make_list(kind: str) -> Transfer:
     def handler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
         if not args:
             return Sequence(kind, [], False, run.symbolic)

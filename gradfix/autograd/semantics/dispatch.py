@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from gradfix.autograd.arguments import Argument, Keywords
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import Value
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
-
+Transfer = Callable[[Run, list[Argument], Keywords, ast.AST], Value]
+"""What a function from outside of the project does."""
 Registered = TypeVar("Registered", bound=Callable[..., Any])
 
 
@@ -82,7 +81,3 @@ def iterate(
 ) -> tuple[list[Value] | None, Callable[[int], Value]]:
     """What iterating over ``value`` gives: all items, or None and a function from pass to item."""
     return _iterated[value.__class__](run, value, site)  # type: ignore[no-any-return]
-
-
-if TYPE_CHECKING:
-    Handler = Callable[[Run, list[Argument], Keywords, ast.AST], Value]

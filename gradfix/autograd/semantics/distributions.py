@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd.arguments import Argument, Keywords
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.operations import operands_of, record
 from gradfix.autograd.values import Opaque, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 DENSITIES = frozenset({"log_prob", "entropy", "rsample", "cdf", "icdf"})
 """Methods of a distribution through which gradients reach its parameters."""

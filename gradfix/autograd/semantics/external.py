@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators, options
 from gradfix.autograd.arguments import Argument, Keywords
 from gradfix.autograd.engine import differentiate, poison
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.adjusting import clip, make_schedule
 from gradfix.autograd.semantics.amp import amp_handle, amp_initialize, grad_scaler, master_params, scale_loss
 from gradfix.autograd.semantics.builtin import (
@@ -41,7 +41,7 @@ from gradfix.autograd.semantics.containers import (
     make_list,
     make_record,
 )
-from gradfix.autograd.semantics.dispatch import called, methods_of
+from gradfix.autograd.semantics.dispatch import Transfer, called, methods_of
 from gradfix.autograd.semantics.distributions import distribution
 from gradfix.autograd.semantics.layers import CONTAINERS, deep_copy
 from gradfix.autograd.semantics.learners import make_learner
@@ -64,10 +64,6 @@ from gradfix.autograd.semantics.torch_functions import (
 )
 from gradfix.autograd.semantics.unknown import call_opaque
 from gradfix.autograd.values import Const, Each, External, Module, Opaque, Params, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-    from gradfix.autograd.semantics.dispatch import Handler
 
 
 @called(External)
@@ -173,7 +169,7 @@ def _result_of_harmless(
     return result
 
 
-HANDLERS: dict[str, Handler] = {
+HANDLERS: dict[str, Transfer] = {
     "torch.no_grad": grad_mode(False),
     "torch.inference_mode": grad_mode(False),
     "torch.autograd.no_grad": grad_mode(False),

@@ -7,16 +7,12 @@ read where every backward is. Facts from the documentation of accelerate 1.15 an
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd.arguments import Argument
 from gradfix.autograd.graph import Leaf, Tri
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import call
 from gradfix.autograd.values import NONE, Function, Mapping, Module, Opaque, Optimizer, Sequence, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 PREPARING = frozenset(
     """prepare prepare_model prepare_optimizer setup setup_module setup_optimizers unwrap_model""".split()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import imports
 from gradfix.autograd.arguments import Argument, Keywords, nowhere
 from gradfix.autograd.graph import Leaf
 from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.relevance import walk
-from gradfix.autograd.run import Impossible, Stopped
+from gradfix.autograd.run import Impossible, Run, Stopped
 from gradfix.autograd.semantics.attributes import member_of
 from gradfix.autograd.semantics.dispatch import attribute, call, call_method, called, methods_of
 from gradfix.autograd.semantics.distributions import distribution
@@ -41,9 +40,6 @@ from gradfix.autograd.values import (
     Tensor,
     Value,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 @called(Function)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Argument, Keywords, flag, nowhere, option, to_none
@@ -20,7 +19,7 @@ from gradfix.autograd.parameters import (
     set_mode,
     set_requires,
 )
-from gradfix.autograd.run import Chain
+from gradfix.autograd.run import Chain, Run
 from gradfix.autograd.semantics.attributes import method_held, set_attribute
 from gradfix.autograd.semantics.dispatch import call, called, iterate, methods_of
 from gradfix.autograd.semantics.frameworks import lightning
@@ -53,9 +52,6 @@ from gradfix.autograd.values import (
     Tensor,
     Value,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 @called(Module)

@@ -8,11 +8,11 @@ them. Facts from the documentation of learn2learn 0.2.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd.arguments import Argument, Keywords, flag, option
 from gradfix.autograd.graph import Edge, Tri, reach
 from gradfix.autograd.parameters import module_leaves
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import (
     attribute,
     attributes_of,
@@ -23,9 +23,6 @@ from gradfix.autograd.semantics.dispatch import (
 )
 from gradfix.autograd.semantics.operations import Operand, enter_call, operands_of, record
 from gradfix.autograd.values import NONE, Learner, Module, Opaque, Value, tensors_in
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 @called(Learner)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd.arguments import Argument, Keywords
 from gradfix.autograd.engine import poison
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.attributes import method_held
 from gradfix.autograd.semantics.dispatch import call, call_method, methods_of
 from gradfix.autograd.semantics.functions import inherit
@@ -16,9 +16,6 @@ from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
 from gradfix.autograd.semantics.processes import PROCESSES, start
 from gradfix.autograd.semantics.unknown import LOGGING, _told, call_opaque
 from gradfix.autograd.values import NONE, Class, Function, Instance, Module, Opaque, Static, Super, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 @methods_of(Instance)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Argument, Keywords
 from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Storage, Tri
 from gradfix.autograd.operators import OUT, Operator
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     NONE,
     Const,
@@ -26,9 +26,6 @@ from gradfix.autograd.values import (
     Value,
     tensors_in,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 class Operand:

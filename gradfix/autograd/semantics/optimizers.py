@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd.arguments import Argument, Keywords, flag, to_none
 from gradfix.autograd.engine import step, zero_grad
 from gradfix.autograd.graph import OptimizerState
 from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import attributes_of, call, methods_of
 from gradfix.autograd.values import (
     NONE,
@@ -26,9 +26,6 @@ from gradfix.autograd.values import (
     Tensor,
     Value,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 @attributes_of(Optimizer)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd.arguments import Argument, Keywords
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import call
 from gradfix.autograd.semantics.operations import unknown
 from gradfix.autograd.values import NONE, Opaque, Sequence, Tensor, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 def data_parallel(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:

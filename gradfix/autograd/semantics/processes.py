@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd.arguments import Argument, Keywords, option
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import call, methods_of
 from gradfix.autograd.semantics.unknown import call_opaque
 from gradfix.autograd.values import NONE, Mapping, Opaque, Process, Sequence, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 @methods_of(Process)

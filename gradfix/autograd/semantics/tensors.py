@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Argument, Keywords, receiver_of
 from gradfix.autograd.engine import backward, zero_grad
 from gradfix.autograd.parameters import set_requires
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.attributes import TENSOR_DATA
 from gradfix.autograd.semantics.dispatch import attributes_of, methods_of
 from gradfix.autograd.semantics.operations import apply, each_changed, operands_of, overload, unknown
 from gradfix.autograd.values import NONE, TRUE, Const, Each, Function, Method, Opaque, Sequence, Tensor, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 @attributes_of(Tensor)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd.arguments import Argument, Keywords, flag, option
 from gradfix.autograd.engine import backward
 from gradfix.autograd.graph import Leaf, Tri
 from gradfix.autograd.parameters import leaves_of
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.adjusting import make_schedule
+from gradfix.autograd.semantics.dispatch import Transfer
 from gradfix.autograd.semantics.layers import INPLACE, canonical_module, drops, make_module, module_method
 from gradfix.autograd.semantics.names import MODULE_METHODS
 from gradfix.autograd.semantics.operations import apply, function_row, perhaps_in_place, unknown
 from gradfix.autograd.semantics.optimizers import follower, make_optimizer
 from gradfix.autograd.values import NONE, Const, Each, Function, GradMode, Module, Opaque, Tensor, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-    from gradfix.autograd.semantics.dispatch import Handler
 
 
 def call_torch(
@@ -83,7 +80,7 @@ def _created(run: Run, keywords: Keywords, node: ast.AST) -> Tensor:
     return tensor
 
 
-def grad_mode(enabled: bool) -> Handler:
+def grad_mode(enabled: bool) -> Transfer:
     def handler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
         if args and isinstance(args[0][0], Function):
             args[0][0].graph_free = not enabled

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators, options
 from gradfix.autograd.arguments import Argument, Keywords, nowhere, receiver_of
 from gradfix.autograd.engine import backward, forget_state, poison, step, zero_grad
 from gradfix.autograd.graph import Backward, Contribution, Edge, Leaf, OptimizerState, Storage
 from gradfix.autograd.parameters import leaves_of, set_requires
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.adjusting import advance, clip, scale, scaler_method
 from gradfix.autograd.semantics.dispatch import call, called, methods_of
 from gradfix.autograd.semantics.distributions import DENSITIES
@@ -47,9 +47,6 @@ from gradfix.autograd.values import (
     Value,
     tensors_in,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 @called(Value)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import options
 from gradfix.autograd.arguments import Argument, Keywords
+from gradfix.autograd.interpreter.choices import chosen_by_name
+from gradfix.autograd.run import Run, expression
 from gradfix.autograd.semantics.dispatch import call, call_method, iterate
 from gradfix.autograd.values import (
     Class,
@@ -21,13 +22,6 @@ from gradfix.autograd.values import (
     Super,
     Value,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
-
-NEVER = Const("never")
-"""What a call that does not come back evaluates to."""
 
 
 def arguments(run: Run, node: ast.Call, frame: Frame) -> tuple[list[Argument], Keywords]:
@@ -66,6 +60,7 @@ def _some(value: Value) -> list[Value]:
     return value.items if isinstance(value, Sequence) else ([value] if isinstance(value, Opaque) else [])
 
 
+@expression(ast.Call)
 def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = False) -> Value:
     """The value of a call expression; ``discarded`` if it stands as a statement of its own."""
     function = node.func
@@ -105,7 +100,7 @@ def _by_name(run: Run, node: ast.Call, holder: Value, name: Argument, frame: Fra
     """``getattr(module, name)`` of a module of the project, where it is not known what it is asked for."""
     if isinstance(name[0], Const) or not isinstance(holder, Namespace):
         return None
-    return run.asked_for(node, holder, name[1], frame)
+    return chosen_by_name(run, node, holder, name[1], frame)
 
 
 def _dotted(text: Value, node: ast.AST) -> ast.expr | None:
