@@ -159,6 +159,9 @@ class Claim(NamedTuple):
     that runs one again, no more, or later says that they may differ."""
     stops: str | None = None
     """What an error that is not autograd's says, by which the original must end: a part of its text."""
+    steady_modes: bool = False
+    """Whether every step finds the networks in the modes in which the optimizer's first step found them, and
+    those of the original do not."""
 
 
 class Fix(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from gradfix.autograd.arguments import Call
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import NONE, Const, Opaque, Sequence, Value
 
@@ -169,6 +170,6 @@ def method(run: Run, parser: Parser, name: str, keywords: dict[str, tuple[Value,
     return told
 
 
-def make_parser(run: Run, args: object, keywords: object, node: ast.AST) -> Value:
+def make_parser(run: Run, call: Call) -> Value:
     """``argparse.ArgumentParser(...)``."""
     return Parser()

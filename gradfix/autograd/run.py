@@ -15,6 +15,7 @@ from gradfix.autograd.graph import (
     Change,
     Event,
     Leaf,
+    ModeChange,
     ModuleCall,
     Node,
     OptimizerState,
@@ -278,6 +279,8 @@ class Run:
         """How many attributes and items have been written."""
         self.modes = 0
         """How often a network has been put into another mode."""
+        self.mode_of: dict[object, ModeChange] = {}
+        """What has put each network, or part of one, into the mode that it is in."""
         self.keyed: dict[Tensor, Opaque] = {}
         """What tensors turned out to be that have items by name."""
         self.appended: list[Sequence] = []

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from gradfix.autograd import options
-from gradfix.autograd.arguments import Argument, Keywords
+from gradfix.autograd.arguments import Argument, Call, Keywords
 from gradfix.autograd.interpreter.choices import chosen_by_name
 from gradfix.autograd.run import Run, expression
-from gradfix.autograd.semantics.dispatch import call, call_method, iterate
+from gradfix.autograd.semantics.dispatch import call_method, call_value, iterate
 from gradfix.autograd.values import (
     Class,
     Const,
@@ -67,7 +67,7 @@ def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = Fa
     if function.__class__ is ast.Attribute:
         base = run.evaluate(function.value, frame)
         args, keywords = arguments(run, node, frame)
-        return call_method(run, base, function.attr, args, keywords, node, discarded)
+        return call_method(run, base, Call(args, keywords, node, discarded, function.attr))
     if isinstance(function, ast.Name) and function.id == "super" and not node.args:
         bound = frame.variables.get("self")
         at: Frame | None = frame
@@ -93,7 +93,7 @@ def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = Fa
         if len(args) == 2:
             after, of = args[0][0], args[1][0]
             return Super(of, after) if isinstance(after, Class) else Opaque("super")
-    return call(run, value, args, keywords, node, discarded)
+    return call_value(run, value, Call(args, keywords, node, discarded))
 
 
 def _by_name(run: Run, node: ast.Call, holder: Value, name: Argument, frame: Frame) -> Value | None:

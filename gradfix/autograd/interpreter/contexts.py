@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Callable
 
-from gradfix.autograd.arguments import Argument
+from gradfix.autograd.arguments import Argument, Call
 from gradfix.autograd.interpreter.assignments import assign
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import (
@@ -158,11 +158,11 @@ def _within_instance(
     enter, leave = (context.cls.lookup(name) for name in names)
     held: Value = context
     if isinstance(enter, Function):
-        held = call_function(run, enter.bind(context), [], {}, node)
+        held = call_function(run, enter.bind(context), Call([], {}, node))
     flow = inside(held)
     if isinstance(leave, Function):
         nothing: list[Argument] = [(NONE, ast.copy_location(ast.Constant(None), node))] * 3
-        call_function(run, leave.bind(context), nothing, {}, node)
+        call_function(run, leave.bind(context), Call(nothing, {}, node))
     return flow
 
 

@@ -45,7 +45,8 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
         if isinstance(function, ast.Attribute) and function.attr == "add_argument":
             options.learn(run.evaluate(function.value, frame), value)
             return None
-        if not run.relevance.touches(node) and _only_tells(run, function, frame):
+        acts = run.relevance.touches(node) or run.relevance.evaluates(node)
+        if not acts and _only_tells(run, function, frame):
             return None
         result = call_expression(run, value, frame, discarded=True)
         if isinstance(result, GradMode) and result.switch:

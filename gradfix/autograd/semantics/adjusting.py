@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 
-from gradfix.autograd.arguments import Argument, Keywords, option
+from gradfix.autograd.arguments import Call
 from gradfix.autograd.engine import step
 from gradfix.autograd.graph import Advance, Backward, Clip, Leaf, Replacement, Unscale, Update
 from gradfix.autograd.parameters import leaves_of, module_leaves
@@ -19,12 +19,12 @@ from gradfix.autograd.semantics.operations import simple
 from gradfix.autograd.values import NONE, Const, Module, Opaque, Optimizer, Scaler, Schedule, Tensor, Value
 
 
-def clip(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def clip(run: Run, call: Call) -> Value:
     """``torch.nn.utils.clip_grad_norm_(parameters, max_norm)`` and the like: of whatever make."""
-    given = option(args, keywords, "parameters", 0)
+    given = call.argument("parameters", 0)
     tops, known = leaves_of(given) if given is not None else ([], False)
     leaves = [leaf for top in tops for leaf in top.family()]
-    event = Clip(run.home(node), run.path, run.tick(), leaves)
+    event = Clip(run.home(call.site), run.path, run.tick(), leaves)
     event.doubtful = not known or any(leaf.unknown_grad for leaf in leaves)
     lent = [leaf for state in run.strangers for leaf in state.leaves]
     for leaf in dict.fromkeys((*leaves, *lent)):
@@ -37,13 +37,13 @@ def _held(leaf: Leaf) -> dict[Backward, bool]:
     return {backward: bool(one.consumed) for backward, one in (leaf.grad or {}).items()}
 
 
-def scale(run: Run, scaler: Scaler | Opaque, args: list[Argument], node: ast.AST) -> Value:
+def scale(run: Run, scaler: Scaler | Opaque, call: Call) -> Value:
     """``scaler.scale(loss)``: the loss, multiplied by what the scaler keeps under this name."""
     factor = scaler.factor if isinstance(scaler, Scaler) else scaler.attributes.setdefault("_scale", Tensor())
-    value, expression = args[0]
+    value, expression = call.args[0]
     if not isinstance(value, (Tensor, Opaque)):
         return value
-    result = simple(run, "mul", [(value, expression), (factor, expression)], node)
+    result = simple(run, "mul", [(value, expression), (factor, expression)], call.site)
     if not (isinstance(scaler, Scaler) and scaler.enabled is False):
         run.scaled[result] = scaler
         if isinstance(result, (Tensor, Opaque)) and result.node is not None:
@@ -51,40 +51,38 @@ def scale(run: Run, scaler: Scaler | Opaque, args: list[Argument], node: ast.AST
     return result
 
 
-def scaler_method(
-    run: Run, scaler: Scaler | Opaque, name: str, optimizer: Value | None, node: ast.AST
-) -> Value | None:
+def scaler_method(run: Run, scaler: Scaler | Opaque, call: Call, optimizer: Value | None) -> Value | None:
     """``step`` and ``unscale_`` for an optimizer, or ``update``; None for what changes nothing."""
-    if name == "update":
-        run.events.append(Update(run.home(node), run.path, run.tick(), scaler))
+    if call.name == "update":
+        run.events.append(Update(run.home(call.site), run.path, run.tick(), scaler))
         return NONE
     if isinstance(optimizer, Optimizer):
-        if name == "step":
-            step(run, optimizer, node, scaler)
+        if call.name == "step":
+            step(run, optimizer, call.site, scaler)
             return NONE
-        if name == "unscale_":
-            run.events.append(Unscale(run.home(node), run.path, run.tick(), scaler, optimizer.state))
+        if call.name == "unscale_":
+            run.events.append(Unscale(run.home(call.site), run.path, run.tick(), scaler, optimizer.state))
             return NONE
     return None
 
 
-def make_schedule(label: str, args: list[Argument], keywords: Keywords) -> Value | None:
+def make_schedule(label: str, call: Call) -> Value | None:
     """A schedule of learning rates for the optimizer that it is given first; None where that is not known."""
-    optimizer = option(args, keywords, "optimizer", 0)
+    optimizer = call.argument("optimizer", 0)
     if not isinstance(optimizer, Optimizer):
         return None
-    last = keywords.get("last_epoch")
+    last = call.keywords.get("last_epoch")
     first = last is None or (isinstance(last[0], Const) and last[0].value == -1)
-    made = Schedule(label, optimizer.state, not first or "**" in keywords)
+    made = Schedule(label, optimizer.state, not first or "**" in call.keywords)
     made.attributes["optimizer"] = optimizer
     return made
 
 
-def advance(run: Run, schedule: Schedule, args: list[Argument], keywords: Keywords, node: ast.AST) -> None:
+def advance(run: Run, schedule: Schedule, call: Call) -> None:
     """``scheduler.step()``; who says which value it goes on to, or by what, sets the rate himself."""
-    if not args and not keywords and not schedule.resumed:
-        event = Advance(run.home(node), run.path, run.tick(), schedule, schedule.optimizer_state)
-        event.calls = tuple(call for call, _ in run.stack)
+    if not call.given and not schedule.resumed:
+        event = Advance(run.home(call.site), run.path, run.tick(), schedule, schedule.optimizer_state)
+        event.calls = tuple(site for site, _ in run.stack)
         run.events.append(event)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from gradfix.autograd import operators
-from gradfix.autograd.arguments import Argument, Keywords
+from gradfix.autograd.arguments import Argument, Call, Keywords
 from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Storage, Tri
 from gradfix.autograd.operators import OUT, Operator
 from gradfix.autograd.run import Run
@@ -411,14 +411,17 @@ def enter_call(
     run: Run,
     module: Value,
     leaves: list[Leaf],
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
+    call: Call,
 ) -> ModuleCall | None:
-    if run.current_call is not None or not isinstance(node, ast.Call):
+    if run.current_call is not None or not isinstance(call.site, ast.Call):
         return None
-    operands = [(e, v) for v, e in [*args, *keywords.values()]]
-    entered = ModuleCall(module, node, operands, run.path, run.tick(), set(leaves), run.stack)  # type: ignore[arg-type]
+    operands = [(e, v) for v, e in call.given]
+    entered = ModuleCall(module, call.site, operands, run.path, run.tick(), set(leaves), run.stack)  # type: ignore[arg-type]
+    entered.mode = run.mode_of.get(module)
+    if entered.mode is not None:
+        entered.training = entered.mode.training
+    elif isinstance(module, Module):
+        entered.training = module.training
     run.current_call = entered
     run.module_calls.append(entered)
     return entered
