@@ -15,7 +15,7 @@ from gradfix.autograd.engine import step
 from gradfix.autograd.graph import Advance, Backward, Clip, Leaf, Replacement, Unscale, Update
 from gradfix.autograd.parameters import leaves_of, module_leaves
 from gradfix.autograd.run import Run
-from gradfix.autograd.semantics.operations import simple
+from gradfix.autograd.semantics.operations import scaled
 from gradfix.autograd.values import NONE, Const, Module, Opaque, Optimizer, Scaler, Schedule, Tensor, Value
 
 
@@ -38,12 +38,11 @@ def _held(leaf: Leaf) -> dict[Backward, bool]:
 
 
 def scale(run: Run, scaler: Scaler | Opaque, call: Call) -> Value:
-    """``scaler.scale(loss)``: the loss, multiplied by what the scaler keeps under this name."""
-    factor = scaler.factor if isinstance(scaler, Scaler) else scaler.attributes.setdefault("_scale", Tensor())
+    """``scaler.scale(loss)``: the loss, multiplied."""
     value, expression = call.args[0]
     if not isinstance(value, (Tensor, Opaque)):
         return value
-    result = simple(run, "mul", [(value, expression), (factor, expression)], call.site)
+    result = scaled(run, scaler, value, expression, call.site)
     if not (isinstance(scaler, Scaler) and scaler.enabled is False):
         run.scaled[result] = scaler
         if isinstance(result, (Tensor, Opaque)) and result.node is not None:

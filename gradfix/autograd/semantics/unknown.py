@@ -270,6 +270,8 @@ def _opaque_method(
         if isinstance(filled, Opaque) and filled.node is not None:
             base.node, base.requires = filled.node, filled.requires
         return base
+    if call.name == "append" and call.discarded and len(call.args) == 1 and base.node is None:
+        run.store(*call.args[0], base)
     clears_or_steps = call.name == "zero_grad" or (call.name == "step" and not call.args)
     if base.leaf is None and (base.optimizer is not None or clears_or_steps):
         optimizer = adopted(run, base)
