@@ -37,7 +37,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, reach
+from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, reach, unseen
 from gradfix.autograd.questions import backwards, calls_in, steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
@@ -77,7 +77,7 @@ def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
     losses = [b for b in backwards(run) if b.accumulates]
     if not losses or run.substituted or any(leaf is None for _, leaf in run.grad_reads):
         return {}
-    if any(b.failure is not None or b.caught or not b.certain for b in losses):
+    if not all(map(_followed, losses)):
         return {}
     touched = _touched(run)
     reached = {leaf for loss in losses for leaf in loss.reached}
@@ -90,6 +90,12 @@ def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
         if idle is not None:
             found[idle.step.site] = idle
     return found
+
+
+def _followed(loss: Backward) -> bool:
+    """Whether a loss comes off, and its graph is known to its end: all that it reaches, it surely reaches."""
+    comes_off = loss.certain and loss.failure is None and not loss.caught
+    return comes_off and all(loss.reached.values()) and not any(map(unseen, loss.visited))
 
 
 def _touched(run: Run) -> set[Leaf]:
