@@ -100,7 +100,7 @@ def _followed(loss: Backward) -> bool:
 
 def _touched(run: Run) -> set[Leaf]:
     """Parameters whose gradients may come, or go, in another way than by ``backward``."""
-    escaped = {leaf for node in run.escaped_after(-1) for leaf, _, _ in node.leaves}
+    escaped = {leaf for node in run.escaped_since(-1) for leaf, _, _ in node.leaves}
     read = {leaf for _, leaf in run.grad_reads if leaf is not None}
     return escaped | read | run.differentiated | run.thawed
 

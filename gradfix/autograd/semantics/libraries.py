@@ -23,9 +23,6 @@ HARMLESS = frozenset(
 """Libraries that neither run backward nor touch parameters."""
 
 
-SCHEDULING = frozenset({"transformers", "diffusers"})
-"""Libraries that make schedules of learning rates: ``get_linear_schedule_with_warmup(optimizer, ...)``."""
-
 NETWORKS = frozenset(
     """torchvision timm transformers segmentation_models_pytorch efficientnet_pytorch pretrainedmodels
     facenet_pytorch lpips clip open_clip monai""".split()
