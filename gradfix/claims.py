@@ -794,6 +794,8 @@ class _Case:
         if crash is not None:
             detail = f"the original raises {crash.kind} at {crash.place}, which is another fault"
             return Check(name, "not checked", detail)
+        if claim.stops is not None:
+            return self._stopped_by(claim.stops)
         if self.effect is Effect.REPAIRS:
             idle = [step for step in self.before.steps if not step.consumes]
             if not idle:
@@ -805,6 +807,13 @@ class _Case:
                 name, "holds", f"the original runs, and a step of {who} consumes nothing, as predicted"
             )
         return Check(name, "holds", "the original runs, as predicted")
+
+    def _stopped_by(self, text: str) -> Check:
+        """Whether the original ends by an error that says ``text``, as predicted."""
+        error = self.before.uncaught
+        if error is None or text not in error.message:
+            return Check("original", "not checked", f"the original does not raise here: {text}")
+        return Check("original", "holds", f"the original raises {error.type} at {error.place}, as predicted")
 
     # -- the fixed program
 
