@@ -26,7 +26,10 @@ from learning at all. So the checks here compare what optimizers *consume*:
     No parameter loses its gradient: what has one in the original or the reference has one in the
     fixed program.
 ``reached``
-    The fixed program has executed every statement that the rewrite has changed.
+    The fixed program has executed every statement that the rewrite has changed, and every part of one that is
+    evaluated under a condition; the original, if nothing stops it, what stood there before.
+``stepped``
+    Every optimizer has stepped at least twice in both versions, or the program ends before by itself.
 ``once``
     No step consumes two entries of one loss, unless the original does: a loss that is backpropagated twice
     is not repaired by a graph that is kept for the second time.
@@ -143,7 +146,7 @@ def check(
         still: Both with their weights held still, for a claim with ``feeds``.
     """
     case = _Case(claim, effect, before, after, reference)
-    checks = [case.original(), case.fixed_runs(), *case.reached()]
+    checks = [case.original(), case.fixed_runs(), *case.reached(), *case.stepped()]
     checks += [*case.unchanged(), *case.against_reference()]
     checks += [*case.kept(), *case.once(), *case.meant(), *case.consumes(), *case.feeds(), *case.around()]
     if still is not None:
@@ -254,6 +257,38 @@ def _backward(receiver: str) -> str:
     with suppress(SyntaxError, ValueError):
         return ast.unparse(ast.parse(f"({receiver}).backward()", mode="eval"))
     return f"{receiver}.backward()"
+
+
+ENOUGH = 2
+"""Steps of each optimizer without which nothing is known of how a program goes on."""
+
+
+def missed_by(run: Recording, which: str) -> str | None:
+    """What a run has not come to that a rewrite changes, in words, given ``which`` program it is."""
+    lines = sorted({piece[0] for piece, executed in run.reached.items() if not executed})
+    if not lines:
+        return None
+    what = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
+    statements = {piece[0] for piece, executed in run.reached.items() if executed} & {*lines}
+    part = "a part of " if len(statements) == len(lines) else ""
+    return f"{part}{what} of {which}, which the fix changes, did not come to be executed"
+
+
+def too_few(run: Recording) -> str | None:
+    """Why too little is known of an optimizer, if a run has ended by its budget before that stepped twice."""
+    if run.ending in ("finished", "error"):
+        return None
+    for optimizer in run.optimizers:
+        count = len(run.steps_of(optimizer.index))
+        if count < ENOUGH:
+            taken = "takes no step" if not count else "takes only one step"
+            return f"{optimizer.name} {taken} in it, so what it trains is not known"
+    return None
+
+
+def wanting(run: Recording) -> bool:
+    """Whether a run has not come to all that it was to come to."""
+    return missed_by(run, "") is not None or too_few(run) is not None
 
 
 def same_course(one: Recording, other: Recording) -> bool:
@@ -840,17 +875,35 @@ class _Case:
         return Check(name, "fails", stops)
 
     def reached(self) -> list[Check]:
-        """Whether the fixed program has come to what the rewrite changed."""
+        """Whether both programs have come to what the rewrite changes."""
+        original = longest(self.before, self.reference)
+        missed = missed_by(self.after, "the fixed program")
+        if missed is None and original.crash is None and original.uncaught is None:
+            missed = missed_by(original, "the original")
+        if missed is not None:
+            return [Check("reached", "not checked", missed)]
         watched = self.after.reached
-        missed = sorted({line for (line, _), executed in watched.items() if not executed})
-        if missed:
-            lines = f"line{'s' if len(missed) > 1 else ''} {', '.join(map(str, missed))}"
-            detail = f"{lines} of the fixed program, which the fix changes, did not come to be executed"
-            return [Check("reached", "not checked", detail)]
         if not watched:
             return []
-        which = "the changed statement was" if len(watched) == 1 else "all changed statements were"
-        return [Check("reached", "holds", f"{which} executed")]
+        which = "what was changed" if len(watched) > 1 else "the changed statement"
+        return [Check("reached", "holds", f"{which} was executed")]
+
+    def stepped(self) -> list[Check]:
+        """Whether every optimizer has stepped twice in both programs, unless they end by themselves."""
+        original = longest(self.before, self.reference)
+        runs = [(self.after, "the fixed program")]
+        if original.crash is None and original.uncaught is None:
+            runs.append((original, "the original"))
+        for run, which in runs:
+            why = too_few(run)
+            if why is not None:
+                return [Check("stepped", "not checked", f"{which} {run.ran()}: {why}")]
+        once = [one.name for one in self.after.optimizers if len(self.after.steps_of(one.index)) == 1]
+        if once and self.after.ending == "finished":
+            return [
+                Check("stepped", "holds", f"the fixed program ends by itself after one step of {once[0]}")
+            ]
+        return []
 
     def further(self) -> bool:
         """Whether the fixed program got further than the original before anything was raised."""

@@ -15,13 +15,17 @@ A job is a JSON object: ``path`` (the file under test), ``source`` (the text to 
 the script that is started, which may be another that imports the file; ``module``, its name for
 ``python -m``, or ``null``; ``args``; ``cwd``, the working directory; ``readable``, further folders that may
 be read; ``env``, variables of the user's by name), ``imports`` (the folders on ``PYTHONPATH``, of which this
-process was given only those that are not the code's), ``seed``, ``keep``, ``still``, ``alone``, ``moves``,
-``numbered``, ``numbers``, ``fake``, ``thorough``, ``updates``, ``level`` (see the module ``sandbox`` beside
-this one), ``shared`` (whether private file systems are to be had) and ``limits`` (``steps``, ``backwards``,
-``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
+process was given only those that are not the code's), ``seed``, ``watched``, ``scout``, ``keep``, ``still``,
+``alone``, ``moves``, ``numbered``, ``numbers``, ``fake``, ``thorough``, ``updates``, ``level`` (see the
+module ``sandbox`` beside this one), ``shared`` (whether private file systems are to be had) and ``limits``
+(``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
 ``schema`` says what takes the place of data and devices that the run does not have: nothing, if it is empty
 (see ``standins/__init__.py``). Where a run fails for want of something, the event ``schema`` has the schema
 with which it might get further.
+
+``watched`` lists pieces of the text of which it is noted that they are executed (see ``coverage.py``). A run
+that is to ``scout`` records nothing else but after how many steps and backward calls that was: for ``pieces``
+it ends when all were, and every optimizer has stepped a few times; for ``errors`` it goes on to one.
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
@@ -237,8 +241,10 @@ class Recorder:
         self.leaves: dict[int, tuple[str, torch.Tensor]] = {}
         self.projects: dict[str, bool] = {}
         self.backwards = self.steps = self.errors = 0
-        self.reached: set[tuple[int, int]] = set()
-        """Where the watched statements begin that have been executed."""
+        self.reached: set[tuple[int, ...]] = set()
+        """The watched pieces that have been executed."""
+        self.turns: dict[int, int] = {}
+        """In a run that only scouts: how many steps each optimizer has taken, by identity."""
         self.idling = False
         """Whether steps without gradients, before the first backward call, are no longer written."""
         self.settings: dict[int, str] = {}
@@ -560,6 +566,7 @@ class Recorder:
             at=at,
         )
         self.errors += 1
+        self.scouted()
         with contextlib.suppress(Exception):
             error._gradfix_event = self.errors - 1  # type: ignore[attr-defined]
         return self.errors - 1
@@ -687,11 +694,41 @@ class Recorder:
             found.setdefault(id(slot.tensor), []).append((index, position))
         return found
 
-    def reach(self, line: int, column: int) -> None:
-        """A watched statement is about to be executed."""
-        if (line, column) not in self.reached and os.getpid() == self.pid:
-            self.reached.add((line, column))
-            self.emit("reached", line=line, column=column)
+    def reach(self, *piece: int) -> None:
+        """A watched piece of the program is about to be executed."""
+        if piece not in self.reached and os.getpid() == self.pid:
+            self.reached.add(piece)
+            self.emit("reached", piece=piece)
+            self.scouted()
+
+    def scouted(self) -> None:
+        """In a run that only scouts: something was come to that is looked for; note after how much."""
+        if self.job["scout"]:
+            self.emit("scouted", steps=self.steps, backwards=self.backwards)
+            everyone = all(self.turns.get(id(one), 0) >= ENOUGH for one in self.optimizers)
+            if self.job["scout"] == "pieces" and everyone and len(self.reached) == len(self.job["watched"]):
+                self.finish("steps")
+
+    def pass_by(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A backward call in a run that only scouts."""
+        if max(self.steps, self.backwards) >= self.limits["steps"]:
+            self.finish("steps")
+        self.backwards += 1
+        try:
+            with self.inside():
+                return original(*args, **kwargs)
+        except Exception as error:
+            self.failed(error, "backward", self.here())
+            raise
+
+    def passed(self, optimizer: Any) -> None:
+        """An optimizer has stepped in such a run."""
+        if self.steps >= self.limits["steps"]:
+            self.finish("steps")
+        self.steps += 1
+        self.turns[id(optimizer)] = self.turns.get(id(optimizer), 0) + 1
+        if self.turns[id(optimizer)] <= ENOUGH:
+            self.scouted()
 
     def look(self, watched: dict[int, Slot]) -> None:
         """Find what holds the parameters that optimizers own; to compare repairs, what is like them, too."""
@@ -796,7 +833,8 @@ class Recorder:
         def backward(*args: Any, **kwargs: Any) -> Any:
             args, kwargs = retained(2, args, kwargs)
             if recorder.watching():
-                return recorder.backward(real_backward, args, kwargs)
+                how = recorder.pass_by if recorder.job["scout"] else recorder.backward
+                return how(real_backward, args, kwargs)
             return real_backward(*args, **kwargs)
 
         @functools.wraps(real_grad)
@@ -837,7 +875,7 @@ class Recorder:
             return clip
 
         def before(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if not recorder.watching():
+            if not recorder.watching() or recorder.job["scout"]:
                 return None
             at = recorder.here()
             holding.begin(optimizer)
@@ -857,6 +895,10 @@ class Recorder:
             return args, {**kwargs, "closure": evaluate}
 
         def after(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            if recorder.job["scout"]:
+                if recorder.watching():
+                    recorder.passed(optimizer)
+                return
             if recorder.job["updates"] and recorder.watching() and not recorder.idling:
                 recorder.stepped(optimizer)
             holding.end(optimizer)

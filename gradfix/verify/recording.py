@@ -22,7 +22,7 @@ from typing import Any, Literal, cast, get_args
 
 from gradfix import ledger
 from gradfix.verify import hostile
-from gradfix.verify.coverage import Begin
+from gradfix.verify.coverage import Piece
 
 BY_HAND = -1
 """Stands among the backward calls that fed a gradient: something else assigned it."""
@@ -321,8 +321,10 @@ class Recording:
     """By optimizer: its parameters when the run ended by itself or by an error, if that was asked for."""
     held: Mapping[str, Values] = field(default_factory=dict)
     """Without an optimizer: what all leaves held when the run ended by itself or by an error."""
-    reached: Mapping[Begin, bool] = field(default_factory=dict)
-    """Of each watched statement (see ``coverage.py``), whether it was executed."""
+    reached: Mapping[Piece, bool] = field(default_factory=dict)
+    """Of each watched piece of the program (see ``coverage.py``), whether it was executed."""
+    scouted: tuple[int, int] = (0, 0)
+    """How many steps and backward calls it took a run that only scouts to come to what it was looking for."""
 
     @cached_property
     def backwards(self) -> tuple[Backward, ...]:
@@ -663,13 +665,13 @@ def _tail(path: Path, size: int = 4000) -> str:
 
 
 def load(
-    folder: Path, source: str, seed: int, fallback: tuple[Ending, str], watched: Collection[Begin] = ()
+    folder: Path, source: str, seed: int, fallback: tuple[Ending, str], watched: Collection[Piece] = ()
 ) -> Recording:
     """Read what the probe wrote into ``folder`` when it ran ``source``.
 
     ``fallback`` is the ending of a run whose process could not write its own, and its detail; ``watched`` are
-    the statements that the probe was to watch. Where the files make no sense the recording is empty, and its
-    ending is ``trouble``.
+    the pieces of the program that the probe was to watch. Where the files make no sense the recording is
+    empty, and its ending is ``trouble``.
     """
     try:
         recording = _load(folder, source, seed, fallback, watched)
@@ -692,13 +694,14 @@ def load(
 
 
 def _load(
-    folder: Path, source: str, seed: int, fallback: tuple[Ending, str], watched: Collection[Begin]
+    folder: Path, source: str, seed: int, fallback: tuple[Ending, str], watched: Collection[Piece]
 ) -> Recording:
     loader = _Loader(folder, source)
     events: list[Event] = []
     optimizers: list[Optimizer] = []
     standins: list[str] = []
-    reached: set[Begin] = set()
+    reached: set[Piece] = set()
+    scouted = (0, 0)
     schema = ""
     start: dict[str, Any] = {}
     end: dict[str, Any] = {}
@@ -717,7 +720,9 @@ def _load(
             case "schema":
                 schema = str(raw["text"]) if len(str(raw["text"])) <= SCHEMA else ""
             case "reached":
-                reached.add((int(raw["line"]), int(raw["column"])))
+                reached.add(_piece(raw["piece"]))
+            case "scouted":
+                scouted = int(raw["steps"]), int(raw["backwards"])
             case "end":
                 end = raw
             case "stepped":
@@ -753,8 +758,14 @@ def _load(
         schema=schema,
         weights=tuple(tuple(map(loader.given, entries)) for entries in end.get("weights", ())),
         held={name: loader.given(entry) for name, entry in end.get("held", {}).items()},
-        reached={place: place in reached for place in watched},
+        reached={piece: piece in reached for piece in watched},
+        scouted=scouted,
     )
+
+
+def _piece(raw: Sequence[int]) -> Piece:
+    line, column, last, end = map(int, raw)
+    return line, column, last, end
 
 
 def _steps(event: Event, optimizer: int) -> bool:
