@@ -15,10 +15,11 @@ A job is a JSON object: ``path`` (the file under test), ``source`` (the text to 
 the script that is started, which may be another that imports the file; ``module``, its name for
 ``python -m``, or ``null``; ``args``; ``cwd``, the working directory; ``readable``, further folders that may
 be read; ``env``, variables of the user's by name), ``imports`` (the folders on ``PYTHONPATH``, of which this
-process was given only those that are not the code's), ``seed``, ``watched``, ``scout``, ``keep``, ``still``,
-``alone``, ``moves``, ``numbered``, ``numbers``, ``fake``, ``thorough``, ``updates``, ``level`` (see the
-module ``sandbox`` beside this one), ``shared`` (whether private file systems are to be had) and ``limits``
-(``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
+process was given only those that are not the code's), ``seed``, ``watched``, ``scout``, ``corrections``,
+``keep``, ``still``, ``alone``, ``moves``, ``numbered``, ``numbers``, ``fake``, ``thorough``, ``updates``,
+``level`` (see the module ``sandbox`` beside this one), ``shared`` (whether private file systems are to be
+had) and ``limits`` (``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes,
+``files``, ``tasks``).
 ``schema`` says what takes the place of data and devices that the run does not have: nothing, if it is empty
 (see ``standins/__init__.py``). Where a run fails for want of something, the event ``schema`` has the schema
 with which it might get further.
@@ -26,6 +27,9 @@ with which it might get further.
 ``watched`` lists pieces of the text of which it is noted that they are executed (see ``coverage.py``). A run
 that is to ``scout`` records nothing else but after how many steps and backward calls that was: for ``pieces``
 it ends when all were, and every optimizer has stepped a few times; for ``errors`` it goes on to one.
+
+``corrections`` are a list of ``[call, cut, [[optimizer, position], ...]]``: what that backward call (counted
+from 0) gives by way of what its losses take for constants is cut off, and these parameters get nothing of it.
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
@@ -254,6 +258,11 @@ class Recorder:
         self.provenance = provenance().Provenance(job["fake"])
         self.effects = effects().Effects(provenance())
         self.traversals = traversal().Traversals(self.effects.saves)
+        self.corrections: dict[int, tuple[bool, set[tuple[int, int]]]] = {
+            call: (cut, {(index, position) for index, position in dropped})
+            for call, cut, dropped in job["corrections"]
+        }
+        """By backward call: whether what it takes for constants is cut off, and for whom it gives nothing."""
         self.draws: Any = None
         if job["numbered"]:
             self.draws = draws().Numbered(provenance(), job["seed"], dict(job["numbers"]))
@@ -634,13 +643,14 @@ class Recorder:
             saved = self.effects.saved(roots) if self.job["thorough"] else None
             seeds = args[1] if len(args) > 1 else kwargs.get("grad_tensors")
             through = None
-            if not self.job["still"]:
+            cut, dropped = self.corrections.get(self.backwards, (False, set()))
+            if cut or not self.job["still"]:
                 through = self.traversals.look(roots, self.owners(owned), seeded=seeds is not None)
             states = {key: state(slot.tensor) for key, slot in watched.items()}
             leaf_states = {key: state(leaf) for key, (_, leaf) in self.leaves.items()} if bare else {}
             weights = {name: self.describe(leaf) for name, leaf in self.leaves.values()} if bare else {}
             copies: dict[int, torch.Tensor | None] = {}
-            if self.job["still"]:
+            if self.job["still"] or dropped:
                 for key, slot in watched.items():
                     copies[key] = None if slot.tensor.grad is None else slot.tensor.grad.detach().clone()
         retain = args[2] if len(args) > 2 else kwargs.get("retain_graph")
@@ -648,12 +658,19 @@ class Recorder:
             retain = args[3] if len(args) > 3 else kwargs.get("create_graph")
         failure: Exception | None = None
         try:
-            with self.inside():
+            with self.inside(), self.traversals.cut_off() if cut else contextlib.nullcontext():
                 result = original(*args, **kwargs)
         except Exception as error:
             failure = error
         with self.bookkeeping(), torch.no_grad():
-            changed = {key for key, slot in watched.items() if not same(state(slot.tensor), states[key])}
+            spared = {id(slot.tensor) for index, position, slot in owned if (index, position) in dropped}
+            for key in spared:
+                restore(watched[key].tensor, states[key][0], copies[key])
+            changed = {
+                key
+                for key, slot in watched.items()
+                if key not in spared and not same(state(slot.tensor), states[key])
+            }
             for key in changed:
                 watched[key].fed(BY_HAND if failure else self.backwards)
         if failure is not None:
@@ -901,9 +918,14 @@ class Recorder:
                 return
             if recorder.job["updates"] and recorder.watching() and not recorder.idling:
                 recorder.stepped(optimizer)
+            if recorder.watching() and not recorder.idling and not holding.active:
+                with recorder.bookkeeping():
+                    tensors = (one for group in optimizer.param_groups for one in group["params"])
+                    recorder.traversals.stepped(tensors)
             holding.end(optimizer)
 
         self.effects.install()
+        traversal().watch_draws()
         torch.autograd.backward = backward
         torch.autograd.grad = grad
         torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign]
@@ -1000,6 +1022,13 @@ def state(tensor: torch.Tensor) -> tuple[torch.Tensor | None, int]:
     """What tells whether a backward call has accumulated into a tensor's gradient."""
     gradient = tensor.grad
     return gradient, -1 if gradient is None else gradient._version
+
+
+def restore(tensor: torch.Tensor, gradient: torch.Tensor | None, held: torch.Tensor | None) -> None:
+    """Give a tensor the gradient back that it had, and that what it held."""
+    tensor.grad = gradient
+    if gradient is not None and held is not None:
+        gradient.copy_(held)
 
 
 def same(one: tuple[Any, int], other: tuple[Any, int]) -> bool:

@@ -622,12 +622,23 @@ class _Loader:
         ]
         behind = _closed([tuple(map(int, each)) for each in raw["below"]])
         flow = ledger.Flow(used, behind)
-        terms = []
-        for number, count, first in raw["terms"]:
-            direct = frozenset(parameter for layer in first for parameter in used[layer])
-            terms.append(ledger.Term(int(number), int(count), flow.reached(first), direct))
+        firsts = [first for _, _, first, _ in raw["terms"]]
+        numbered = [(int(number), int(count), bool(predicts)) for number, count, _, predicts in raw["terms"]]
         again = frozenset(call for call in map(int, raw["again"]) if 0 <= call < index)
-        return ledger.Call(index, place.receiver or str(place), tuple(terms), flow, again)
+        stale = frozenset[ledger.Parameter]((int(one), int(at)) for one, at in raw["stale"])
+
+        def call(flow: ledger.Flow, firsts: Sequence[Sequence[int]], **more: Any) -> ledger.Call:
+            terms = []
+            for (number, count, predicts), first in zip(numbered, firsts):
+                direct = frozenset(parameter for layer in first for parameter in used[layer])
+                terms.append(ledger.Term(number, count, flow.reached(first), direct, predicts))
+            return ledger.Call(index, place.receiver or str(place), tuple(terms), flow, again, stale, **more)
+
+        if "cut" not in raw:
+            return call(flow, firsts)
+        below = _closed([tuple(map(int, each)) for each in raw["cut"]["below"]])
+        cut = call(ledger.Flow(used, below), raw["cut"]["terms"])
+        return call(flow, firsts, constants=flow.reached(raw["constants"]), cut=cut)
 
     def optimizer(self, raw: dict[str, Any], index: int) -> Optimizer:
         place = self.place(raw["at"])

@@ -83,6 +83,9 @@ class Job:
     seed: int = 0
     keep: bool = False
     """Keep every graph usable, with saved tensors as they were when they were saved."""
+    corrections: tuple[tuple[int, bool, tuple[tuple[int, int], ...]], ...] = ()
+    """By backward call: whether what its losses take for constants is cut off, and the parameters, by
+    optimizer and position, that get nothing of it (see ``intent.corrections``)."""
     still: bool = False
     """Put the weights back after every step."""
     alone: int | None = None
@@ -146,6 +149,7 @@ class Job:
             "schema": self.schema,
             "watched": self.watched,
             "scout": self.scout,
+            "corrections": self.corrections,
         }
 
 
