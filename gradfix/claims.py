@@ -59,7 +59,9 @@ values of the same seed differ are a fault of the recorder: then nothing is prov
 By numbers, gradients are equal if no element differs by more than :data:`RELATIVE` of the tensor's largest
 magnitude plus :data:`ABSOLUTE` of the largest among the optimizer's gradients. Rounding grows
 from step to step, so the relative tolerance is also :data:`GROWTH` times what the weights differ
-by, up to :data:`GROWN`; while the weights are equal bit for bit that adds nothing. Tensors too
+by, up to :data:`GROWN`; while the weights are equal bit for bit that adds nothing. Where gradients differ by
+more, the original runs once more with weights that are moved by as little as their type can tell: what that
+makes of a gradient, :data:`NOISE` times, is rounding, up to :data:`ROUNDED` of the gradient. Tensors too
 large to be stored whole are compared by the estimated norm of their difference.
 """
 
@@ -72,7 +74,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from gradfix import intent
@@ -83,6 +85,11 @@ RELATIVE = 1e-5
 ABSOLUTE = 1e-7
 GROWTH = 100.0
 GROWN = 1e-3
+NOISE = 10.0
+"""How many times what the least change of all weights makes of a gradient two versions may differ by: in one
+of size 1e-6 that is made of numbers of size 1, that is a good part of it."""
+ROUNDED = 0.25
+"""How far apart two gradients may be by that at most, relative to the larger one."""
 MOVED = 0.1
 """How far two updates of a tensor may be apart, relative to the longer one: they are small differences of
 large numbers, and optimizers such as Adam give rounding in small gradients the size of large ones."""
@@ -347,6 +354,8 @@ def updates_apart(one: Step, other: Step, *, exact: Collection[int] = ()) -> int
     overall = _overall(*(state.gradient for step in (one, other) for state in step.parameters))
     for place, (mine, theirs) in enumerate(zip(one.parameters, other.parameters)):
         gradients = [state.gradient for state in (mine, theirs) if state.gradient is not None]
+        if place not in exact and any(NOISE * mine.noise > RELATIVE * one.largest for one in gradients):
+            continue
         if place not in exact and all(gradient.largest <= RELATIVE * overall for gradient in gradients):
             continue
         a = one.after[place].minus(mine.value)
@@ -527,13 +536,17 @@ class _Comparison:
     measured: int = 0
 
 
-def _equal(one: Values | None, other: Values | None, overall: float, relative: float) -> bool:
-    """Whether two gradients are equal within the tolerance."""
+def _equal(
+    one: Values | None, other: Values | None, overall: float, relative: float, noise: float = 0.0
+) -> bool:
+    """Whether two gradients are equal within the tolerance, of which one is known up to some ``noise``."""
     if one is None or other is None:
         return one is other
     apart = one.distance(other)
     scale = max(one.largest, other.largest) if one.exact is not None else max(one.norm, other.norm)
-    return apart == 0 or apart * scale <= relative * scale + ABSOLUTE * overall
+    return apart == 0 or apart * scale <= relative * scale + ABSOLUTE * overall + min(
+        NOISE * noise, ROUNDED * scale
+    )
 
 
 def _overall(*values: Values | None) -> float:
@@ -569,7 +582,7 @@ def _compare(one: Step, other: Step, name: Recording) -> _Comparison:
             found.unknown = f"the gradient of {what} has another hash, {NO_NUMBERS}"
         else:
             apart = a.gradient.distance(b.gradient)
-            if not _equal(a.gradient, b.gradient, overall, relative):
+            if not _equal(a.gradient, b.gradient, overall, relative, max(a.noise, b.noise)):
                 return replace(found, problem=f"the gradient of {what} differs by {apart:.1e} of its size")
             found.largest = max(found.largest, apart)
             found.measured += 1
@@ -1090,6 +1103,10 @@ class _Case:
                 detail = f"{what} consumes {doubt.first.loss} and {doubt.second.loss}, and "
                 unsure = f"whether both are meant for it is not certain: {doubt.reason}"
                 return [Check("meant", "not checked", detail + unsure)]
+        for doubt in intent.doubts(original) if original else ():
+            if doubt.leaking is not None and intent.leaks_still(doubt, self.after.ledger):
+                detail = f"{doubt.leaking.loss} still trains what {doubt.other.loss} trains: {doubt.reason}"
+                return [Check("meant", "not checked", detail)]
         return []
 
     def _names(self, parameter: object) -> str:
@@ -1201,7 +1218,8 @@ class _Case:
         largest, cut = 0.0, False
         for position in sorted({*one.shares, *other.shares}):
             a, b = one.shares.get(position), other.shares.get(position)
-            if _equal(a, b, overall, RELATIVE) or (_zero(a) and _zero(b)):
+            noise = one.noise.get(position, 0.0)
+            if _equal(a, b, overall, RELATIVE, noise) or (_zero(a) and _zero(b)):
                 largest = max(largest, a.distance(b) if a and b else 0.0)
                 continue
             if self.cut_rightly(receiver, (index, position)):
@@ -1328,12 +1346,14 @@ class _Loss:
 
     value: Values
     shares: dict[int, Values]
+    noise: dict[int, float] = field(default_factory=dict)
 
     def plus(self, other: _Loss) -> _Loss:
         shares = dict(self.shares)
         for position, share in other.shares.items():
             shares[position] = shares[position].plus(share) if position in shares else share
-        return _Loss(self.value.plus(other.value), shares)
+        noise = {place: self.noise.get(place, 0.0) + other.noise.get(place, 0.0) for place in shares}
+        return _Loss(self.value.plus(other.value), shares, noise)
 
 
 def _turn(after: Recording, receiver: str, optimizer: int) -> int:
@@ -1362,7 +1382,8 @@ def _loss(recording: Recording, receiver: str, optimizer: int, turn: int) -> _Lo
     for call in _calls(recording, receiver)[turn : turn + 1]:
         assert call.value is not None
         shares = {place: share for (index, place), share in call.shares.items() if index == optimizer}
-        return _Loss(call.value, shares)
+        noise = {place: size for (index, place), size in call.noise.items() if index == optimizer}
+        return _Loss(call.value, shares, noise)
     with suppress(SyntaxError):
         parsed = ast.parse(receiver, mode="eval").body
         if isinstance(parsed, ast.BinOp) and isinstance(parsed.op, ast.Add):

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import re
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -45,7 +46,17 @@ from gradfix.verify.cutting import cut_every
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.pairing import Numbers, paired
 from gradfix.verify.passes import Counts, Passes, common
-from gradfix.verify.recording import Backward, Event, ParameterState, Place, Recording, Step, Values, plural
+from gradfix.verify.recording import (
+    Backward,
+    Event,
+    ParameterState,
+    Place,
+    Recording,
+    Step,
+    Values,
+    noisy,
+    plural,
+)
 from gradfix.verify.runner import (
     CannotRun,
     Job,
@@ -187,6 +198,8 @@ class _Trial:
         self._ahead = (0, 0)
         """More steps and backward calls than usual that runs may make."""
         self._numbers: dict[int, Numbers] | None = None
+        self.doubting = False
+        """Whether it is looked at what rounding makes of gradients."""
 
     def paired(self, repair: Repair) -> _Trial | None:
         """Another one, in which the judged version gets the random numbers of ``repair``, if it can."""
@@ -243,7 +256,9 @@ class _Trial:
         limits = replace(limits, steps=limits.steps + steps, backwards=limits.backwards + backwards)
         how |= {"limits": limits, "schema": self._schema}
         # As in verification, hashes are taken on the first seed.
-        hashed = seed == self.seeds[0] and self._numbers is None and "corrections" not in how
+        hashed = (
+            seed == self.seeds[0] and self._numbers is None and not how.keys() & {"corrections", "dither"}
+        )
         how |= {"updates": True, "thorough": hashed}
         if self._numbers is not None:
             how |= {"numbered": True, "numbers": self._numbers[seed] if version is self._after else ()}
@@ -259,7 +274,11 @@ class _Trial:
         keyed = tuple((index, tuple(steps)) for index, steps in enumerate(moves))
         if repair.ruled:
             how |= {"keep": True, "corrections": self.corrections(seed)}
-        return self._run((self.before[0], repair.text), seed, moves=keyed, **how)
+        version = self.before[0], repair.text
+        run = self._run(version, seed, moves=keyed, **how)
+        if not self.doubting or not run.steps:
+            return run
+        return noisy(run, self._run(version, seed, moves=keyed, dither=True, **how))
 
     def judged(
         self, seed: int, *, alone: int | None = None, moves: Sequence[Counts] = (), **how: Any
@@ -373,6 +392,10 @@ def _verdicts(trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repa
         if repair.fixed <= accepted.keys():
             continue
         found = _same(trial, repair)
+        if found.apart is not None and found.apart.slight:
+            trial.doubting = True
+            found = _same(trial, repair)
+            trial.doubting = False
         if found.apart is not None and not found.apart.known:
             found = _drawn_anew(trial, repair) or found
         if found.apart is not None:
@@ -484,6 +507,12 @@ class _Apart:
     why: str
     known: bool = True
     """Whether that is known: otherwise it could not be told whether they do."""
+
+    @property
+    def slight(self) -> bool:
+        """Whether it is a difference in numbers that may be rounding."""
+        apart = re.search(r"differs by ([0-9.e+-]+) of its size", self.why)
+        return apart is not None and float(apart[1]) <= claims.ROUNDED
 
 
 @dataclass(frozen=True, slots=True)

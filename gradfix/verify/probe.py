@@ -16,10 +16,10 @@ the script that is started, which may be another that imports the file; ``module
 ``python -m``, or ``null``; ``args``; ``cwd``, the working directory; ``readable``, further folders that may
 be read; ``env``, variables of the user's by name), ``imports`` (the folders on ``PYTHONPATH``, of which this
 process was given only those that are not the code's), ``seed``, ``watched``, ``scout``, ``corrections``,
-``keep``, ``still``, ``alone``, ``moves``, ``numbered``, ``numbers``, ``fake``, ``thorough``, ``updates``,
-``level`` (see the module ``sandbox`` beside this one), ``shared`` (whether private file systems are to be
-had) and ``limits`` (``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes,
-``files``, ``tasks``).
+``keep``, ``still``, ``dither``, ``alone``, ``moves``, ``numbered``, ``numbers``, ``fake``, ``thorough``,
+``updates``, ``level`` (see the module ``sandbox`` beside this one), ``shared`` (whether private
+file systems are to be had) and ``limits`` (``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and
+``disk`` in bytes, ``files``, ``tasks``).
 ``schema`` says what takes the place of data and devices that the run does not have: nothing, if it is empty
 (see ``standins/__init__.py``). Where a run fails for want of something, the event ``schema`` has the schema
 with which it might get further.
@@ -27,6 +27,9 @@ with which it might get further.
 ``watched`` lists pieces of the text of which it is noted that they are executed (see ``coverage.py``). A run
 that is to ``scout`` records nothing else but after how many steps and backward calls that was: for ``pieces``
 it ends when all were, and every optimizer has stepped a few times; for ``errors`` it goes on to one.
+
+A run that is to ``dither`` rounds otherwise: it moves all weights by as little as their type can tell, when
+they are handed to an optimizer and after each step.
 
 ``corrections`` are a list of ``[call, cut, [[optimizer, position], ...]]``: what that backward call (counted
 from 0) gives by way of what its losses take for constants is cut off, and these parameters get nothing of it.
@@ -247,6 +250,8 @@ class Recorder:
         self.backwards = self.steps = self.errors = 0
         self.reached: set[tuple[int, ...]] = set()
         """The watched pieces that have been executed."""
+        self.dithered = 0
+        """How often weights were moved by as little as possible."""
         self.turns: dict[int, int] = {}
         """In a run that only scouts: how many steps each optimizer has taken, by identity."""
         self.idling = False
@@ -545,6 +550,7 @@ class Recorder:
         import torch
 
         self.optimizers.append(optimizer)
+        self.dither(optimizer)
         tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
         if self.draws:
             self.draws.begun = True
@@ -559,6 +565,22 @@ class Recorder:
             settings=settings_of(optimizer),
         )
         return len(self.optimizers) - 1
+
+    def dither(self, optimizer: Any) -> None:
+        """Move the weights of an optimizer by as little as their type can tell, if the job asks for it."""
+        import torch
+
+        if not self.job["dither"]:
+            return
+        self.dithered += 1
+        generator = torch.Generator().manual_seed(self.dithered)
+        tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
+        with torch.no_grad():
+            for tensor in tensors:
+                if tensor.is_floating_point() and not torch.nn.parameter.is_lazy(tensor):
+                    signs = torch.randint(0, 2, tensor.shape, generator=generator) * 2 - 1
+                    factor = 1 + torch.finfo(tensor.dtype).eps * signs.to(tensor.device, tensor.dtype)
+                    tensor.data.mul_(factor)
 
     def failed(self, error: BaseException, during: str, at: dict[str, Any]) -> int:
         """Record an exception once, however often it is seen on its way out."""
@@ -920,6 +942,7 @@ class Recorder:
                 recorder.stepped(optimizer)
             if recorder.watching() and not recorder.idling and not holding.active:
                 with recorder.bookkeeping():
+                    recorder.dither(optimizer)
                     tensors = (one for group in optimizer.param_groups for one in group["params"])
                     recorder.traversals.stepped(tensors)
             holding.end(optimizer)

@@ -190,6 +190,8 @@ class Backward:
     """Bytes that the graph held for it before it ran, beside parameters; ``None`` where nothing is known."""
     through: ledger.Call | None = None
     """The terms of the loss and what each depends on; ``None`` where nothing is known."""
+    noise: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    """By how much rounding alone may change an element of each share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +208,9 @@ class ParameterState:
     prove equal bits, different ones prove nothing. ``None`` where nothing is known."""
     value_hash: str | None = None
     """How the parameter's value was computed."""
+    noise: float = 0.0
+    """By how much rounding alone may change an element of the gradient; of one that is only there as a
+    sketch, its norm (see :func:`noisy`)."""
 
     @property
     def moves(self) -> bool:
@@ -476,6 +481,38 @@ def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr
 
 def _is_backward(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
+
+
+def noisy(run: Recording, dithered: Recording) -> Recording:
+    """``run`` with what rounding makes of its gradients, as another run shows that has rounded otherwise."""
+    mates = {
+        optimizer.index: list(dithered.steps_of(optimizer.index))[::-1] for optimizer in dithered.optimizers
+    }
+    calls = list(dithered.backwards)[::-1]
+
+    def known(event: Event) -> Event:
+        if isinstance(event, Step) and mates.get(event.optimizer):
+            other = mates[event.optimizer].pop()
+            pairs = zip(event.parameters, other.parameters)
+            return replace(
+                event, parameters=tuple(replace(a, noise=_noise(a.gradient, b.gradient)) for a, b in pairs)
+            )
+        if isinstance(event, Backward) and calls:
+            shares = calls.pop().shares
+            noise = {place: _noise(share, shares.get(place)) for place, share in event.shares.items()}
+            return replace(event, noise=noise)
+        return event
+
+    return replace(run, events=tuple(known(event) for event in run.events))
+
+
+def _noise(one: Values | None, other: Values | None) -> float:
+    """By how much two gradients differ."""
+    if one is None or other is None:
+        return 0.0
+    apart = one.distance(other)
+    scale = max(one.largest, other.largest) if one.exact is not None else max(one.norm, other.norm)
+    return apart * scale if math.isfinite(apart) else 0.0
 
 
 EVENTS, VALUES, NUMBERS = 64 << 20, 512 << 20, 100_000

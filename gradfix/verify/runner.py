@@ -39,7 +39,7 @@ from gradfix.verify import cgroups, hostile, removal, sandbox, scratch, starting
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.coverage import Piece, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
-from gradfix.verify.recording import Draws, Ending, Failure, Recording, load
+from gradfix.verify.recording import Draws, Ending, Failure, Recording, load, noisy
 from gradfix.verify.slicing import affected
 
 PROBE = Path(__file__).with_name("probe.py")
@@ -88,6 +88,9 @@ class Job:
     optimizer and position, that get nothing of it (see ``intent.corrections``)."""
     still: bool = False
     """Put the weights back after every step."""
+    dither: bool = False
+    """Move weights by as little as their type can tell, before training and after each step: what that makes
+    of gradients is what rounding may make of them."""
     alone: int | None = None
     """The same, but after those of this optimizer, by number."""
     moves: tuple[tuple[int, tuple[int, ...]], ...] = ()
@@ -138,6 +141,7 @@ class Job:
             "seed": self.seed,
             "keep": self.keep,
             "still": self.still,
+            "dither": self.dither,
             "alone": self.alone,
             "moves": self.moves,
             "numbered": self.numbered,
@@ -1174,7 +1178,17 @@ class _Trial:
             still: Still | None = None
             if claim.feeds and seed == self.seeds[0] and not fake and not self.hashed:
                 still = Still(*runner.run(self.still()))
-            by_seed.append(claims.check(claim, effect, before, after, reference, still))
+            found = claims.check(claim, effect, before, after, reference, still)
+            if not fake and any(one.verdict == "fails" and one.name in claims.COMPARISONS for one in found):
+                how = {"dither": True, "thorough": False}
+                before = noisy(before, *runner.run([self.before(seed, **how)]))
+                if reference is not None:
+                    reference = noisy(reference, *runner.run([self.reference(seed, **how)]))
+                if still is not None:
+                    job = replace(self.still()[0], dither=True)
+                    still = Still(noisy(still.reference, *runner.run([job])), still.after)
+                found = claims.check(claim, effect, before, after, reference, still)
+            by_seed.append(found)
         return self.steady(runner, claims.merge(seeds, by_seed), fake)
 
     def steady(self, runner: Runner, checks: list[Check], fake: bool) -> list[Check]:

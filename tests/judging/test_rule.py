@@ -177,7 +177,7 @@ PROGRAMS = {
         ),
         wrong=(
             (("(-said)", "(-judge(made.detach()))"), ("told, True", "told")),
-            (("(-said)", "(judge(made))"), ("told, True", "told"), ("= judge(made)", "= judge(made.detach())")),
+            (("(-said)", "(judge(made))"), ("told, True", "told"), ("= judge(made)", "= judge(0 + made)")),
             (("said = judge(made)", "said = judge(made).detach()"),),
         ),
     ),

@@ -1243,6 +1243,43 @@ def test_what_comes_late_is_run_up_to(edit: tuple[str, str], tmp_path: Path) -> 
     assert len(run.steps) > 60
 
 
+SATURATED = program("""
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 3)
+    net.weight.data.mul_(3)
+    net.bias.data.copy_(torch.tensor([15.0, 0.0, 0.0]))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.rand(8, 6)
+        out = net(x)
+        loss = F.cross_entropy(out, torch.zeros(8, dtype=torch.long))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+""")
+
+
+@pytest.mark.parametrize(
+    ("out", "outcome"),
+    [
+        ("(net.weight[:, 3:] @ x.T[3:] + (net.weight[:, :3] @ x.T[:3] + net.bias[:, None])).T", "proved"),
+        ("net(x) + 0.4", "proved"),
+        ("net(x) * 1.02", "refuted"),
+        ("F.linear(x, net.weight.detach(), net.bias) + 0.5 * F.linear(x, net.weight - net.weight.detach())",
+         "refuted"),
+    ],
+)  # fmt: skip
+def test_rounding_in_a_small_gradient_refutes_nothing(out: str, outcome: str, tmp_path: Path) -> None:
+    """The gradients are of size 1e-6, and made of probabilities near 1, which are rounded to 1e-7."""
+    after = SATURATED.replace("net(x)", out)
+    evidence = runner.verify_rewrite(tmp_path / "small.py", SATURATED, after, Claim(), Effect.PRESERVES)
+    assert evidence.outcome == outcome, evidence.checks
+
+
 def test_an_optimizer_of_a_later_phase_has_to_step(tmp_path: Path) -> None:
     phases = program("""
         import torch
