@@ -20,6 +20,9 @@ Preconditions: the failing backward certainly reaches a node of an earlier pass 
 that leads there is known by name and make (a tensor, a list or tuple of tensors, None at first). A list that
 each pass adds to is reported without a repair: it should have been cleared, with what goes along with it.
 
+By hand: detach what is carried at the start of each pass (`h = h.detach()`), or add up the losses of all
+passes and call backward once, after the loop.
+
 Effect: repairs. Gradients up to the first failing pass are unchanged; afterwards each pass learns from its
 own segment (truncated backpropagation through time).
 """
@@ -139,6 +142,7 @@ def _finding(program: Program, carried: Carried) -> Finding:
         Span.of(event.site),
         tuple(notes),
         offered([] if growing else _fixes(program, carried)),
+        failure.kind,
     )
 
 

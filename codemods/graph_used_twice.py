@@ -28,6 +28,9 @@ A graph that is traversed twice because a loss leaked into another network, or b
 state was kept too long, is not repaired here: retaining it would hide that mistake (see undetached-fake,
 stale-forward, carried-hidden-state, requires-grad-input).
 
+By hand: where both losses are meant for the same parameters, add them and call backward once; where one is
+not, detach what they share before it.
+
 Effect: repairs, or changes where keeping the graph is a choice.
 """
 
@@ -84,6 +87,7 @@ def find(program: Program) -> Iterator[Finding]:
                 Span.of(event.site),
                 tuple(notes),
                 offered(_fixes(program, run, event)),
+                event.failure.kind,
             )
 
 

@@ -28,10 +28,14 @@ Preconditions of a fix:
   computed and no view, which nothing else has got hold of, and which is rebound or not read again. Of a layer
   this holds for every call of it: ``self.relu(x)`` as a statement of its own is there to change ``x``.
 
-An item or a slice of such a variable (``h[:, 0] = ...``) is written into a clone. In a loop that fills a
-tensor step by step each write spoils what the one before has saved: that is reported without a fix, for a
-list and ``torch.stack`` are what it should be. Nothing is told where a parameter is changed: see
-stale-forward.
+An item or a slice of such a variable (``h[:, 0] = ...``) is written into a clone. Where somebody else may
+hold the memory, in a view, a list, an attribute or by another name, and where a loop fills a tensor step by
+step, the change has to stay one in place. There what is saved is a copy: the operand (``net(seq.clone())``)
+or the result (``torch.sigmoid(x).clone()``) of the operation that saves it. Nothing is told where a parameter
+is changed: see stale-forward.
+
+By hand: compute a new tensor (`x = x * 2` for `x *= 2`, `torch.stack` of a list for items that are written
+one by one), or write into a copy (`x = x.clone()`).
 
 Effect: repairs.
 """
@@ -44,9 +48,9 @@ from collections.abc import Hashable, Iterator
 from gradfix.autograd import operators
 from gradfix.autograd.graph import Backward, Change
 from gradfix.autograd.interpreter import Run
-from gradfix.autograd.library import INPLACE
 from gradfix.autograd.questions import backwards
 from gradfix.autograd.relevance import walk
+from gradfix.autograd.semantics.layers import INPLACE
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module
 from gradfix.codemod import (
@@ -62,6 +66,7 @@ from gradfix.codemod import (
 )
 from gradfix.diagnosis import Diagnosis, diagnose
 from gradfix.edits import insert, line, note, offered, receiver, shown
+from gradfix.segments import call_method
 
 VIEWS = frozenset(
     """view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze t transpose permute movedim
@@ -83,7 +88,7 @@ def find(program: Program) -> Iterator[Finding]:
             change, saver = event.failure.culprit, event.failure.node
             assert isinstance(change, Change) and isinstance(event.site, ast.Call)
             # A layer that is called twice is laid down the second time as it was the first.
-            again = saver.call is not None and program.function(saver.site) is program.function(change.site)
+            again = saver.call is not None and saver.site is change.site
             saved = saver.call.site if again and saver.call is not None else saver.site
             layer = _made(change)
             place = change.site if layer is None else layer
@@ -101,6 +106,7 @@ def find(program: Program) -> Iterator[Finding]:
                 Span.of(place),
                 tuple(note(place, words) for place, words in places if line(place) > 0),
                 fixes,
+                event.failure.kind,
             )
 
 
@@ -136,10 +142,36 @@ def _is_true(node: ast.expr) -> bool:
 def _fixes(program: Program, event: Backward) -> Iterator[Fix]:
     claim = Claim("E2", line(event.site))
     for changes in (_changes(event, later=False), _changes(event, later=True)):
-        edits = [_out_of_place(program, change) for change in changes]
-        told = tuple(edit for edit in edits if edit is not None)
-        if told and len(told) == len(edits):
+        written = [_out_of_place(program, change) for change in changes]
+        told = tuple(edit for edit in written if edit is not None)
+        if told and len(told) == len(written):
             yield Fix("compute a new tensor instead", Effect.REPAIRS, told, claim)
+    copied = _copied(program, event)
+    if copied:
+        texts = ", ".join(dict.fromkeys(f"`{shown(program, expression)}`" for expression in copied))
+        edits = [ReplaceExpression(Span.of(e), call_method(program.segment(e), e, "clone")) for e in copied]
+        yield Fix(f"clone {texts}, so that what is saved stays as it is", Effect.REPAIRS, tuple(edits), claim)
+
+
+def _copied(program: Program, event: Backward) -> list[ast.expr]:
+    """What is to be cloned so that what a backward needs is saved in memory of its own: operands or results.
+
+    That is right whoever else has the memory that is overwritten: it goes on holding what it held.
+    """
+    found: dict[ast.expr, None] = {}
+    for node in sorted((n for n, sure in event.visited.items() if sure), key=lambda n: n.serial):
+        for number, (storage, version, leaf) in enumerate(node.saved):
+            since = [c for c in storage.history[version:] if c.serial < event.serial]
+            if leaf is not None or not any(isinstance(change, Change) for change in since):
+                continue
+            named = node.named[number] if number < len(node.named) else node.site
+            if number < len(node.named) and (named is None or line(named) <= 0) and node.call is not None:
+                held = (e for e, value in node.call.operands if getattr(value, "storage", None) is storage)
+                named = next(held, None)
+            if not isinstance(named, ast.expr) or line(named) <= 0:
+                return []
+            found[named] = None
+    return list(found)
 
 
 def _changes(event: Backward, later: bool) -> list[Change]:

@@ -14,11 +14,15 @@ Preconditions:
 * both calls differentiate one term: a loss is taken apart as far as it is a sum, so that `a + b` and
   `b + c` have `b` in common;
 * nothing clears the gradients between the two calls. Where nothing raises, a step certainly consumes both,
-  and the second call does not weigh the term differently (`(0.1 * loss).backward()` is a decision).
+  and the second call does not weigh the term differently (`(0.1 * loss).backward()` is a decision; the scale
+  of a `GradScaler`, or `loss / accumulated` in both, is none).
 
 The call is dropped only where it is certainly the slip: the same statement twice, one directly after the
 other. Otherwise there is a choice that only its author can make, and the finding names it: drop one of the
 two calls, make the sum anew, or backpropagate only what has been added.
+
+By hand: drop the backward that is one too many, or begin the sum anew after the first; retain_graph=True
+would only hide that the loss counts double.
 
 Effect: repairs where the second call raises, changes where the flag has hidden it.
 """
@@ -29,7 +33,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradfix.autograd.entries import in_common, ledger_of
+from gradfix.autograd.entries import in_common, ledger_of, multiples_of
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, steps
@@ -113,20 +117,32 @@ def _finding(program: Program, twice: Twice) -> Finding:
         who = stepped(program, step.optimizer) or "the optimizer"
         notes.append(note(step.site, f"`{who}` consumes both"))
         before = f" before `{who}` steps"
-    if not (fixes := offered(_dropped(program, twice))):
-        notes.append(note(second.site, _choices(first, second, loss)))
+    fixes = offered(_dropped(program, twice))
     assert isinstance(second.site, ast.Call)
     still = (
         f"with `{earlier}` still in it" if earlier != loss else f"with line {line(first.site)}'s still in it"
     )
-    again = "twice" if first.roots == second.roots else still
+    again = "twice" if _same(first, second) else still
     message = f"`{loss}` is backpropagated {again}{before}: the gradient of `{earlier}` counts double"
-    return Finding("loss-backpropagated-twice", message, Span.of(second.site), tuple(notes), fixes)
+    return Finding(
+        "loss-backpropagated-twice",
+        message,
+        Span.of(second.site),
+        tuple(notes),
+        fixes,
+        None if second.failure is None else second.failure.kind,
+        _choices(first, second, loss),
+    )
+
+
+def _same(first: Backward, second: Backward) -> bool:
+    """Whether two calls differentiate the very same loss, equally weighed."""
+    return multiples_of(first) == multiples_of(second)
 
 
 def _choices(first: Backward, second: Backward, loss: str) -> str:
     """What a person can do where nobody else can decide."""
-    if first.roots == second.roots:
+    if _same(first, second):
         return "drop one of the two calls; retain_graph=True would only hide that it counts double"
     return f"begin `{loss}` anew after the first backward, or drop that; retain_graph=True would only hide it"
 
@@ -141,7 +157,7 @@ def _dropped(program: Program, twice: Twice) -> Iterator[Fix]:
         return
     if block.index(statements[1]) != block.index(statements[0]) + 1:
         return
-    if not isinstance(first.receivers[0], ast.Name) or receiver(program, first) != receiver(program, second):
+    if not _same(first, second) or receiver(program, first) != receiver(program, second):
         return
     slip = (
         statements[0] if retain_argument(first.site) and not retain_argument(second.site) else statements[1]

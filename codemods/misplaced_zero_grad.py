@@ -27,6 +27,8 @@ place, the loss that leaves its gradients behind must belong to another optimize
 already, and must run through these parameters on its way to that optimizer's own. For the fourth, some
 parameter must have certainly got gradients from both losses; where another optimizer, which the second loss
 computes gradients for, never steps, one of the two steps may be meant for it, and nothing is offered.
+
+By hand: clear the gradients once for each step: before the first backward that it uses, or right after it.
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ Preconditions, each because removing the flag is right only with a proof:
   one in hand when the function that holds the call is over: as its result, in an object, a list or a
   variable of the file. He could traverse it, unless steps moved all that it was computed with.
 
+By hand: drop `retain_graph=True`.
+
 Effect: preserves. The gradients are the same, bit for bit.
 """
 

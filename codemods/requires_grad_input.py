@@ -16,6 +16,9 @@ Preconditions:
 * no optimizer owns them, nothing reads their gradient or differentiates with respect to them (adversarial
   examples, gradient penalties and style transfer do).
 
+By hand: drop `requires_grad=True` from what is data; where it is a parameter, compute what depends on it anew
+in each pass.
+
 Effect: repairs.
 """
 
@@ -69,6 +72,7 @@ def find(program: Program) -> Iterator[Finding]:
                 Span.of(_created(outside)[0].created if fixes else event.site),  # type: ignore[arg-type]
                 tuple(notes),
                 fixes,
+                event.failure.kind,
             )
 
 

@@ -24,11 +24,18 @@ What is repaired how:
   directly after the step, or are repeated there where what they compute is read in between as well;
 * the second loss is for the very optimizer that has stepped, and would be cleared unused: the step moves
   to after its backward;
+* it was made before a loop that steps: it is made in each pass. Where the loss compares it with what the same
+  network makes of the same data now (the old log-probability of PPO), it is a number, and is detached;
+* two calls of a helper, or passes over pairs of an optimizer and its loss, update with losses from before:
+  the later one comes first, if its step moves nothing that the other loss needs;
 * both losses come from elsewhere (`def backward(self, g_loss, d_loss)`): the step moves to after the second
   backward, which gives gradients to its own optimizer alone (`inputs=`, since torch 1.8).
 
 Preconditions: the step certainly moved weights that the prediction saved; the statement that is repeated or
 moved reads nothing that is rebound in between, and means the same where it goes.
+
+By hand: compute the prediction again after the step, or step only when every backward that needs the old
+weights has run.
 
 Effect: repairs where autograd raised or a step consumed nothing, changes where the program ran on with
 gradients from a mixture of old and new weights, or with a term that taught nobody. A prediction that is
@@ -41,6 +48,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from operator import is_
 
 from gradfix.autograd.graph import Backward, ModuleCall, Node, Step, parting, reach
 from gradfix.autograd.interpreter import Run
@@ -68,6 +76,7 @@ from gradfix.codemod import (
     Fix,
     InsertStatement,
     MoveStatement,
+    RemoveStatement,
     ReplaceExpression,
     Span,
 )
@@ -331,6 +340,7 @@ def _finding(program: Program, one: Stale) -> Finding:
         Span.of(one.at),
         tuple(notes),
         fixes,
+        None if failure is None else failure.kind,
     )
 
 
@@ -352,18 +362,30 @@ def _other_steps(one: Stale) -> list[Step]:
 def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
     if not all(o.state.groups_known for o in one.run.optimizers):
         return  # a step of unknown reach may have made more stale than is seen
+    plan = _former(program, one)
+    if plan is not None:
+        # As it is, the loss teaches nothing as long as the two are equal.
+        others = [o.state for o in one.run.optimizers if o.state is not owner(one.run, one.event)]
+        unchanged = tuple(number for state in others for number in constructed(one.run, state))
+        for fix in _carried_out(program, one, *plan):
+            yield fix._replace(claim=fix.claim._replace(unchanged=unchanged))
+        return
     if not all(call.path == one.event.path for call in one.calls):
         # Predictions of several passes are not made again one by one; as numbers they may all be taken.
         plan = _constant_weight(program, one) or _made_in_the_loop(program, one)
-        yield from _carried_out(one, *plan) if plan is not None else ()
+        yield from _carried_out(program, one, *plan) if plan is not None else ()
         return
     yield from _step_later(program, one)
     for plan in _plans(program, one):
-        yield from _carried_out(one, *plan)
+        yield from _carried_out(program, one, *plan)
+    plan = _turned_round(program, one)
+    yield from _carried_out(program, one, *plan) if plan is not None else ()
     yield from _both_first(program, one)
 
 
-def _carried_out(one: Stale, edits: list[Edit], detach: list[Edit], what: str) -> Iterator[Fix]:
+def _carried_out(
+    program: Program, one: Stale, edits: list[Edit], detach: list[Edit], what: str
+) -> Iterator[Fix]:
     """The fixes that a plan comes to: with what is to be detached, and what need not be kept any more."""
     event = one.event
     failure = event.failure
@@ -377,10 +399,9 @@ def _carried_out(one: Stale, edits: list[Edit], detach: list[Edit], what: str) -
         same_forwards=not any(isinstance(edit, (InsertStatement, MoveStatement)) for edit in edits),
     )
     retain: list[Edit] = []
-    for site in dict.fromkeys(
-        b.site for b in backwards(one.run) if b.retain is True and b.path == event.path
-    ):
-        retain += drop_retain(next(b for b in backwards(one.run) if b.site is site))
+    for backward in backwards(one.run):
+        if backward.retain is True and backward.path == event.path:
+            retain += [edit for edit in drop_retain(backward, program) if edit not in retain]
     for detached in [detach, []] if detach else [[]]:
         for dropped in [retain, []] if retain else [[]]:
             message = (
@@ -475,11 +496,7 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
     """The statements of the loss move to after the step, or are repeated there."""
     event, step = one.event, one.step
     calls = set(one.calls)
-    dependent = {
-        node
-        for node in event.visited
-        if node.call in calls or any(n.call in calls for n in reach([(node, True)]))
-    }
+    dependent = _behind(event, calls)
     home = program.function(one.at)
     early = _statements(program, home, (n for n in dependent if n.serial < step.serial))
     late = _statements(program, home, (n for n in dependent if n.serial > step.serial))
@@ -502,7 +519,7 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
         return None
     edits: list[Edit] = []
     # What only the second loss uses moves; what the first loss uses as well is repeated.
-    repeated = [] if not shared else _repeat(program, one, shared, anchor)
+    repeated = [] if not shared else _repeat(program, one, shared, anchor, exclusive)
     if repeated is None:
         return None
     if not all(_may_move(program, statement, step_statement, exclusive) for statement in exclusive):
@@ -510,6 +527,11 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
         repeated, exclusive = _repeat(program, one, early, anchor), []
         if repeated is None:
             return None
+    if repeated and exclusive:
+        # What moves reads what is repeated, and comes behind it.
+        repeated += [program.segment(statement) for statement in exclusive]
+        edits += [RemoveStatement(Span.of(statement)) for statement in exclusive]
+        exclusive = []
     if repeated:
         edits.append(insert(anchor, "before", "\n".join(repeated)))
     place = step_statement if step_statement in program.block(anchor) else None
@@ -530,8 +552,10 @@ def _made_in_the_loop(program: Program, one: Stale) -> Plan | None:
     loop = event.path[-1][0]
     if any(at is loop for call in one.calls for at, _ in call.path):
         return None
-    calls = set(one.calls)
-    stale = {n for n in event.visited if n.call in calls or any(m.call in calls for m in reach([(n, True)]))}
+    calls, modules = set(one.calls), {call.module for call in one.calls}
+    if any(call.module in modules for call in calls_in(event.visited) if call.serial > step.serial):
+        return None  # The same network has its word now as well: what it said before may be a constant.
+    stale = _behind(event, calls)
     home = program.function(one.at)
     before = _statements(program, home, (n for n in stale if all(at is not loop for at, _ in n.path)))
     within = _statements(program, home, (n for n in stale if n.path == event.path))
@@ -540,7 +564,46 @@ def _made_in_the_loop(program: Program, one: Stale) -> Plan | None:
     repeated = _repeat(program, one, before, within[0])
     if repeated is None:
         return None
-    return [insert(within[0], "before", "\n".join(repeated))], [], "repeat the forward in each pass"
+    kept = _read_beyond(program, before, loop)
+    if not kept:
+        written = [program.segment(statement) for statement in before]
+        if repeated == written and not _read_beyond(program, before, loop, on_the_way=True):
+            moved = [move(statement, within[0], "before") for statement in before]
+            return moved, [], "do the forward in each pass"
+        return [insert(within[0], "before", "\n".join(repeated))], [], "repeat the forward in each pass"
+    # What was predicted before the loop is read behind it as well, and is not to be bound anew.
+    pairs = _bindings(before[0])
+    uses = [n for n in walk(loop) if isinstance(n, (ast.Name, ast.Attribute)) and program.segment(n) in kept]
+    if pairs is None or len(before) + len(pairs) > 2 or len(uses) != 1:
+        return None
+    ((target, value),) = pairs
+    text = _undetached(program, one, value)
+    if text is None:
+        return None
+    edits: list[Edit] = [ReplaceExpression(Span.of(uses[0]), text)]
+    return edits, [], f"predict `{shown(program, target)}` in each pass"
+
+
+def _read_beyond(
+    program: Program, before: list[ast.stmt], loop: ast.AST, on_the_way: bool = False
+) -> set[str]:
+    """The variables that some statements before a loop bind and that are read elsewhere than in it.
+
+    What is read on the way to the loop does not count, unless it is asked for.
+    """
+    assert isinstance(loop, ast.stmt)
+    bound = {program.segment(t) for s in before for t, _ in _bindings(s) or () for t in _targets(t)}
+    inside = {n for statement in (*before, loop) for n in walk(statement)}
+    first, last = min(statement.lineno for statement in before), loop.end_lineno or 0
+    return {
+        program.segment(n)
+        for n in walk(program.function(loop))
+        if isinstance(n, (ast.Name, ast.Attribute))
+        and isinstance(n.ctx, ast.Load)
+        and n not in inside
+        and (on_the_way or not first <= n.lineno <= last)
+        and program.segment(n) in bound
+    }
 
 
 def _statement_before(program: Program, first: ast.stmt, second: ast.stmt) -> bool:
@@ -565,6 +628,85 @@ def _undetach(program: Program, one: Stale) -> Plan | None:
     return edits, _detach(program, one, others), "repeat the forward after the step"
 
 
+def _former(program: Program, one: Stale) -> Plan | None:
+    """Where the loss compares it with what the same network makes of the same data now: it is a number.
+
+    The log-probabilities of PPO from before the epochs. Predicted again, the two would be equal.
+    """
+    event, step = one.event, one.step
+    now = [call for call in calls_in(event.visited) if call.serial > step.serial]
+
+    def repeats(call: ModuleCall, old: ModuleCall) -> bool:
+        given, before = ([value for _, value in each.operands] for each in (call, old))
+        return call.module is old.module and len(given) == len(before) and all(map(is_, given, before))
+
+    if not one.calls or not all(any(repeats(call, old) for call in now) for old in one.calls):
+        return None
+    former = {node for node in _behind(event, set(one.calls)) if node.serial < step.serial}
+    edits: dict[ast.expr, Edit] = {}
+    for node in event.visited:
+        for edge in node.edges if node.serial > step.serial else ():
+            if edge.node in former:
+                operand = edge.operand
+                if operand is None or line(operand) <= 0:
+                    return None
+                code = call_method(program.segment(operand), operand, "detach")
+                edits[operand] = ReplaceExpression(Span.of(operand), code)
+    names = ", ".join(dict.fromkeys(f"`{shown(program, e)}`" for e in edits))
+    return (list(edits.values()), [], f"detach {names}, with which it is compared") if edits else None
+
+
+def _behind(event: Backward, calls: set[ModuleCall]) -> set[Node]:
+    """The nodes of a backward that belong to some network calls, or lead to them."""
+    found: set[Node] = set()
+    # Operands are always older than what is computed from them.
+    for node in sorted(event.visited, key=lambda n: n.serial):
+        if node.call in calls or any(edge.node in found for edge in node.edges):
+            found.add(node)
+    return found
+
+
+def _turned_round(program: Program, one: Stale) -> Plan | None:
+    """Of two updates, each in a call of a helper or in a pass over pairs, the later one comes first.
+
+    Its loss was computed with the weights that it moves, and the other one has nothing to do with these.
+    """
+    at, before = program.statement(one.at), program.statement(one.step_at)
+    if one.at is one.event.site:
+        return _other_pair_first(program, one)
+    block = program.block(at)
+    alone = all(
+        isinstance(s, ast.Expr) and s.value is place for s, place in ((at, one.at), (before, one.step_at))
+    )
+    if not alone or before not in block or block.index(before) > block.index(at):
+        return None
+    between = block[block.index(before) : block.index(at)]
+    if any(names_read(at) & names_bound(statement) for statement in between):
+        return None
+    text = shown(program, at)
+    return (
+        [move(at, before, "before")],
+        [],
+        f"call `{text}` first: each loss is differentiated as it was made",
+    )
+
+
+def _other_pair_first(program: Program, one: Stale) -> Plan | None:
+    """``for optimizer, loss in ((a, loss_a), (b, loss_b))``: the second pair of two comes first."""
+    loop = next((a for a in program.ancestors(one.at) if isinstance(a, ast.For)), None)
+    if loop is None or not isinstance(loop.iter, (ast.Tuple, ast.List)) or len(loop.iter.elts) != 2:
+        return None
+    turns = [b for b in backwards(one.run) if b.site is one.event.site and b.path == one.event.path]
+    if len(turns) != 2 or turns[1] is not one.event:
+        return None
+    first, second = loop.iter.elts
+    edits: list[Edit] = [
+        ReplaceExpression(Span.of(first), program.segment(second)),
+        ReplaceExpression(Span.of(second), program.segment(first)),
+    ]
+    return edits, [], "turn the two round: each loss is differentiated as it was made"
+
+
 def _constant_weight(program: Program, one: Stale) -> Plan | None:
     """Where the loss trains nothing through the prediction: it is meant as a number, and is detached.
 
@@ -580,18 +722,15 @@ def _constant_weight(program: Program, one: Stale) -> Plan | None:
     own = set(mine.owned())
     calls = set(one.calls)
     taught = leading_to(event.visited, own)
-    stale_below = {n: n.call in calls for n in event.visited}
-    # Operands are always older than what is computed from them.
-    for node in sorted(event.visited, key=lambda n: n.serial):
-        stale_below[node] = stale_below[node] or any(stale_below.get(e.node, False) for e in node.edges)
-    if any(stale_below[n] and n in taught and n.call in calls for n in event.visited):
+    below = _behind(event, calls)
+    if any(n in taught and n.call in calls for n in below):
         return None
     cuts: dict[ast.expr, None] = {}
     for node in event.visited:
         if node not in taught:
             continue
         for edge in node.edges:
-            if stale_below.get(edge.node) and edge.node not in taught:
+            if edge.node in below and edge.node not in taught:
                 if edge.operand is None or edge.operand.lineno <= 0:
                     return None
                 cuts[edge.operand] = None
@@ -685,23 +824,34 @@ def _place(program: Program, home: ast.AST, node: Node) -> ast.AST:
     return site
 
 
-def _repeat(program: Program, one: Stale, shared: list[ast.stmt], anchor: ast.stmt) -> list[str] | None:
-    """The code that makes the shared predictions again, as far as the code after the step reads them."""
+def _repeat(
+    program: Program,
+    one: Stale,
+    shared: list[ast.stmt],
+    anchor: ast.stmt,
+    readers: Iterable[ast.stmt] = (),
+) -> list[str] | None:
+    """The code that makes the shared predictions again, as far as the code after the step reads them.
+
+    ``readers`` are statements that will be there as well.
+    """
     lines: list[str] = []
-    wanted = names_read_from(program, anchor, one)
+    wanted = names_read_from(program, anchor, one).union(*map(names_read, readers))
     for statement in reversed(shared):
         pairs = _bindings(statement)
         if pairs is None:
             continue
         code: list[str] = []
         for target, value in pairs:
-            name = program.segment(target)
-            if name not in wanted:
+            names = {program.segment(n) for n in _targets(target)}
+            if wanted.isdisjoint(names):
                 continue
+            if not wanted >= names:
+                return None  # It would bind anew what nobody asks for.
             text = _undetached(program, one, value)
             if text is None or not _means_the_same(program, statement, value, anchor):
                 return None
-            code.append(f"{name} = {text}")
+            code.append(f"{program.segment(target)} = {text}")
             wanted |= {program.segment(n) for n in walk(value) if isinstance(n, (ast.Name, ast.Attribute))}
         lines = code + lines
     return lines or None
@@ -726,11 +876,18 @@ def _bindings(statement: ast.stmt) -> list[tuple[ast.expr, ast.expr]] | None:
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
     target = statement.targets[0]
-    if isinstance(target, (ast.Tuple, ast.List)):
-        if isinstance(statement.value, ast.Tuple) and len(statement.value.elts) == len(target.elts):
-            return list(zip(target.elts, statement.value.elts))
-        return None
+    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(statement.value, ast.Tuple):
+        if len(statement.value.elts) != len(target.elts):
+            return None
+        return list(zip(target.elts, statement.value.elts))
     return [(target, statement.value)]
+
+
+def _targets(target: ast.expr) -> list[ast.expr]:
+    """What an assignment binds: the variables of ``mean, (low, high) = ...``."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [inner for element in target.elts for inner in _targets(element)]
+    return [target.value if isinstance(target, ast.Starred) else target]
 
 
 def _undetached(program: Program, one: Stale, value: ast.expr) -> str | None:

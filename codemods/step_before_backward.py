@@ -19,6 +19,8 @@ Preconditions:
 * or it is all that a function does with the optimizer and the loss that it is handed: it clears the one,
   steps, and differentiates the other.
 
+By hand: call `step()` after the backward whose gradients it is meant to use.
+
 Effect: repairs where no step of the optimizer consumes anything, changes where it consumes other losses. What
 is predicted between the two is predicted before the step now.
 """

@@ -24,6 +24,8 @@ Preconditions:
 Where nobody uses what the other network computed but behind a cut, and only work is saved, the detach goes to
 where it is computed: a graph that no backward runs would stay in memory for as long as the variable.
 
+By hand: detach what enters the network through which this loss is not meant to train anything.
+
 Effect: repairs where autograd raised, changes where a leak is closed, preserves where only work is saved.
 `retain_graph=True` that was there only for this goes with it.
 """
@@ -317,7 +319,12 @@ def _finding(program: Program, leak: Leak) -> Finding:
             notes.append(note(leak.cleared.site, f"this clears the gradients that `{loss}` left there"))
     message = f"`{loss}` flows through `{operand}` into a network that only feeds it, {why}"
     return Finding(
-        "undetached-fake", message, Span.of(expression), tuple(notes), offered(_fixes(program, leak))
+        "undetached-fake",
+        message,
+        Span.of(expression),
+        tuple(notes),
+        offered(_fixes(program, leak)),
+        None if leak.failing is None or leak.failing.failure is None else leak.failing.failure.kind,
     )
 
 

@@ -63,7 +63,7 @@ class Cache:
         if report.problems:
             return
         key = self._key(path, data)
-        told = report if report.findings or report.messages else None
+        told = report if report.findings or report.messages or report.unanalysed else None
         lines = [self._share(line) for line in traces.trace(os.path.abspath(path))]
         try:
             entry = json.dumps([key, lines, _plain(told)]).encode()
@@ -171,6 +171,7 @@ _PARTS: dict[str, Callable[..., Any]] = {
     part.__name__: part
     for part in (
         *(FileReport, Reported, codemod.Finding, codemod.Note, codemod.Span, codemod.Fix, codemod.Claim),
+        codemod.Unanalysed,
         *(codemod.Effect, codemod.ReplaceExpression, codemod.RemoveArgument, codemod.InsertStatement),
         *(codemod.RemoveStatement, codemod.ReplaceStatement, codemod.MoveStatement),
     )

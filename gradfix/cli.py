@@ -94,6 +94,7 @@ NoCache = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only what was found or done, and errors.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Also name what could not be analysed.")]
 
 EVIDENCE = "gradfix-evidence"
 
@@ -141,6 +142,7 @@ def check(
     ignore: Ignore = None,
     codemods: Codemods = None,
     no_cache: NoCache = False,
+    verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
     """Find gradient mistakes; nothing is run, and nothing is written but a cache (see `gradfix cache`)."""
@@ -154,8 +156,8 @@ def check(
     else:
         _print_all(text.Text(_colour()).report(report))
         if not quiet:
-            _print(f"{text.summary_of_report(report)}\n")
-    _complain(report, quiet)
+            _print(f"{text.summary_of_report(report, verbose)}\n")
+    _complain(report, quiet, verbose)
     raise typer.Exit(report.exit_code)
 
 
@@ -195,6 +197,7 @@ def apply(
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
     no_cache: NoCache = False,
+    verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
     """Fix what was found. Each fix is proved by running both versions; only what is proved is written."""
@@ -234,8 +237,8 @@ def apply(
         _print_all(text.Text(_colour()).plan(plan))
     if not quiet and output_format is OutputFormat.TEXT:
         # In a dry run the patch alone goes to standard output, so that it can be piped into git.
-        _print(f"{text.summary_of_plan(plan)}\n", sys.stderr if dry_run else sys.stdout)
-    _complain(plan, quiet)
+        _print(f"{text.summary_of_plan(plan, verbose)}\n", sys.stderr if dry_run else sys.stdout)
+    _complain(plan, quiet, verbose)
     withheld = sum(attempt.withheld for attempt in plan.attempts)
     if withheld and not quiet:
         it = "it" if withheld == 1 else "them"
@@ -302,6 +305,7 @@ def verify(
     module: Module = None,
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
+    verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
     """Run both versions of each rewrite that apply would write, and write down what that showed."""
@@ -334,8 +338,8 @@ def verify(
     else:
         _print_all(text.Text(_colour()).certificates(plan))
         if not quiet:
-            _print(f"{text.summary_of_plan(plan)}\n")
-    _complain(plan, quiet)
+            _print(f"{text.summary_of_plan(plan, verbose)}\n")
+    _complain(plan, quiet, verbose)
     _save_evidence(plan, evidence, quiet)
     raise typer.Exit(plan.exit_code)
 
@@ -640,7 +644,7 @@ def _save_evidence(plan: Plan, folder: str, quiet: bool) -> None:
         _tell(f"note: the evidence is in {folder}")
 
 
-def _complain(run: Report | Plan, quiet: bool) -> None:
+def _complain(run: Report | Plan, quiet: bool, verbose: bool) -> None:
     """Say on standard error what could not be done."""
     for problem in run.all_problems:
         _tell(f"error: {problem}")
@@ -649,8 +653,13 @@ def _complain(run: Report | Plan, quiet: bool) -> None:
     for path in run.empty:
         _tell(f"warning: no Python files found under {path}")
     for file in run.files:
-        for message in (*file.messages, *(file.notes if isinstance(file, FileReport) else ())):
+        for message in file.notes if isinstance(file, FileReport) else ():
             _tell(f"note: {file.path}: {message}")
+        if verbose:
+            for place in file.unanalysed:
+                _tell(f"note: {file.path}:{place.line}: {text.described(place)}")
+            for message in file.messages:
+                _tell(f"note: {file.path}: {message}")
     if isinstance(run, Plan):
         _say_passed_over(attempt.evidence for file in run.files for attempt in file.attempts)
 

@@ -122,6 +122,10 @@ Edit = (
 )
 
 
+BY_HAND = "By hand: "
+"""How the paragraph of a codemod's documentation begins that says what a person can do."""
+
+
 class Note(NamedTuple):
     """One step of a finding's why, at its place in the source."""
 
@@ -177,6 +181,25 @@ class Finding(NamedTuple):
     span: Span
     notes: tuple[Note, ...] = ()
     fixes: tuple[Fix, ...] = ()
+    raises: Literal["E1", "E2", "E3", "E4"] | None = None
+    """The error of autograd that a note puts at its line; the fixes say so as well."""
+    advice: str = ""
+    """What a person can do where no fix holds; by default what the codemod's documentation says of that."""
+
+
+class Unanalysed(NamedTuple):
+    """A function, or a loop outside of functions, that differentiates and that the model could not follow.
+
+    That nothing is reported of it says nothing.
+    """
+
+    line: int
+    """That of what differentiates."""
+    kind: Literal["function", "loop", "script"]
+    name: str
+    reason: str
+    advice: str
+    """What a person can do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +226,14 @@ class Codemod:
         from inspect import cleandoc
 
         return cleandoc(self.module().__doc__ or "")
+
+    @property
+    def by_hand(self) -> str:
+        """What a person can do where no fix holds: a paragraph of the documentation."""
+        for paragraph in self.documentation.split("\n\n"):
+            if paragraph.startswith(BY_HAND):
+                return " ".join(paragraph.removeprefix(BY_HAND).split()).removesuffix(".")
+        return f"`gradfix explain {self.name}` says what is wrong with it"
 
     @property
     def find(self) -> Callable[[Program], Iterable[Finding]]:

@@ -59,7 +59,7 @@ def diagnose(run: Run, event: Backward) -> Diagnosis | None:
         if earlier_pass(node, event) is not None:
             return Diagnosis.CARRIED
         if failure.kind == "E1":
-            return Diagnosis.OUTSIDE
+            return Diagnosis.OUTSIDE if stale_step(run, event) is None else Diagnosis.STALE
         return Diagnosis.STALE if isinstance(failure.culprit, Step) else None
     if leaking(run, event) is not None:
         return Diagnosis.UNDETACHED

@@ -51,13 +51,44 @@ def _is_module(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "autograd"
 
 
-def drop_retain(backward: Event) -> list[Edit]:
-    """The edit that removes ``retain_graph=True`` from a backward, if it is there."""
+def drop_retain(backward: Event, program: Program | None = None) -> list[Edit]:
+    """The edit that removes ``retain_graph=True`` from a backward, if it is there.
+
+    Where the program is given, also from the call of a helper that hands it on, and does without it too.
+    """
     argument = retain_argument(backward.site)
     if argument is None:
-        return []
+        return [] if program is None else _drop_handed(program, backward)
     assert isinstance(backward.site, ast.Call)
     return [RemoveArgument(Span.of(backward.site), argument)]
+
+
+def _drop_handed(program: Program, backward: Event) -> list[Edit]:
+    """``update(optimizer, loss, True)`` without the last argument, where ``keep=False`` is the default."""
+    site, call = backward.site, next(reversed(backward.calls), None)
+    if line(site) <= 0 or not isinstance(site, ast.Call) or not isinstance(call, ast.Call) or line(call) <= 0:
+        return []
+    flag = next((k.value for k in site.keywords if k.arg == "retain_graph"), None)
+    helper = program.function(site)
+    if not isinstance(flag, ast.Name) or not isinstance(helper, ast.FunctionDef):
+        return []
+    given = helper.args
+    names = [argument.arg for argument in (*given.posonlyargs, *given.args)]
+    defaults = dict(zip(reversed(names), reversed(given.defaults)))
+    defaults |= {a.arg: d for a, d in zip(given.kwonlyargs, given.kw_defaults) if d is not None}
+    default = defaults.get(flag.id)
+    if not isinstance(default, ast.Constant) or default.value:
+        return []
+    for keyword in call.keywords:
+        if keyword.arg == flag.id and isinstance(keyword.value, ast.Constant) and keyword.value.value is True:
+            return [RemoveArgument(Span.of(call), flag.id)]
+    place = names.index(flag.id) if flag.id in names else -1
+    if isinstance(program.parent(helper), ast.ClassDef) and isinstance(call.func, ast.Attribute):
+        place -= 1
+    last = call.args[-1] if call.args else None
+    if place == len(call.args) - 1 and isinstance(last, ast.Constant) and last.value is True:
+        return [RemoveArgument(Span.of(call), place)]
+    return []
 
 
 def add_retain(program: Program, backward: Event) -> Edit | None:

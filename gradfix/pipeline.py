@@ -17,7 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix import catalog, interrupts, programs, project, source, traces
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, InsertStatement, MoveStatement, Span
+from gradfix.codemod import (
+    Claim,
+    Edit,
+    Effect,
+    Finding,
+    Fix,
+    InsertStatement,
+    MoveStatement,
+    Span,
+    Unanalysed,
+)
 from gradfix.parallel import WORTH_PROCESSES, for_each
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, Source
@@ -234,8 +244,13 @@ def check(paths: Sequence[str], options: Options) -> Report:
     """The findings in ``paths``, each with the fix that ``apply`` would choose for it."""
     loading = _load(paths, options)
     reports = _reports(paths, loading, options, with_fixes=True)
-    told = tuple(report for report in reports if report.findings or report.problems or report.messages)
+    told = tuple(report for report in reports if _anything(report))
     return Report(told, loading.problems, loading.checked, loading.empty)
+
+
+def _anything(report: FileReport) -> bool:
+    """Whether there is anything to say of a file."""
+    return bool(report.findings or report.problems or report.messages or report.unanalysed)
 
 
 def _reports(
@@ -277,6 +292,7 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
     findings = _reported(analysis, options)
     reported = tuple(Reported(finding) for finding in findings)
     problems = analysis.problems
+    unseen = _unanalysed(analysis)
     notes: list[str] = []
     if with_fixes and any(finding.fixes for finding in findings):
         try:
@@ -287,7 +303,15 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
     if analysis.program is not None:
         messages = analysis.program.messages  # The choice of a fix may have asked for further runs.
         analysis.program.dissolve()
-    return FileReport(file.path, parsed.text, reported, problems, messages, tuple(notes))
+    return FileReport(file.path, parsed.text, reported, problems, messages, tuple(notes), unseen)
+
+
+def _unanalysed(analysis: _Analysis) -> tuple[Unanalysed, ...]:
+    if analysis.program is None:
+        return ()
+    from gradfix.autograd.unanalysed import unanalysed
+
+    return unanalysed(analysis.program)
 
 
 class _Analysis(NamedTuple):
@@ -327,7 +351,8 @@ def _diagnose(
         if names is not None and codemod.name not in names:
             continue
         try:
-            findings.extend(codemod.find(program))
+            found = list(codemod.find(program))
+            findings += [one if one.advice else one._replace(advice=codemod.by_hand) for one in found]
         except Exception as error:
             problems.append(_failure(parsed.path, f"the codemod {codemod.name}", error))
     # What lies in an imported module has no place in this file, unless it can be mended here.
@@ -603,11 +628,7 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
     """What is to be written for ``paths``: for every file the fixes that hold. Nothing is written here."""
     loading = _load(paths, options)
     reports = _reports(paths, loading, options, with_fixes=False)
-    told = [
-        (file, report)
-        for file, report in zip(loading.files, reports)
-        if report.findings or report.problems or report.messages
-    ]
+    told = [(file, report) for file, report in zip(loading.files, reports) if _anything(report)]
     repairable = [file.path for file, report in told if any(one.finding.fixes for one in report.findings)]
     fixable = len(repairable)
     options = with_environment(repairable, options)
@@ -653,7 +674,9 @@ def _plan_file(file: _Loaded, report: FileReport, options: Options) -> Repaired:
             repaired = repair(parsed, options) if isinstance(parsed, Source) else unchanged
     except Exception as error:
         repaired = unchanged._replace(problems=(_failure(file.path, "the rewriting", error),))
-    return repaired._replace(problems=report.problems + repaired.problems, messages=report.messages)
+    return repaired._replace(
+        problems=report.problems + repaired.problems, messages=report.messages, unanalysed=report.unanalysed
+    )
 
 
 def repair(parsed: Source, options: Options) -> Repaired:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from gradfix.codemod import Finding, Fix
+from gradfix.codemod import Finding, Fix, Unanalysed
 from gradfix.source import Problem
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class FileReport(NamedTuple):
     """Where the analysis had to give up, and why; not an error."""
     notes: tuple[str, ...] = ()
     """What else a person should know: that the choice of fixes took too much, say."""
+    unanalysed: tuple[Unanalysed, ...] = ()
+    """Where silence says nothing."""
 
 
 class Outcome(StrEnum):
@@ -85,6 +87,7 @@ class Repaired(NamedTuple):
     remaining: tuple[Reported, ...] = ()
     problems: tuple[Problem, ...] = ()
     messages: tuple[str, ...] = ()
+    unanalysed: tuple[Unanalysed, ...] = ()
     written: bool = False
 
     @property
@@ -111,6 +114,11 @@ class _Run(Generic[_File]):
     def all_problems(self) -> tuple[Problem, ...]:
         """The problems of the run and of every file."""
         return self.problems + tuple(problem for file in self.files for problem in file.problems)
+
+    @property
+    def unanalysed(self) -> tuple[Unanalysed, ...]:
+        """What could not be analysed, in all files."""
+        return tuple(place for file in self.files for place in file.unanalysed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +197,8 @@ class Explanation(NamedTuple):
     """The codemod and its finding that foretell this error; empty if none does."""
     advice: str = ""
     """How to learn what could not be told."""
+    by_hand: str = ""
+    """What a person can do where there is no fix."""
     fix: str = ""
     """What its fix does; empty if there is none."""
     patch: bytes = b""

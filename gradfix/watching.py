@@ -19,7 +19,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,7 @@ from typing import Any
 from gradfix import patch as patches
 from gradfix import pipeline, source
 from gradfix.codemod import Finding, Note, Span
+from gradfix.errors import WORDS
 from gradfix.pipeline import Refusal, Wishes
 from gradfix.results import Explanation, Reported
 from gradfix.source import Problem, Source, split_lines
@@ -48,8 +49,25 @@ VIEWS = (
     ("custom Function", "a view that a function of the script's own has made"),
 )
 """What autograd refuses to have changed, by words of its message (torch/csrc/autograd/variable.cpp)."""
+AT_MOST = 4
+"""Places that may have changed a tensor, of which more are no help."""
 DEPTH = 4
 """How many assignments back from a loss a cut is looked for."""
+OVERWRITTEN = "overwritten here"
+"""What is said at an operation that changes a tensor in place."""
+RAISES = "raises"
+"""What a codemod says at the line where autograd raises."""
+RECORDING_OFF = frozenset({"no_grad", "inference_mode"})
+"""What switches off the recording of gradients, for a block or a function."""
+BY_HAND = {
+    "E1": "where both losses are meant for the same parameters, add them and call backward once; where one "
+    "is not, detach what they share before it",
+    "E2": "compute what the backward needs after the change, or change a copy (`x = x.clone()`)",
+    "E3": "compute the loss of something that requires a gradient, without what cuts the graph on the way",
+    "E4": "change the weights under `with torch.no_grad():`, or compute a new tensor",
+    "E5": "compute a new tensor instead",
+}
+"""What a person can do, where nothing better is known."""
 
 
 def command(script: Sequence[str], python: str | None, *, module: bool = False) -> list[str] | Problem:
@@ -104,11 +122,24 @@ def _predicted(path: str, kind: str, lines: set[int], causes: Sequence[tuple[str
         return None
     for file in pipeline.check([path], options).files:
         for reported in file.findings:
-            claims = [fix.claim for fix in reported.finding.fixes]
-            fits = any(claim.raises == kind and claim.raises_line in lines for claim in claims)
-            if fits and not _contradicts(reported.finding, file.text, lines, causes, path):
+            if _foretells(reported.finding, kind, lines) and not _contradicts(
+                reported.finding, file.text, lines, causes, path
+            ):
                 return reported
     return None
+
+
+def _foretells(finding: Finding, kind: str, lines: set[int]) -> bool:
+    """Whether ``finding`` is of an error of this kind on one of these lines."""
+    claims = [fix.claim for fix in finding.fixes]
+    if any(claim.raises == kind and claim.raises_line in lines for claim in claims):
+        return True
+    raising = (note.span for note in finding.notes if RAISES in note.message)
+    return (
+        not claims
+        and finding.raises == kind
+        and any(span.line <= line <= span.end_line for span in raising for line in lines)
+    )
 
 
 def _contradicts(
@@ -136,9 +167,12 @@ def _with_fix(told: _Told, path: str, reported: Reported, command: Sequence[str]
     noted = {note.span.line for note in finding.notes}
     for note in finding.notes:
         told.note(path, note.span, note.message, over=True)
+        if note.message == OVERWRITTEN:
+            told.blame(path, note.span)
     told.note(path, finding.span, "", over=finding.span.line not in noted)
     explanation = told.explanation(path)
     explanation = explanation._replace(known=f"{finding.code}: {finding.message}")
+    explanation = explanation._replace(by_hand=finding.advice, advice="")
     parsed = told.file(path)
     assert parsed is not None
     after = parsed.source.encode(reported.fixed_text) if reported.fixed_text is not None else None
@@ -206,6 +240,37 @@ class _File:
                 return function
         return self.source.tree
 
+    def cls(self, qualified: str) -> ast.ClassDef | None:
+        """The class of that name."""
+        last = qualified.rpartition(".")[2]
+        classes = (node for node in ast.walk(self.source.tree) if isinstance(node, ast.ClassDef))
+        return next((node for node in classes if node.name == last), None)
+
+    def called(self, call: ast.Call) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """The function of this file that a call runs, where there is one only that it can be.
+
+        A network that is called runs the ``forward`` of its class.
+        """
+        name = _last_name(call.func)
+        found = [one for one in self.scopes if one.name == name]
+        if not found and isinstance(call.func, ast.Name | ast.Attribute):
+            made = [
+                _last_name(node.value.func)
+                for node in _binding(self.source.tree, ast.unparse(call.func), anew=True)
+                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            ]
+            classes = [cls for cls in map(self.cls, made) if cls is not None]
+            found = [one for cls in classes for one in cls.body if getattr(one, "name", "") == "forward"]  # type: ignore[misc]
+        return found if len(found) == 1 else []
+
+    def outer(self, statement: ast.stmt) -> Iterator[ast.AST]:
+        """What ``statement`` stands in, up to its function."""
+        line = statement.lineno
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.With | ast.FunctionDef | ast.AsyncFunctionDef):
+                if node.lineno <= line <= _end(node):
+                    yield node
+
     def around(self, line: int) -> ast.AST:
         """The innermost function that has ``line``, or the module."""
         functions = [one for one in self.scopes if one.lineno <= line <= _end(one)]
@@ -229,8 +294,18 @@ class _Told:
     message: str = ""
     advice: str = ""
     """How to learn what could not be told."""
+    by_hand: str = ""
+    """What a person can do."""
+    _needs: str = ""
+    """What a backward needs that something unknown has changed."""
     _notes: dict[str, list[Note]] = field(default_factory=dict)
     _files: dict[str, _File | None] = field(default_factory=dict)
+
+    @property
+    def heading(self) -> str:
+        """The number of the error, and autograd's own words."""
+        kind: str = self.facts["kind"]
+        return f'{kind} ("{WORDS[kind]}")'
 
     def file(self, path: str) -> _File | None:
         """The file at ``path``; ``None`` if it cannot be read as Python."""
@@ -266,8 +341,10 @@ class _Told:
             notes = tuple(sorted(self._notes[one], key=lambda note: note.span))
             span = file.call(raised) if raised is not None else notes[0].span
             message = self.message if one == order[0] else "the lines that led to it"
-            files.append((_shown(one), file.source.text, Finding(self.facts["kind"], message, span, notes)))
-        return Explanation(tuple(files), advice=self.advice)
+            files.append((_shown(one), file.source.text, Finding(self.heading, message, span, notes)))
+        return Explanation(
+            tuple(files), advice=self.advice, by_hand=self.by_hand or BY_HAND[self.facts["kind"]]
+        )
 
     @cached_property
     def _raised(self) -> tuple[str, int]:
@@ -298,10 +375,16 @@ class _Told:
     def _freed(self, failing: str) -> str:
         earlier = self._cause("earlier", "this backward has freed the graph")
         shared = self._variables("shared", "`{}` is computed here, in the graph that was freed")
-        names = _listed(shared or self._carried())
+        carried = self._carried()
+        names = _listed(shared or carried)
         by = f"{earlier} has freed" if earlier else "an earlier backward has freed"
         through = f" through {names}" if names else ""
         self.message = f"`{failing}` goes{through} into a graph that {by}"
+        if carried:
+            name = carried[0]
+            self.by_hand = (
+                f"`{name} = {name}.detach()` before the next pass uses it cuts off the graph of this one"
+            )
         return "autograd raises here: the graph has been freed"
 
     def _carried(self) -> list[str]:
@@ -332,18 +415,93 @@ class _Told:
 
     def _moved(self, failing: str) -> str:
         step = self._cause("step", "this step has changed the weights")
-        self._variables("made", "`{}` is computed here with the old values", anew=True)
         name = self.facts.get("parameter")
         tensors = list(dict.fromkeys(one["name"] for one in self.facts.get("tensors", ())))
-        if not step:
-            for one in self.facts.get("tensors", ()):
-                self._changes(one)
+        by = step or self._renormalised() or self._overwritten()
+        if step or name or tensors or not by:
+            self._variables("made", "`{}` is computed here with the old values", anew=True)
         what = f"`{name}`" if name else _listed(tensors[:2]) or self._saved()
-        by = step or "an operation in place"
-        if not (step or name or tensors):
+        if not (by or name or tensors):
             self.advice = "`torch.autograd.set_detect_anomaly(True)` shows the line that computed it"
-        self.message = f"`{failing}` needs {what} as it was in the forward, and {by} has changed it since"
+        if step:
+            self.by_hand = "compute it again after the step, or step after the last backward that needs it"
+        self.changed(f"`{failing}` needs {what} as it was in the forward", by)
         return "autograd raises here: it needs the old values"
+
+    def changed(self, needs: str, by: str) -> None:
+        """Say that what is needed has been changed since, and ``by`` what, as far as that is known."""
+        self._needs = "" if by else needs
+        self.message = f"{needs}, and {by or 'an operation in place'} has changed it since"
+
+    def blame(self, path: str, span: Span) -> None:
+        """Say that the operation at ``span`` has changed what is needed, if that is not known yet."""
+        file = self.file(path)
+        if self._needs and file is not None:
+            self.changed(self._needs, f"`{file.code(span)}` at line {span.line}")
+
+    def _renormalised(self) -> str:
+        """Note the layer that has scaled its own weights when something was looked up in it."""
+        layer = next(
+            (
+                one
+                for one in self.facts.get("layers", ())
+                if one["name"] == self.facts.get("layer") and one["option"] == "max_norm"
+            ),
+            None,
+        )
+        if layer is None:
+            return ""
+        name, option = layer["name"], f"max_norm={layer['value']}"
+        for path, node in self._calls(lambda call: _keyword(call, "max_norm") is not None):
+            if _last_name(node.func) == layer["kind"]:
+                self.note(
+                    path, Span.of(node), f"{option} has each lookup scale the rows that it reads, in place"
+                )
+        self.by_hand = f"compute with `{name}.weight.clone()`, or do without max_norm"
+        return f"a lookup in `{name}`, which scales rows in place ({option}),"
+
+    def _overwritten(self) -> str:
+        """Note what has changed a tensor in place, or may have; in words, where that is one thing."""
+        found: list[tuple[str, ast.expr | ast.stmt]] = []
+        for one in self.facts.get("tensors", ()):
+            found += self._changes(one)
+        if not found:
+            found = list(self._like_the_graph())
+        if len(found) > AT_MOST:
+            return ""
+        for path, node in found:
+            self.note(path, Span.of(node), OVERWRITTEN if len(found) == 1 else f"perhaps {OVERWRITTEN}")
+        if len(found) != 1:
+            return ""
+        path, node = found[0]
+        file = self.file(path)
+        assert file is not None
+        if isinstance(node, ast.Call):
+            self.by_hand = "drop inplace=True"
+        else:
+            instead = _out_of_place(node) if isinstance(node, ast.stmt) else None
+            self.by_hand = f"`{instead}` makes a new tensor" if instead else ""
+        return f"`{file.code(Span.of(node))}` at line {node.lineno}"
+
+    def _like_the_graph(self) -> Iterator[tuple[str, ast.expr | ast.stmt]]:
+        """What is written in place, and leaves in a graph what is there behind the saved tensor."""
+        after = {_plain(operation) for operation in self.facts.get("after", ())}
+        for path in self.facts.get("files", ()):
+            file = self.file(path)
+            for node in ast.walk(file.source.tree) if file is not None else ():
+                if isinstance(node, ast.stmt) and _operations(node) & after and _changed(node):
+                    yield path, node
+        for path, call in self._calls(_is_inplace):
+            if _plain(LAYERS.get(_last_name(call.func), _last_name(call.func))) in after:
+                yield path, call
+
+    def _calls(self, fits: Callable[[ast.Call], bool]) -> Iterator[tuple[str, ast.Call]]:
+        """The calls in the script's files that fit."""
+        for path in self.facts.get("files", ()):
+            file = self.file(path)
+            for node in ast.walk(file.source.tree) if file is not None else ():
+                if isinstance(node, ast.Call) and fits(node):
+                    yield path, node
 
     def _saved(self) -> str:
         """A tensor that no name of the running functions holds, by the operation that has saved it."""
@@ -359,14 +517,45 @@ class _Told:
         )
         for root in self.facts.get("roots", ()):
             self._cuts(root)
-        what = _listed(names) or "what it starts from"
-        self.message = f"`{failing}` has nothing to differentiate: {what} hangs on no graph"
+        frozen = self.facts.get("frozen", ())
+        if not self.facts.get("recording", True):
+            self.by_hand = "switch recording on again: `torch.set_grad_enabled(True)`"
+            names, why = [], "gradients are not being recorded"
+        elif self._cutting:
+            self.by_hand = self._without(list(dict.fromkeys(self._cutting)))
+            why = f"{_listed(names) or 'what it starts from'} hangs on no graph"
+        elif frozen:
+            self.by_hand = f"unfreeze what is to be trained: `{frozen[0]}.requires_grad_(True)`"
+            why = f"no parameter of {_listed(frozen[:2])} requires a gradient"
+        else:
+            why = f"{_listed(names) or 'what it starts from'} hangs on no graph"
+        self.message = f"`{failing}` has nothing to differentiate: {why}"
         return "autograd raises here: there is no graph"
+
+    def _without(self, cutting: Sequence[str]) -> str:
+        """What a person can do about that which cuts the graph."""
+        off = [name for name in cutting if name in RECORDING_OFF or name == "set_grad_enabled"]
+        if off:
+            return f"compute the loss outside of {_listed(off[:1])}"
+        makes = [name for name in cutting if name in ("tensor", "as_tensor")]
+        instead = "; `torch.stack` of tensors makes one that has their graph" if makes else ""
+        return f"leave out {_listed(cutting[:3])} on the way to the loss{instead}"
 
     def _leaf(self, failing: str) -> str:
         self.message = (
             f"`{failing}` changes a leaf that requires a gradient in place, while gradients are recorded"
         )
+        path, line = self._raised
+        file = self.file(path)
+        assert file is not None
+        for node in ast.walk(file.around(line)):
+            if isinstance(node, ast.stmt) and node.lineno <= line <= _end(node):
+                instead = _out_of_place(node)
+                if instead is not None:
+                    self.by_hand = (
+                        "change weights by hand under `with torch.no_grad():`; "
+                        f"in a computation, `{instead}` makes a new tensor"
+                    )
         return "autograd raises here"
 
     def _view(self, failing: str) -> str:
@@ -384,10 +573,10 @@ class _Told:
                 variable = {"file": path, "function": begins, "name": name, "line": node.lineno}
                 found = self._assignment(variable, anew=True)
                 if found is not None:
-                    self.note(path, Span.of(found[1]), f"`{found[0]}` comes from here")
+                    self.note(found[0], Span.of(found[2]), f"`{found[1]}` comes from here")
                 instead = _out_of_place(node)
                 if instead is not None:
-                    self.advice = f"`{instead}` makes a new tensor, and leaves what it is a view of as it is"
+                    self.by_hand = f"`{instead}` makes a new tensor, and leaves what it is a view of as it is"
         return "autograd raises here"
 
     def _cause(self, fact: str, message: str) -> str:
@@ -412,70 +601,187 @@ class _Told:
         return words
 
     def _variables(self, fact: str, message: str, *, anew: bool = False) -> list[str]:
-        """Note where variables were assigned; their names."""
+        """Note where variables were assigned; their names, as the lines that are shown have them."""
         names = []
         for one in self.facts.get(fact, ()):
             found = self._assignment(one, anew=anew)
+            name = one["name"]
             if found is not None:
-                name, node = found
-                self.note(one["file"], Span.of(node), message.format(name))
-            names.append(one["name"])
+                path, name, node = found
+                self.note(path, Span.of(node), message.format(name))
+            names.append(name)
         return list(dict.fromkeys(names))
 
-    def _assignment(self, variable: Mapping[str, Any], *, anew: bool = False) -> tuple[str, ast.stmt] | None:
-        """The statement that gave ``variable`` its value: the last before its line, or in its function.
+    def _assignment(
+        self, variable: Mapping[str, Any], *, anew: bool = False
+    ) -> tuple[str, str, ast.stmt] | None:
+        """The statement that gave ``variable`` its value, with its file and what it calls it there.
 
+        That is the last before its line, or in its function, or in the class whose attribute it is.
         Assignments like ``+=`` count unless it is the one that made the value ``anew``.
         """
+        inside = self._attribute(variable, anew)
+        if inside is not None or variable.get("classes"):
+            return inside
         file = self.file(variable["file"])
         if file is None:
             return None
         for scope in (file.scope(variable["function"]), file.source.tree):
             for name in _prefixes(variable["name"]):
-                nodes = sorted(
-                    (
-                        node
-                        for node in ast.walk(scope)
-                        if isinstance(node, ast.stmt)
-                        and name in _bound(node)
-                        and not (anew and isinstance(node, ast.AugAssign))
-                    ),
-                    key=lambda node: node.lineno,
-                )
+                nodes = sorted(_binding(scope, name, anew), key=lambda node: node.lineno)
                 before = [node for node in nodes if node.lineno < variable["line"]]
                 if nodes:
-                    return name, (before or nodes)[-1]
+                    return variable["file"], name, (before or nodes)[-1]
         return None
 
-    def _changes(self, variable: Mapping[str, Any]) -> None:
-        """Note the operations in place on ``variable`` in its function."""
+    def _attribute(self, variable: Mapping[str, Any], anew: bool) -> tuple[str, str, ast.stmt] | None:
+        """The last statement in the class of an attribute that binds it, outside of constructors if any."""
+        attribute = variable["name"].rpartition(".")[2].partition("[")[0]
+        for path, qualified in variable.get("classes", ()):
+            file = self.file(path)
+            cls = file.cls(qualified) if file is not None else None
+            methods = [one for one in ast.walk(cls) if isinstance(one, ast.FunctionDef)] if cls else []
+            methods.sort(key=lambda one: (one.name != "__init__", one.lineno))
+            for method in reversed(methods):
+                me = method.args.args[0].arg if method.args.args else "self"
+                nodes = list(_binding(method, f"{me}.{attribute}", anew))
+                if nodes:
+                    return path, f"{me}.{attribute}", nodes[-1]
+        return None
+
+    def _changes(self, variable: Mapping[str, Any]) -> list[tuple[str, ast.expr | ast.stmt]]:
+        """The statements in place on ``variable``: in its function, or in the class whose attribute it is."""
+        found: list[tuple[str, ast.expr | ast.stmt]] = []
         file = self.file(variable["file"])
-        if file is None:
-            return
-        for node in ast.walk(file.scope(variable["function"])):
-            if isinstance(node, ast.stmt) and any(
-                name in _changed(node) for name in _prefixes(variable["name"])
-            ):
-                self.note(variable["file"], Span.of(node), f"`{variable['name']}` is changed in place here")
+        if file is not None:
+            names = set(_prefixes(variable["name"]))
+            found += [(variable["file"], node) for node in _changing(file.scope(variable["function"]), names)]
+        attribute = variable["name"].rpartition(".")[2].partition("[")[0]
+        for path, qualified in variable.get("classes", ()):
+            held = self.file(path)
+            cls = held.cls(qualified) if held is not None else None
+            for method in ast.walk(cls) if cls is not None else ():
+                if isinstance(method, ast.FunctionDef) and method.args.args:
+                    found += [
+                        (path, node)
+                        for node in _changing(method, {f"{method.args.args[0].arg}.{attribute}"})
+                        if (path, node) not in found
+                    ]
+        return found
 
     def _cuts(self, variable: Mapping[str, Any], depth: int = DEPTH) -> None:
         """Note what no gradient passes, among the assignments that led to ``variable``."""
         found = self._assignment(variable)
         if found is None or not depth:
             return
-        _, statement = found
+        path, _, statement = found
+        file = self.file(path)
+        assert file is not None
+        self._unrecorded(path, file, statement)
         value = getattr(statement, "value", None)
-        for node in ast.walk(value) if isinstance(value, ast.AST) else ():
+        if isinstance(value, ast.AST):
+            self._cuts_in(path, file, value, {**variable, "file": path, "line": statement.lineno}, depth)
+
+    def _cuts_in(
+        self, path: str, file: _File, value: ast.AST, variable: Mapping[str, Any], depth: int
+    ) -> None:
+        """The same among what ``value`` is computed from."""
+        for node in ast.walk(value):
             if isinstance(node, ast.Call) and _last_name(node.func) in CUTS:
+                self._cutting.append(_last_name(node.func))
                 span = Span.of(node)
-                self.note(variable["file"], span, f"no gradient passes `{_last_name(node.func)}`", over=True)
+                self.note(path, span, f"no gradient passes `{_last_name(node.func)}`", over=True)
+            elif isinstance(node, ast.Call) and depth:
+                for function in file.called(node):
+                    self._unrecorded(path, file, function)
+                    inner = {
+                        **variable,
+                        "function": function.lineno,
+                        "line": _end(function) + 1,
+                        "classes": (),
+                    }
+                    for result in ast.walk(function):
+                        if isinstance(result, ast.Return) and result.value is not None:
+                            self._unrecorded(path, file, result)
+                            self._cuts_in(path, file, result.value, inner, depth - 1)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                inner = {**variable, "name": node.id, "line": statement.lineno}
-                self._cuts(inner, depth - 1)
+                self._cuts({**variable, "name": node.id, "classes": ()}, depth - 1)
+
+    def _unrecorded(self, path: str, file: _File, statement: ast.stmt) -> None:
+        """Note the block, or the function, in which no gradients are recorded and ``statement`` stands."""
+        for outer in file.outer(statement):
+            if isinstance(outer, ast.With):
+                places = [item.context_expr for item in outer.items]
+            elif isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef):
+                places = outer.decorator_list
+            else:
+                continue
+            for place in places:
+                name = _last_name(place.func if isinstance(place, ast.Call) else place)
+                off = name == "set_grad_enabled" and ast.unparse(place).endswith("(False)")
+                if name in RECORDING_OFF or off:
+                    self._cutting.append(name)
+                    self.note(
+                        path, Span.of(place), "nothing that is computed under this has a graph", over=True
+                    )
+
+    @cached_property
+    def _cutting(self) -> list[str]:
+        """What was found to cut the graph."""
+        return []
 
 
 def _end(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
+
+
+def _binding(scope: ast.AST, name: str, anew: bool) -> Iterator[ast.stmt]:
+    """The statements in ``scope`` that bind ``name``; those like ``+=`` unless the value is made ``anew``."""
+    for node in ast.walk(scope):
+        if isinstance(node, ast.stmt) and name in _bound(node):
+            if not (anew and isinstance(node, ast.AugAssign)):
+                yield node
+
+
+def _changing(scope: ast.AST, names: set[str]) -> Iterator[ast.stmt]:
+    """The statements in ``scope`` that change one of ``names`` in place."""
+    for node in ast.walk(scope):
+        if isinstance(node, ast.stmt) and not names.isdisjoint(_changed(node)):
+            yield node
+
+
+def _keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+
+
+def _is_inplace(call: ast.Call) -> bool:
+    """Whether a call, or the layer that it makes, works in place: ``nn.ReLU(True)`` says so as well."""
+    given = _keyword(call, "inplace")
+    if given is None and _last_name(call.func) in ("ReLU", "ReLU6", "SiLU", "Hardswish") and call.args:
+        given = call.args[0]
+    return isinstance(given, ast.Constant) and given.value is True
+
+
+LAYERS = {"ReLU6": "Hardtanh", "relu6": "Hardtanh", "Dropout": "Mul", "dropout": "Mul"}
+"""What autograd calls the operation of a layer, where that is not its name."""
+
+
+def _plain(name: str) -> str:
+    """A name without what writings differ in: ``masked_fill_`` and ``MaskedFill`` are one."""
+    return name.replace("_", "").lower()
+
+
+def _operations(node: ast.stmt) -> set[str]:
+    """What autograd calls a statement in place, in plain."""
+    if isinstance(node, ast.AugAssign):
+        if isinstance(node.target, ast.Subscript):
+            return {"copyslices", "indexput"}
+        return {{"mult": "mul", "matmult": "mm"}.get(kind := type(node.op).__name__.lower(), kind)}
+    if isinstance(node, ast.Assign):
+        return {"copyslices", "indexput", "copy"}
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return {_plain(_last_name(node.value.func))}
+    return set()
 
 
 def _read_before_bound(block: ast.AST, name: str) -> ast.expr | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from gradfix.autograd.arguments import Argument, Keywords, flag, option
 from gradfix.autograd.graph import (
     Backward,
     Contribution,
@@ -14,13 +15,13 @@ from gradfix.autograd.graph import (
     Node,
     OptimizerState,
     Step,
-    Tri,
     ZeroGrad,
     reach,
     run_backward,
     run_step,
     run_zero,
 )
+from gradfix.autograd.parameters import leaves_of, set_mode
 from gradfix.autograd.values import (
     Class,
     Const,
@@ -41,29 +42,12 @@ from gradfix.autograd.values import (
 )
 
 if TYPE_CHECKING:
-    from gradfix.autograd.calls import Argument, Keywords
     from gradfix.autograd.interpreter import Run
 
 
 BACKWARD_KEYWORDS = frozenset(
     ["gradient", "retain_graph", "create_graph", "inputs", "tensors", "grad_tensors", "grad_variables"]
 )
-
-
-def flag(value: Value | None, default: Tri) -> Tri:
-    """A boolean option: its constant value, the default where it is not given, None if unknown."""
-    if value is None:
-        return default
-    if isinstance(value, Const):
-        return default if value.value is None else bool(value.value)
-    return None
-
-
-def option(args: list[Argument], keywords: Keywords, name: str, position: int) -> Value | None:
-    """An argument given by keyword or by position."""
-    if name in keywords:
-        return keywords[name][0]
-    return args[position][0] if len(args) > position else None
 
 
 def backward(
@@ -109,7 +93,6 @@ def backward(
         leaf.grad = {**(leaf.grad or {}), event: Contribution(False)}
     if inputs is not None:
         # Only the listed leaves accumulate; what a list of unknown things holds cannot be known.
-        from gradfix.autograd.calls import leaves_of
 
         wanted, known = leaves_of(inputs[0])
         for leaf in list(event.reached):
@@ -173,7 +156,6 @@ def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.
 
 def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
     """The nodes on a way from the roots to the inputs: all that a restricted backward runs."""
-    from gradfix.autograd.calls import leaves_of
 
     leaves = set(leaves_of(inputs)[0])
     run.differentiated |= leaves
@@ -239,7 +221,6 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
             for top in value.leaves():
                 for leaf in top.family():
                     _forget(leaf)
-            from gradfix.autograd.calls import set_mode
 
             set_mode(run, value, None)
             forget_state(value, depth)

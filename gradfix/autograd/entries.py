@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable, Iterable
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Step
 from gradfix.autograd.interpreter import Run
@@ -64,56 +64,93 @@ def _call(event: Backward, index: int, owned: set[Leaf]) -> Call:
     return Call(index, "", tuple(terms), flow)
 
 
-def terms_of(event: Backward, *, weighed: bool = True) -> dict[Node, int]:
-    """The terms of the loss that a backward differentiates, each with how often it is added or subtracted.
+Factor = tuple[float, frozenset[tuple[object, int]]]
+"""What a term is multiplied by: a number, and how often by what else."""
+ONE: Factor = (1.0, frozenset())
 
-    Unless ``weighed``, a multiple of a term is a term. There is none where a vector is given whose product
-    with the Jacobian is asked for: of another vector it is another loss.
+
+def terms_of(event: Backward) -> dict[Node, int]:
+    """The terms of the loss that a backward differentiates, each with how often it is added or subtracted."""
+    found: Counter[Node] = Counter()
+    for (node, _), count in multiples_of(event).items():
+        found[node] += count
+    return found
+
+
+def multiples_of(event: Backward) -> dict[tuple[Node, Factor], int]:
+    """The same terms, by what each is multiplied by.
+
+    There is none where a vector is given whose product with the Jacobian is asked for: of another vector it
+    is another loss.
     """
     if event.seeded:
         return {}
-
-    def summands(node: Node) -> list[Node]:
-        return _summands(node, SUMS + SCALES if weighed else SUMS)
-
-    counts = Counter(event.roots)
-    seen = set(event.roots)
-    waiting = list(event.roots)
-    while waiting:
-        for one in summands(waiting.pop()):
-            if one not in seen:
-                seen.add(one)
-                waiting.append(one)
-    # What is added up is older than its sum.
-    for node in sorted(seen, key=lambda n: n.serial, reverse=True):
-        for one in summands(node):
-            counts[one] += counts[node]
-    return {node: counts[node] for node in seen if not summands(node)}
+    counts = Counter((root, ONE) for root in event.roots)
+    found: Counter[tuple[Node, Factor]] = Counter()
+    while counts:
+        # What is added up is older than its sum.
+        term = max(counts, key=lambda one: one[0].serial)
+        node, factor = term
+        count = counts.pop(term)
+        below = _summands(node)
+        factor = _multiplied(factor, node) if below else factor
+        for one in below:
+            counts[one, factor] += count
+        if not below:
+            found[term] += count
+    return found
 
 
-def _summands(node: Node, operations: Collection[str]) -> list[Node]:
-    """What a node adds up, if it does nothing else; nothing for a term."""
+def _multiplied(factor: Factor, by: Node) -> Factor:
+    """A factor that is multiplied once more, by what a node scales with."""
+    number, others = factor
+    if _operation(by) == "neg":
+        return -number, others
+    if _operation(by) not in SCALES or by.beside is None:
+        return factor
+    power = -1 if _operation(by).lower().endswith("div") else 1
+    value = getattr(by.beside[1], "value", None)
+    if isinstance(value, (int, float)) and value:
+        return number * value**power, others
+    powers = dict(others)
+    powers[by.beside[1]] = powers.get(by.beside[1], 0) + power
+    return number, frozenset(powers.items())
+
+
+def _operation(node: Node) -> str:
+    return node.op.removesuffix(".scalar").removesuffix(".left").removesuffix(".right")
+
+
+def _summands(node: Node) -> list[Node]:
+    """What a node adds up or multiplies, if it does nothing else; nothing for a term."""
     if node.leaves or node.call is not None or not all(edge.certain for edge in node.edges):
         return []
-    operation = node.op.removesuffix(".scalar").removesuffix(".left").removesuffix(".right")
+    operation = _operation(node)
     below = [edge.node for edge in node.edges]
-    if operation in operations and (operation in SUMS or len(below) == 1):
+    if operation in SUMS or (operation in SCALES and _scales(node, operation)):
         return below
     if operation in TOTALS and any(one.op in ("stack", "cat") for one in below):
         return below
     return []
 
 
-def in_common(events: Collection[Backward], *, weighed: bool = True) -> dict[Node, list[Backward]]:
+def _scales(node: Node, operation: str) -> bool:
+    """Whether a product or quotient is a multiple of the one operand that has a graph: ``1 / x`` is none."""
+    inverted = operation.lower().endswith("div") and (node.beside is None or node.beside[0] == 0)
+    return len(node.edges) == 1 and not inverted
+
+
+def in_common(events: Collection[Backward], *, weighed: bool = True) -> dict[Hashable, list[Backward]]:
     """The terms that several backwards differentiate, or one of them more than once.
 
-    Unless ``weighed``, a multiple of a term counts for another one.
+    Unless ``weighed``, another multiple of a term counts for another one.
     """
-    found: dict[Node, list[Backward]] = {}
+    found: dict[Hashable, list[Backward]] = {}
     for event in events:
-        for node, count in terms_of(event, weighed=weighed).items():
-            found.setdefault(node, []).extend(itertools.repeat(event, count))
-    return {node: those for node, those in found.items() if len(those) > 1}
+        terms: Collection[tuple[Hashable, int]] = (terms_of if weighed else multiples_of)(event).items()
+        for term, count in terms:
+            found.setdefault(term, []).extend(itertools.repeat(event, count))
+    return {term: those for term, those in found.items() if len(those) > 1}
 
 
 def _reached(starts: Iterable[Node]) -> set[Node]:

@@ -156,12 +156,14 @@ class Node:
     """One recorded operation."""
 
     __slots__ = (
+        "beside",
         "call",
         "edges",
         "foreign",
         "freed_by",
         "leaves",
         "maybe_freed",
+        "named",
         "op",
         "opaque",
         "path",
@@ -186,6 +188,11 @@ class Node:
         self.leaves: tuple[tuple[Leaf, bool, ast.expr | None], ...] = ()
         self.saved: tuple[tuple[Storage, int, Leaf | None], ...] = ()
         """Storage, the version at which it was saved, and the leaf it belongs to if it is one's."""
+        self.named: tuple[ast.expr | None, ...] = ()
+        """The expressions that named the first of these: the operands among them."""
+        self.beside: tuple[int, object] | None = None
+        """What an operation of two operands, of which one alone has a graph, was given as the other one, and
+        whether that is its first or second operand (0 or 1)."""
         self.saves: Tri = False
         """Whether a second backward through this node raises."""
         self.saved_result = False

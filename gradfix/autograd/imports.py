@@ -26,6 +26,7 @@ from gradfix.autograd.values import (
     Instance,
     Mapping,
     Module,
+    Namespace,
     Optimizer,
     Sequence,
     Tensor,
@@ -74,15 +75,6 @@ class LocalModule:
     relevance: Relevance
     frame: Frame | None = None
     """Its variables, if they hold no state that a run could change, nor what comes from such state."""
-
-
-class Namespace(Value):
-    """An imported module of the project."""
-
-    __slots__ = ("frame",)
-
-    def __init__(self, frame: Frame) -> None:
-        self.frame = frame
 
 
 class Lazy(External):

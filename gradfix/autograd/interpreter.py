@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from gradfix.autograd import calls, imports, options, unbound
+from gradfix.autograd import imports, options, unbound
+from gradfix.autograd.arguments import Argument
+from gradfix.autograd.call_expressions import NEVER, call_expression
 from gradfix.autograd.counting import ORDER
 from gradfix.autograd.graph import (
     Backward,
@@ -32,9 +34,20 @@ from gradfix.autograd.graph import (
     Tri,
     reach,
 )
-from gradfix.autograd.library import HARMLESS
 from gradfix.autograd.matching import as_if
 from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Chain, Exited, Impossible, Stopped
+from gradfix.autograd.semantics import dispatch
+from gradfix.autograd.semantics.arithmetic import binary, counted, inplace_binary, of_pass
+from gradfix.autograd.semantics.attributes import set_attribute
+from gradfix.autograd.semantics.external import starred
+from gradfix.autograd.semantics.frameworks import Toggled
+from gradfix.autograd.semantics.functions import call_function, decorate
+from gradfix.autograd.semantics.items import delete_item, keyed, set_item, slice_of
+from gradfix.autograd.semantics.iteration import Made, extend, generator, is_each
+from gradfix.autograd.semantics.libraries import HARMLESS
+from gradfix.autograd.semantics.names import BUILTINS, canonical, member
+from gradfix.autograd.semantics.operations import each_changed, perhaps_changed, simple
 from gradfix.autograd.values import (
     FALSE,
     LONGEST,
@@ -54,6 +67,7 @@ from gradfix.autograd.values import (
     Length,
     Mapping,
     Module,
+    Namespace,
     Opaque,
     Optimizer,
     Params,
@@ -67,7 +81,6 @@ from gradfix.autograd.values import (
 )
 
 if TYPE_CHECKING:
-    from gradfix.autograd.frameworks import Toggled
     from gradfix.autograd.questions import Sorted
     from gradfix.autograd.relevance import Relevance
     from gradfix.autograd.templates import Template
@@ -281,7 +294,7 @@ class Run:
         """The functions that processes and threads run."""
         self.lent: set[ast.Call] = set()
         """Calls that stand for what happens in the modules of the project which they lead into."""
-        self.chain: calls.Chain | None = None
+        self.chain: Chain | None = None
         """The ``Sequential`` whose layers are being called."""
         self.overwriters: dict[ast.AST, dict[ast.AST, ast.expr | None]] = {}
         """For the call that made a layer which works in place: the calls in which it works on what others may
@@ -393,7 +406,7 @@ class Run:
             Stopped: It raises there.
         """
         if isinstance(self.block(statements, frame), Stop):
-            raise calls.Stopped
+            raise Stopped
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression."""
@@ -664,7 +677,7 @@ class Run:
 
         None if what is held there are other things, or so many that any of them could be meant.
         """
-        if not isinstance(held, (Mapping, imports.Namespace)):
+        if not isinstance(held, (Mapping, Namespace)):
             return None
         made = _offered(self, held)
         return _alternative(self, node, made, name, frame) if 0 < len(made) <= ALTERNATIVES else None
@@ -674,7 +687,7 @@ class Run:
         base = node
         while isinstance(base, ast.Attribute):
             base = base.value
-        with contextlib.suppress(calls.Impossible):  # it is not bound yet
+        with contextlib.suppress(Impossible):  # it is not bound yet
             return self.evaluate(node, frame) if isinstance(base, (ast.Name, ast.Constant)) else None
         return None
 
@@ -1037,9 +1050,9 @@ def assign(run: Run, target: ast.expr, value: Value, frame: Frame, source: ast.e
         holder = frame.home(name) if frame.nonlocals else frame
         holder.variables[name] = value
     elif kind is ast.Attribute:
-        calls.set_attribute(run, run.evaluate(target.value, frame), target.attr, value, target)  # type: ignore[attr-defined]
+        set_attribute(run, run.evaluate(target.value, frame), target.attr, value, target)  # type: ignore[attr-defined]
     elif kind is ast.Subscript:
-        calls.set_item(run, target, value, frame)  # type: ignore[arg-type]
+        set_item(run, target, value, frame)  # type: ignore[arg-type]
     elif kind in (ast.Tuple, ast.List):
         _unpack(run, target.elts, value, frame, source)  # type: ignore[attr-defined]
     elif kind is ast.Starred:
@@ -1062,7 +1075,7 @@ def _unpack(run: Run, targets: list[ast.expr], value: Value, frame: Frame, sourc
                 assign(run, target, item, frame, None)
             return
     for number, target in enumerate(targets):
-        assign(run, target, calls.item(run, value, Const(number), source or target), frame, None)
+        assign(run, target, dispatch.item(run, value, Const(number), source or target), frame, None)
 
 
 def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
@@ -1070,32 +1083,31 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
     old = run.evaluate(target, frame)
     operand = run.evaluate(node.value, frame)
     if isinstance(old, Tensor):
-        changed = calls.inplace_binary(run, old, operand, node)
+        changed = inplace_binary(run, old, operand, node)
         if not isinstance(target, ast.Name):
             # x[i] += y writes back through the container; the tensor itself has changed in place.
             if isinstance(target, ast.Subscript):
-                calls.set_item(run, target, changed, frame)
+                set_item(run, target, changed, frame)
             else:
                 assign(run, target, changed, frame, None)
             return None
         assign(run, target, changed, frame, None)
         return None
     if isinstance(old, Each):
-        calls.each_changed(run, old, node)
+        each_changed(run, old, node)
         return None
     if isinstance(old, Sequence) and old.kind == "list" and isinstance(node.op, ast.Add):
-        calls.extend(run, old, operand)
+        extend(run, old, operand)
         return None
     if isinstance(old, (Const, Index)) and isinstance(operand, Const) and run.counts(target, frame):
-        counted: Value = Opaque("counter")
-        if isinstance(target, ast.Name):
-            counted = calls.counted(node.op, old, operand)
-        assign(run, target, counted, frame, None)
+        named = isinstance(target, ast.Name)
+        value = counted(node.op, old, operand) if named else Opaque("counter")
+        assign(run, target, value, frame, None)
         return None
-    result = calls.binary(run, node.op, old, operand, node.target, node.value, node)
+    result = binary(run, node.op, old, operand, node.target, node.value, node)
     if old.__class__ is Opaque and old.storage is not None:
         # Of a number this makes another one, a tensor is changed in place.
-        calls.perhaps_changed(old)
+        perhaps_changed(old)
         if result.__class__ is Opaque:
             result.storage = old.storage
         elif isinstance(result, Tensor):
@@ -1113,10 +1125,10 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
             return None
         if not run.relevance.touches(node) and _only_tells(run, function, frame):
             return None
-        result = calls.call_expression(run, value, frame, discarded=True)
+        result = call_expression(run, value, frame, discarded=True)
         if isinstance(result, GradMode) and result.switch:
             run.grad_enabled = result.enabled
-        if result is calls.NEVER:
+        if result is NEVER:
             return STOP
     elif not isinstance(value, ast.Constant):
         run.evaluate(value, frame)
@@ -1280,10 +1292,10 @@ def _mentions(code: list[ast.stmt] | ast.expr, name: str) -> bool:
 
 def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
     iterable = run.evaluate(node.iter, frame)
-    made = calls.generator(iterable)
+    made = generator(iterable)
     if made is not None:
         return _drive(run, made, node, frame)
-    items, element = calls.iterate(run, iterable, node.iter)
+    items, element = dispatch.iterate(run, iterable, node.iter)
     if items is not None:
         if len(items) <= PARTS and all(isinstance(i, Module) for i in items):
             # The parts of a network: a reset that left some out would be no reset.
@@ -1292,7 +1304,7 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
         graphless = run.grad_enabled is False and run.current_call is not None
         limit = EXACT if graphless or run.relevance.differentiates(node) else 64
         if len(items) <= limit and run.weight * len(items) <= EXACT_TOTAL * (1 if limit == EXACT else 8):
-            if any(calls.is_each(i) for i in items):
+            if any(is_each(i) for i in items):
                 return _over_parameters(run, node, frame, items)
             unrolled = all(_names_a_part(i) for i in items)
             if unrolled:
@@ -1420,7 +1432,7 @@ class _Closed(Exception):
     """The loop over a generator is left: what it would do after that is not done."""
 
 
-def _drive(run: Run, made: calls.Made, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
+def _drive(run: Run, made: Made, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
     """Run a generator of the project that differentiates, and a pass of the loop over it where it yields."""
     left: list[Flow] = []
     passes = itertools.count()
@@ -1467,7 +1479,7 @@ def exhaust(run: Run, call: Suspended, item: Callable[[Value], None] = lambda va
     run.depth += 1
     try:
         if isinstance(run.block(call.node.body, call.frame), Stop):
-            raise calls.Stopped
+            raise Stopped
     finally:
         del run.yielding[call.frame]
         run.stack, run.statement, run.current_call, run.depth = outside
@@ -1481,11 +1493,11 @@ def _within_instance(
     enter, leave = (context.cls.lookup(name) for name in names)
     held: Value = context
     if isinstance(enter, Function):
-        held = calls.call_function(run, enter.bind(context), [], {}, node)
+        held = call_function(run, enter.bind(context), [], {}, node)
     flow = inside(held)
     if isinstance(leave, Function):
-        nothing: list[calls.Argument] = [(NONE, ast.copy_location(ast.Constant(None), node))] * 3
-        calls.call_function(run, leave.bind(context), nothing, {}, node)
+        nothing: list[Argument] = [(NONE, ast.copy_location(ast.Constant(None), node))] * 3
+        call_function(run, leave.bind(context), nothing, {}, node)
     return flow
 
 
@@ -1502,9 +1514,9 @@ def _try(run: Run, node: ast.Try, frame: Frame) -> Flow:
     run.catching += any(_catches_runtime_error(h) for h in node.handlers)
     try:
         flow = run.block(node.body, frame)
-    except calls.Exited:
+    except Exited:
         raise
-    except calls.Stopped:  # raised in a function that was called
+    except Stopped:  # raised in a function that was called
         if not node.handlers:
             raise
         flow = STOP
@@ -1563,7 +1575,7 @@ def _assert(run: Run, node: ast.Assert, frame: Frame) -> Flow:
 def _function(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> Flow:
     function: Value = Function(node, frame)
     for decorator in reversed(node.decorator_list):
-        function = calls.decorate(run, function, decorator, frame)
+        function = decorate(run, function, decorator, frame)
     frame.home(node.name).variables[node.name] = function
     return None
 
@@ -1627,7 +1639,7 @@ def _import_from(run: Run, node: ast.ImportFrom, frame: Frame) -> Flow:
             if isinstance(value, Function):
                 run.relevance.mention(alias.asname or alias.name, value.node)
             continue
-        frame.variables[alias.asname or alias.name] = External(calls.canonical(f"{module}.{alias.name}"))
+        frame.variables[alias.asname or alias.name] = External(canonical(f"{module}.{alias.name}"))
     return None
 
 
@@ -1653,7 +1665,7 @@ def _delete(run: Run, node: ast.Delete, frame: Frame) -> Flow:
         if isinstance(target, ast.Name):
             frame.variables.pop(target.id, None)
         elif isinstance(target, ast.Subscript):
-            calls.delete_item(run, target, frame)
+            delete_item(run, target, frame)
         elif isinstance(target, ast.Attribute):
             holder = run.evaluate(target.value, frame)
             if isinstance(holder, (Module, Instance, Opaque)):
@@ -1727,19 +1739,19 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
         if value is not None:
             return imports.settled(run, at, name, value) if value.__class__ is imports.Lazy else value
         at = at.parent
-    value = calls.starred(run, name)
+    value = starred(run, name)
     if value is None:
-        value = calls.member("builtins", name) if name in calls.BUILTINS else Opaque(name)
+        value = member("builtins", name) if name in BUILTINS else Opaque(name)
     if isinstance(value, Opaque):
         if run.scenario.other and unbound.missing_variable(run.tree, frame, name):
-            raise calls.Impossible
+            raise Impossible
         # The same unknown name is the same unknown value wherever it is read.
         run.globals.variables[name] = value
     return value
 
 
 def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Value:
-    return calls.attribute(run, run.evaluate(node.value, frame), node.attr, node)
+    return dispatch.attribute(run, run.evaluate(node.value, frame), node.attr, node)
 
 
 def _identical(left: Any, right: Any) -> bool:
@@ -1758,7 +1770,7 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 def _binary(run: Run, node: ast.BinOp, frame: Frame) -> Value:
     left, right = run.evaluate(node.left, frame), run.evaluate(node.right, frame)
-    return calls.binary(run, node.op, left, right, node.left, node.right, node)
+    return binary(run, node.op, left, right, node.left, node.right, node)
 
 
 def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Value:
@@ -1772,7 +1784,7 @@ def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Value:
         except TypeError:
             return Opaque()
     if isinstance(value, (Tensor, Opaque)) and isinstance(node.op, ast.USub):
-        return calls.simple(run, "neg", [(value, node.operand)], node)
+        return simple(run, "neg", [(value, node.operand)], node)
     return value if isinstance(value, Tensor) else Opaque()
 
 
@@ -1824,7 +1836,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
             right = _choices(right)
         held = _held(op, left, right)
         if held is not None:
-            passed, term = calls.of_pass(op.__class__, left, right)
+            passed, term = of_pass(op.__class__, left, right)
             known = passed.holds(term) if passed is not None else None
             numbered = _number(left, right) is not left or _number(right, left) is not right
             if known is None and passed is not None and numbered:
@@ -1926,7 +1938,7 @@ def _sequence(kind: str) -> Callable[[Run, Any, Frame], Value]:
         unknown = False
         for element in node.elts:
             if isinstance(element, ast.Starred):
-                inner, _ = calls.iterate(run, run.evaluate(element.value, frame), element)
+                inner, _ = dispatch.iterate(run, run.evaluate(element.value, frame), element)
                 unknown = unknown or inner is None
                 items += inner or []
             else:
@@ -2039,7 +2051,7 @@ def _generate(
         emit()
         return True
     generator = generators[level]
-    items, element = calls.iterate(run, run.evaluate(generator.iter, frame), generator.iter)
+    items, element = dispatch.iterate(run, run.evaluate(generator.iter, frame), generator.iter)
     complete = items is not None and len(items) <= 64
     if isinstance(items, list) and len(items) > 64:
         items = items[:2]
@@ -2093,15 +2105,15 @@ def _asks_for_gradient(test: ast.expr, target: ast.expr) -> bool:
 def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Value:
     value = run.evaluate(node.value, frame)
     if isinstance(node.slice, ast.Slice):
-        return calls.slice_of(run, value, node, frame)
+        return slice_of(run, value, node, frame)
     if isinstance(value, Tensor) and isinstance(node.slice, ast.Tuple) and all(map(_basic, node.slice.elts)):
         # Slices, integers, None and the ellipsis, in any number, make a view.
-        return calls.item(run, value, Const(0), node.value, node)
+        return dispatch.item(run, value, Const(0), node.value, node)
     chosen = run.asked_for(node, value, node.slice, frame)
     if chosen is not None:
         return chosen
     index = run.evaluate(node.slice, frame)
-    return calls.item(run, calls.keyed(run, value, index, frame), index, node.value, node)
+    return dispatch.item(run, keyed(run, value, index, frame), index, node.value, node)
 
 
 class Alternative(ast.If):
@@ -2160,7 +2172,7 @@ def _offered(run: Run, value: Value) -> dict[str, Value]:
         if value.open or len(names) < len(value.items) or not all(map(_makes, value.items.values())):
             return {}
         return {name: value.items[name] for name in names}
-    if not isinstance(value, imports.Namespace):
+    if not isinstance(value, Namespace):
         return {}
     frame = value.frame
     held = {
@@ -2258,7 +2270,7 @@ EXPRESSIONS: dict[type[ast.expr], Callable[[Run, Any, Frame], Value]] = {
     ast.Constant: _constant,
     ast.Name: _name,
     ast.Attribute: _attribute,
-    ast.Call: calls.call_expression,
+    ast.Call: call_expression,
     ast.BinOp: _binary,
     ast.UnaryOp: _unary,
     ast.BoolOp: _boolean,

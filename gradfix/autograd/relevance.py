@@ -132,7 +132,7 @@ class Relevance:
             # What has no place of its own, such as a clause of a comprehension, may hold anything.
             if hasattr(node, "lineno") and not _within(node, candidates):
                 continue
-            if isinstance(node, ast.Call) and _differentiates(node.func):
+            if isinstance(node, ast.Call) and is_differentiation(node.func):
                 found.add(node.func.end_lineno or node.lineno)
             work.extend(children(node))
         return sorted(found)
@@ -483,7 +483,8 @@ def _within(node: ast.AST, lines: list[int]) -> bool:
     return at < len(lines) and lines[at] <= node.end_lineno  # type: ignore[attr-defined]
 
 
-def _differentiates(function: ast.expr) -> bool:
+def is_differentiation(function: ast.expr) -> bool:
+    """Whether a call of this is one that differentiates: ``loss.backward``, ``autograd.grad``."""
     if isinstance(function, ast.Attribute):
         if function.attr == "grad":
             holder = function.value

@@ -659,7 +659,59 @@ class GradMode(Value):
 class Scaler(Value):
     """A ``GradScaler``."""
 
-    __slots__ = ()
+    __slots__ = ("factor",)
+
+    def __init__(self) -> None:
+        self.factor = Tensor()
+        """What it multiplies losses by."""
+
+
+class Namespace(Value):
+    """An imported module of the project."""
+
+    __slots__ = ("frame",)
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+
+
+class Iteration(Value):
+    """``zip``, ``enumerate``, ``reversed`` and the like, not yet run."""
+
+    __slots__ = ("kind", "parts", "start")
+
+    def __init__(self, kind: str, parts: list[Value], start: int | None = 0) -> None:
+        self.kind = kind
+        self.parts = parts
+        self.start = start
+
+
+class Property(Value):
+    """A ``@property`` of a class of the project."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+
+
+class Attributes(Value):
+    """``holder.__dict__``, or ``vars(holder)``, of an object or of a module that was imported."""
+
+    __slots__ = ("holder",)
+
+    def __init__(self, holder: Module | Instance | External | Namespace) -> None:
+        self.holder = holder
+
+
+class Static(Value):
+    """A ``@staticmethod`` or ``@classmethod``."""
+
+    __slots__ = ("function", "of_class")
+
+    def __init__(self, function: Function, of_class: bool) -> None:
+        self.function = function
+        self.of_class = of_class
 
 
 def is_plain(value: Value) -> bool:

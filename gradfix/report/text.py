@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradfix.codemod import Applicability, Codemod, Finding
+from gradfix.codemod import Applicability, Codemod, Finding, Unanalysed
 from gradfix.printable import printable
 from gradfix.results import Attempt, Explanation, Judged, Outcome, Plan, Repaired, Report, Reported
 from gradfix.source import character_column, split_lines
@@ -89,7 +90,7 @@ class Text:
             rows = list(self._why(path, split_lines(text), finding, ""))
             margin = " " * (len(rows[-1]) - len(rows[-1].lstrip()))
             yield "".join(f"{row}\n" for row in rows[:-1])
-        fix = explanation.fix or "gradfix knows no fix for this"
+        fix = explanation.fix or f"no automatic fix; by hand: {explanation.by_hand}"
         for told in filter(None, (explanation.known, explanation.advice, fix)):
             yield f"{margin}{self._paint('=', _BLUE)} {printable(told)}\n"
         if explanation.patch:
@@ -183,8 +184,26 @@ def codemods(known: Iterable[Codemod]) -> Iterator[str]:
         yield f"{printable(f'{codemod.name:<{width}}  {codemod.summary}')}\n"
 
 
-def summary_of_report(report: Report) -> str:
+def described(place: Unanalysed) -> str:
+    """What could not be analysed, why, and what a person can do."""
+    return f"{place.name} could not be analysed: {place.reason}; {place.advice}"
+
+
+def _unanalysed(run: Report | Plan, named: bool) -> str:
+    """How much could not be analysed, for the last line; ``named`` says whether that was told in full."""
+    kinds = Counter(place.kind for place in run.unanalysed)
+    told = " and ".join(_count(number, kind) for kind, number in sorted(kinds.items()))
+    if not told:
+        return ""
+    return f"; {told} could not be analysed{'' if named else ' (-v names them)'}"
+
+
+def summary_of_report(report: Report, verbose: bool = False) -> str:
     """The last line of ``check``."""
+    return _found(report) + _unanalysed(report, verbose)
+
+
+def _found(report: Report) -> str:
     fixes = [found.fix for found in report.findings if found.fix is not None]
     if not report.findings:
         return _nothing(report)
@@ -200,8 +219,12 @@ def summary_of_report(report: Report) -> str:
     return ", ".join(parts)
 
 
-def summary_of_plan(plan: Plan) -> str:
+def summary_of_plan(plan: Plan, verbose: bool = False) -> str:
     """The last line of ``apply`` and of ``verify``."""
+    return _done(plan) + _unanalysed(plan, verbose)
+
+
+def _done(plan: Plan) -> str:
     if not plan.attempts and not plan.remaining:
         return _nothing(plan)
     applied = [attempt for attempt in plan.attempts if attempt.applied]
@@ -276,5 +299,5 @@ def _outcome(file: Repaired, attempt: Attempt) -> tuple[str, str]:
 
 def _described(reported: Reported) -> str:
     if reported.fix is None:
-        return "no automatic fix"
+        return printable(f"no automatic fix; by hand: {reported.finding.advice}")
     return printable(f"fix ({reported.fix.effect}, {reported.fix.applicability}): {reported.fix.message}")

@@ -302,6 +302,16 @@ def is_own(file: str) -> bool:
     return known
 
 
+def own_files() -> list[str]:
+    """The files of the user's modules that have been imported, the script among them."""
+    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    return [
+        file
+        for file in dict.fromkeys(files)
+        if isinstance(file, str) and file.endswith(".py") and is_own(file)
+    ]
+
+
 def places(frame: types.FrameType | None) -> list[Place]:
     """The user's lines that are running, innermost first, at most four."""
     found: list[Place] = []
@@ -327,20 +337,33 @@ def roots_of(names: dict[str, Any]) -> list[Any]:
 class Variable:
     """A tensor that a name of the script holds, or an element or attribute of what it holds."""
 
-    __slots__ = ("frame", "line", "name", "value")
+    __slots__ = ("frame", "holder", "line", "name", "value")
 
-    def __init__(self, name: str, value: Any, frame: types.FrameType, line: int) -> None:
+    def __init__(self, name: str, value: Any, frame: types.FrameType, line: int, holder: type | None) -> None:
         self.name, self.value, self.frame, self.line = name, value, frame, line
+        self.holder = holder
+        """The class of the object whose attribute it is."""
 
     def told(self) -> dict[str, Any]:
-        """Where it stands: the explanation finds its assignment there."""
+        """Where it stands: the explanation finds its assignment there, or in the class of its object."""
         code = self.frame.f_code
         return {
             "name": self.name,
             "file": code.co_filename,
             "line": self.line,
             "function": code.co_firstlineno,
+            "classes": own_classes(self.holder),
         }
+
+
+def own_classes(kind: type | None) -> list[tuple[str, str]]:
+    """The files and names of a class and of those that it inherits from, as far as they are the user's."""
+    found: list[tuple[str, str]] = []
+    for one in getattr(kind, "__mro__", ()):
+        file = getattr(sys.modules.get(one.__module__), "__file__", None)
+        if isinstance(file, str) and is_own(file):
+            found.append((os.path.abspath(file), one.__qualname__))
+    return found
 
 
 class Facts:
@@ -352,6 +375,8 @@ class Facts:
         self.optimizers: dict[int, str] = {}
         self.modules: dict[int, str] = {}
         """The name of each parameter by its identity."""
+        self.layers: dict[int, tuple[str, Any]] = {}
+        """Networks and the layers in them, by identity: the name that the script has for each, and itself."""
         self.variables: list[Variable] = []
         self.roots: list[Any] = []
         self.failed: list[Place] = []
@@ -360,6 +385,7 @@ class Facts:
             "kind": kind,
             "message": str(error).split("\n", 1)[0],
             "places": self.failed[::-1],
+            "files": own_files(),
         }
         nodes = self.nodes([root.grad_fn for root in self.roots])
         if kind == "E1":
@@ -367,20 +393,38 @@ class Facts:
             self.told["graph"] = [one.told() for one in self.variables if one.value.grad_fn in nodes][:NAMES]
         elif kind == "E2":
             self.told.update(self.moved(nodes))
+            self.told["layers"] = list(self.writing_in_place())
         elif kind == "E3":
             self.told["roots"] = [one.told() for one in self.holding(self.roots)]
+            self.told["recording"] = bool(sys.modules["torch"].is_grad_enabled())
+            self.told["frozen"] = list(self.frozen())
 
     def look(self, error: BaseException) -> None:
-        """Collect lines, names and the roots of the backward call from the traceback."""
+        """Collect lines, names and the roots of the backward calls from the traceback.
+
+        What the engine calls (a custom function, the hook of a tensor) does not lead to the error: it is only
+        where autograd has noticed.
+        """
         trace = error.__traceback__
+        frames: list[tuple[types.FrameType, int]] = []
+        engine = False
         while trace is not None:
             frame = trace.tb_frame
             if is_own(frame.f_code.co_filename):
-                self.failed.append((frame.f_code.co_filename, trace.tb_lineno))
-                self.collect(frame, trace.tb_lineno)
+                if not engine:
+                    self.failed.append((frame.f_code.co_filename, trace.tb_lineno))
+                    frames.append((frame, trace.tb_lineno))
             elif frame.f_code.co_name in ("_engine_run_backward", "backward", "grad"):
-                self.roots = roots_of(frame.f_locals) or self.roots
+                self.roots += [
+                    root
+                    for root in roots_of(frame.f_locals)
+                    if all(root is not known for known in self.roots)
+                ]
+                engine = engine or frame.f_code.co_name == "_engine_run_backward" or bool(self.roots)
             trace = trace.tb_next
+        # The innermost names are those that the reader has before him.
+        for frame, line in reversed(frames):
+            self.collect(frame, line)
 
     def collect(self, frame: types.FrameType, line: int) -> None:
         scope = dict(frame.f_locals)
@@ -393,29 +437,43 @@ class Facts:
             if not name.startswith("__"):
                 self.visit(name, value, frame, line, 3)
 
-    def visit(self, name: str, value: Any, frame: types.FrameType, line: int, depth: int) -> None:
+    def visit(
+        self,
+        name: str,
+        value: Any,
+        frame: types.FrameType,
+        line: int,
+        depth: int,
+        holder: type | None = None,
+    ) -> None:
         torch = sys.modules["torch"]
         if len(self.variables) > VARIABLES or isinstance(value, (types.ModuleType, type, types.FunctionType)):
             return
         if isinstance(value, torch.Tensor):
-            self.variables.append(Variable(name, value, frame, line))
+            self.variables.append(Variable(name, value, frame, line, holder))
         elif isinstance(value, torch.optim.Optimizer):
             self.optimizers.setdefault(id(value), name)
         elif depth and isinstance(value, (tuple, list)):
             for number, item in enumerate(itertools.islice(value, 64)):
-                self.visit(f"{name}[{number}]", item, frame, line, depth - 1)
+                self.visit(f"{name}[{number}]", item, frame, line, depth - 1, holder)
         elif depth and isinstance(value, dict):
             for key, item in itertools.islice(value.items(), 64):
-                self.visit(f"{name}[{key!r}]", item, frame, line, depth - 1)
+                self.visit(f"{name}[{key!r}]", item, frame, line, depth - 1, holder)
         else:
-            if isinstance(value, torch.nn.Module):
+            if isinstance(value, torch.nn.Module) and id(value) not in self.layers:
                 for inner, parameter in value.named_parameters():
                     self.modules.setdefault(id(parameter), f"{name}.{inner}")
+                for inner, layer in value.named_modules():
+                    at = f"{name}.{inner}" if inner else name
+                    self.layers.setdefault(id(layer), (at, layer))
+                    for own, buffer in layer._buffers.items():
+                        if buffer is not None:
+                            self.variables.append(Variable(f"{at}.{own}", buffer, frame, line, type(layer)))
             attributes = getattr(value, "__dict__", None)
             if depth and isinstance(attributes, dict):
                 for inner, item in itertools.islice(attributes.items(), 128):
                     if not inner.startswith("_"):
-                        self.visit(f"{name}.{inner}", item, frame, line, depth - 1)
+                        self.visit(f"{name}.{inner}", item, frame, line, depth - 1, type(value))
 
     def nodes(self, roots: list[Any]) -> dict[Any, None]:
         """The nodes of a graph, from its roots on; not all of them where there are too many."""
@@ -450,7 +508,26 @@ class Facts:
     def holding(self, values: list[Any]) -> list[Variable]:
         """The variables that hold one of ``values``, a tensor each once."""
         wanted = {id(value) for value in values}
-        return list({id(one.value): one for one in self.variables if id(one.value) in wanted}.values())
+        found: dict[int, Variable] = {}
+        for one in self.variables:
+            if id(one.value) in wanted:
+                found.setdefault(id(one.value), one)
+        return list(found.values())
+
+    def writing_in_place(self) -> Iterator[dict[str, Any]]:
+        """The layers that change their input (``inplace=True``) or their own weights (``max_norm``)."""
+        for name, layer in self.layers.values():
+            for option in ("inplace", "max_norm"):
+                value = getattr(layer, option, None)
+                if value is True or (option == "max_norm" and isinstance(value, (int, float))):
+                    yield {"name": name, "kind": type(layer).__name__, "option": option, "value": value}
+
+    def frozen(self) -> Iterator[str]:
+        """The networks that have parameters of which none requires a gradient."""
+        for name, layer in self.layers.values():
+            parameters = list(layer.parameters())
+            if "." not in name and parameters and not any(one.requires_grad for one in parameters):
+                yield name
 
     def freed(self, nodes: dict[Any, None]) -> dict[str, Any]:
         """Which earlier backward has freed a part of the graph, and what was computed in that part."""
@@ -471,7 +548,9 @@ class Facts:
     def hanging(self, old: dict[Any, None]) -> dict[str, Any]:
         """The variables whose graph is the old part: those that were computed last in it."""
         found = [one for one in self.variables if one.value.grad_fn is not None and one.value.grad_fn in old]
-        found.sort(key=lambda one: -one.value.grad_fn._sequence_nr())
+        # What this very backward has freed before it failed is no older graph.
+        before = [one for one in found if all(one.value is not root for root in self.roots)]
+        found = sorted(before or found, key=lambda one: -one.value.grad_fn._sequence_nr())
         unique = list({id(one.value): one for one in reversed(found)}.values())[::-1]
         return {"shared": [one.told() for one in unique[:3]]}
 
@@ -512,21 +591,47 @@ class Facts:
             tensors = [
                 one
                 for one in self.variables
-                if list(one.value.shape) == shape and one.value._version == version
+                if sorted(one.value.shape) == sorted(shape) and one.value._version == version
             ]
-            unique = {id(one.value): one for one in tensors}
+            unique: dict[int, Variable] = {}
+            for one in tensors:
+                unique.setdefault(id(one.value), one)
             role = "result" if saved_as.startswith("_saved_result") else "operand"
             return {
                 "made": self.made_of(node),
                 "tensors": [one.told() for one in unique.values()],
-                "operation": re.sub(r"Backward\d*$", "", node.name().rpartition("::")[2]),
+                "operation": operation(node),
                 "role": role,
                 "shape": shape,
+                "after": sorted({operation(other) for other in self.followers(node)}),
             }
         name = self.modules.get(id(parameter)) or next(
             (one.name for one in self.variables if one.value is parameter), None
         )
-        return {"parameter": name, "made": self.made_of(node), **self.step_since(node, parameter)}
+        layer = next(
+            (
+                held
+                for held, one in self.layers.values()
+                if any(owned is parameter for owned in one._parameters.values())
+            ),
+            None,
+        )
+        known = {"parameter": name, "layer": layer, "made": self.made_of(node)}
+        return {**known, **self.step_since(node, parameter)}
+
+    def followers(self, node: Any) -> Iterator[Any]:
+        """The nodes of what was computed of the result of ``node``, or of its operands, before or in place.
+
+        What changes a tensor in place is one of them, if gradients were recorded then.
+        """
+        sources = {node, *(before for before, _ in node.next_functions if before is not None)}
+        sources |= {b for one in list(sources) for b, _ in one.next_functions if b is not None}
+        for other in self.nodes([one.value.grad_fn for one in self.variables] + self.roots_nodes()):
+            if other is not node and any(before in sources for before, _ in other.next_functions):
+                yield other
+
+    def roots_nodes(self) -> list[Any]:
+        return [root.grad_fn for root in self.roots]
 
     def step_since(self, node: Any, parameter: Any) -> dict[str, Any]:
         """The last step of an optimizer of ``parameter`` after ``node`` was made."""
@@ -553,6 +658,11 @@ class Facts:
                 if any(parameter is owned for group in groups for owned in group["params"]):
                     found.add(id(one))
         return found
+
+
+def operation(node: Any) -> str:
+    """What autograd calls the operation of a graph node: ``Mul``, ``CopySlices``."""
+    return re.sub(r"Backward\d*$", "", node.name().rpartition("::")[2])
 
 
 def leaves_beside(node: Any) -> Iterator[Any]:

@@ -34,7 +34,7 @@ def run(project: Path, *arguments: object, cwd: Path | None = None) -> subproces
 def put(project: Path, code: str, name: str = "train.py") -> Path:
     path = project / name
     path.parent.mkdir(exist_ok=True, parents=True)
-    path.write_bytes(f"{code}\nx.backward()\n".encode())
+    path.write_bytes(f"{code}\n# x.backward()\n".encode())
     return path
 
 
@@ -123,8 +123,8 @@ def test_the_edits_in_json_lead_to_the_fixed_text(project: Path) -> None:
 
 def test_one_bad_file_stops_no_other(project: Path) -> None:
     put(project, "bad")
-    (project / "py2.py").write_bytes(b"print 'x'\nx.backward()\n")
-    (project / "latin.py").write_bytes(b"'\xe9'\nx.backward()\n")
+    (project / "py2.py").write_bytes(b"print 'x'\n# x.backward()\n")
+    (project / "latin.py").write_bytes(b"'\xe9'\n# x.backward()\n")
     (project / "gone.py").symlink_to("nowhere")
     (project / "empty.py").touch()
     (project / "prose.py").write_text("this is no Python, and nothing that could matter\n")
@@ -217,7 +217,7 @@ def test_apply_that_fixes_everything_is_0(project: Path) -> None:
     path = put(project, "bad\nbroken")
     done = run(project, "apply", "--no-verify")
     assert done.returncode == 0
-    assert path.read_text() == "good\ngood\nx.backward()\n"
+    assert path.read_text() == "good\ngood\n# x.backward()\n"
     told = done.stdout.decode()
     assert "train.py:1:1: bad-word: " in told
     assert "= fixed, not verified (preserves): say good\n    1 - bad" in told
@@ -231,13 +231,13 @@ def test_apply_that_leaves_something_is_1(project: Path) -> None:
     path = put(project, "bad\nrisky\nhopeless")
     done = run(project, "apply", "--no-verify")
     assert done.returncode == 1
-    assert path.read_text() == "good\nrisky\nhopeless\nx.backward()\n"
+    assert path.read_text() == "good\nrisky\nhopeless\n# x.backward()\n"
     assert done.stdout.decode().splitlines()[-1] == (
         "Fixed 1 finding in 1 file (1 unverified), 1 more finding needs `--unsafe-fixes`, "
         "1 finding left without a fix"
     )
     assert run(project, "apply", "--no-verify", "--unsafe-fixes").returncode == 1
-    assert path.read_text() == "good\ngood\nhopeless\nx.backward()\n"
+    assert path.read_text() == "good\ngood\nhopeless\n# x.backward()\n"
     done = run(project, "apply", "--no-verify")
     assert done.stdout.decode().splitlines()[-1] == "Fixed nothing, 1 finding left without a fix"
 
@@ -269,18 +269,18 @@ def test_a_read_only_file_is_2_and_the_others_are_written(project: Path) -> None
 
 
 AWKWARD = {
-    "lf.py": b"bad\nx.backward()\n",
-    "crlf.py": b"bad\r\nx.backward()\r\n",
-    "no newline.py": b"x.backward()\nbad",
-    "bom.py": b"\xef\xbb\xbfbad\nx.backward()\n",
-    "bom_crlf.py": b"\xef\xbb\xbfbad\r\nx.backward()",
-    "latin.py": b"# -*- coding: latin-1 -*-\nbad  # \xe9\nx.backward()\n",
-    "gbk.py": "# coding: gbk\nbad  # 梯度\nx.backward()\n".encode("gbk"),
-    "mixed.py": b"bad\nx.backward()\r\nbad\r\n",
-    "tabs.py": b"if x:\n\tbad\n\tx.backward()\n",
-    "feed.py": b"bad\n\x0c\nx.backward()\n",
-    "pkg/梯度.py": "bad  # 梯度\nx.backward()\n".encode(),
-    'quo"te.py': b"bad\nx.backward()\n",
+    "lf.py": b"bad\n# x.backward()\n",
+    "crlf.py": b"bad\r\n# x.backward()\r\n",
+    "no newline.py": b"# x.backward()\nbad",
+    "bom.py": b"\xef\xbb\xbfbad\n# x.backward()\n",
+    "bom_crlf.py": b"\xef\xbb\xbfbad\r\n# x.backward()",
+    "latin.py": b"# -*- coding: latin-1 -*-\nbad  # \xe9\n# x.backward()\n",
+    "gbk.py": "# coding: gbk\nbad  # 梯度\n# x.backward()\n".encode("gbk"),
+    "mixed.py": b"bad\n# x.backward()\r\nbad\r\n",
+    "tabs.py": b"if x:\n\tbad\n\t# x.backward()\n",
+    "feed.py": b"bad\n\x0c\n# x.backward()\n",
+    "pkg/梯度.py": "bad  # 梯度\n# x.backward()\n".encode(),
+    'quo"te.py': b"bad\n# x.backward()\n",
 }
 
 
@@ -541,7 +541,7 @@ def test_only_a_terminal_gets_colours(project: Path) -> None:
 
 def test_a_file_name_that_is_not_text_is_printed(project: Path) -> None:
     with open(os.path.join(os.fsencode(project), b"\xff.py"), "wb") as stream:
-        stream.write(b"bad\nx.backward()\n")
+        stream.write(b"bad\n# x.backward()\n")
     assert b"\\xff.py:1:1: bad-word" in run(project, "check").stdout
     assert json.loads(run(project, "check", "--output-format", "json").stdout)[0]["filename"] == "\udcff.py"
     assert run(project, "apply", "--no-verify").returncode == 0

@@ -1,0 +1,113 @@
+"""What the model could not follow is said, with the reason; and nothing is said of what it could."""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from pathlib import Path
+from textwrap import dedent, indent
+
+import pytest
+from fakes import ROOT
+
+from gradfix.autograd import analyze
+from gradfix.autograd.unanalysed import unanalysed
+from gradfix.codemod import Unanalysed
+
+HEAD = "import torch\nfrom torch import nn\n\n"
+NET = f"{HEAD}net = nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+TRAINS = """\
+    for x in range(3):
+        loss = net(torch.randn(3, 2)).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+indented = partial(indent, prefix="    ")
+
+
+def missed(text: str) -> tuple[Unanalysed, ...]:
+    return unanalysed(analyze(ast.parse(text), text, Path("train.py")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        NET + dedent(TRAINS),
+        f"{NET}def train():\n{TRAINS}\ntrain()\n",
+        f"{NET}def train(net, opt):\n{TRAINS}\ntrain(net, opt)\n",
+        f"{HEAD}def grow(w):\n    w = torch.ones(3, requires_grad=True)\n    w.exp().sum().backward()\n",
+    ],
+    ids=["a loop", "a function that is called", "a function that is given all", "no optimizer"],
+)
+def test_of_what_was_followed_nothing_is_said(text: str) -> None:
+    assert missed(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "name", "reason"),
+    [
+        (
+            f"{NET}loss = unknown(torch.randn(3, 2))\nloss.backward()\n",
+            "script",
+            "the script",
+            "what `loss` is computed from could not be followed",
+        ),
+        (
+            f"{NET}for x in range(3):\n    losses = unknown(x)\n    losses['d'].backward()\n    opt.step()\n",
+            "loop",
+            "the loop at line 6",
+            "what `losses['d']` is computed from could not be followed",
+        ),
+        (
+            f"{NET}DEBUG = False\nif DEBUG:\n{TRAINS}",
+            "loop",
+            "the loop at line 8",
+            "line 11 stands behind `if DEBUG` in line 7, which never holds",
+        ),
+        (
+            f"{NET}if True:\n    print('no training')\nelse:\n{TRAINS}",
+            "loop",
+            "the loop at line 9",
+            "line 12 stands behind `else of if True` in line 6, which never holds",
+        ),
+        (
+            f"{NET}def outer():\n    def train():\n{indented(TRAINS)}    return 1\n",
+            "function",
+            "outer.train",
+            "nothing that calls it was found",
+        ),
+        (
+            f"{HEAD}net = nn.Linear(2, 1)\n\n\nclass Trainer:\n    def fit(self, opt):\n{indented(TRAINS)}",
+            "function",
+            "Trainer.fit",
+            "the optimizer comes from a caller that the model did not find",
+        ),
+    ],
+)
+def test_what_was_not_followed_is_named(text: str, kind: str, name: str, reason: str) -> None:
+    (found,) = missed(text)
+    assert (found.kind, found.name, found.reason) == (kind, name, reason)
+    assert "backward" in text.splitlines()[found.line - 1]
+
+
+def test_a_budget_that_is_spent_is_the_reason() -> None:
+    doubles = "".join(
+        f"def double_{k}(x):\n    return double_{k - 1}(x) + double_{k - 1}(x)\n\n\n" for k in range(1, 18)
+    )
+    training = "double_17(net(torch.randn(3, 2))).sum().backward()\n"
+    text = f"{NET}def double_0(x):\n    return x + 1\n\n\n{doubles}{training}"
+    (found,) = missed(text)
+    assert "more than 40000 steps" in found.reason
+
+
+@pytest.mark.parametrize(
+    "folder", ["undetached_fake", "stale_forward", "carried_hidden_state", "graph_used_twice"]
+)
+def test_the_fixtures_are_followed(folder: str) -> None:
+    """Where gradfix knows right from wrong, it does not say that it knows nothing."""
+    for path in sorted((ROOT / "tests" / "fixtures" / folder).glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        assert unanalysed(analyze(ast.parse(text), text, path)) == (), path.name
