@@ -252,6 +252,8 @@ class Recorder:
         """The watched pieces that have been executed."""
         self.dithered = 0
         """How often weights were moved by as little as possible."""
+        self.coarse = 0.0
+        """What numbers of the type may differ by in which autocast has computed, relative to their size."""
         self.turns: dict[int, int] = {}
         """In a run that only scouts: how many steps each optimizer has taken, by identity."""
         self.idling = False
@@ -579,8 +581,19 @@ class Recorder:
             for tensor in tensors:
                 if tensor.is_floating_point() and not torch.nn.parameter.is_lazy(tensor):
                     signs = torch.randint(0, 2, tensor.shape, generator=generator) * 2 - 1
-                    factor = 1 + torch.finfo(tensor.dtype).eps * signs.to(tensor.device, tensor.dtype)
+                    least = max(torch.finfo(tensor.dtype).eps, self.coarse)
+                    factor = 1 + least * signs.to(tensor.device, tensor.dtype)
                     tensor.data.mul_(factor)
+
+    def cast(self, to: torch.dtype | None) -> None:
+        """Autocast is about to compute in another type, which rounds more."""
+        import torch
+
+        eps = torch.finfo(to).eps / 4 if to is not None and to.is_floating_point else 0.0
+        if self.job["dither"] and eps > self.coarse:
+            self.coarse = eps
+            for optimizer in self.optimizers:
+                self.dither(optimizer)
 
     def failed(self, error: BaseException, during: str, at: dict[str, Any]) -> int:
         """Record an exception once, however often it is seen on its way out."""
@@ -947,6 +960,17 @@ class Recorder:
                     recorder.traversals.stepped(tensors)
             holding.end(optimizer)
 
+        real_enter = torch.autocast.__enter__
+
+        @functools.wraps(real_enter)
+        def enter(self: Any) -> Any:
+            if recorder.watching() and getattr(self, "_enabled", True):
+                with recorder.bookkeeping():
+                    recorder.cast(getattr(self, "fast_dtype", None))
+            return real_enter(self)  # type: ignore[no-untyped-call]
+
+        if self.job["dither"]:
+            torch.autocast.__enter__ = enter  # type: ignore[method-assign]
         self.effects.install()
         traversal().watch_draws()
         torch.autograd.backward = backward
