@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from gradfix.autograd.graph import Leaf, Tri
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import Const, Each, Mapping, Module, Opaque, Params, Sequence, Tensor, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 def leaves_of(value: Value) -> tuple[list[Leaf], bool]:

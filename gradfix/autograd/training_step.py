@@ -20,21 +20,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from gradfix.autograd import callers, imports
-from gradfix.autograd.arguments import Argument
+from gradfix.autograd.arguments import Argument, Call
 from gradfix.autograd.graph import Backward, Change, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.imports import LocalModule
-from gradfix.autograd.interpreter import (
-    Alternative,
-    OutOfFuel,
-    Run,
-    Scenario,
-    carried,
-    exhaust,
-    named,
-)
+from gradfix.autograd.interpreter.contexts import exhaust
+from gradfix.autograd.interpreter.loops import carried, named
 from gradfix.autograd.parameters import set_mode
 from gradfix.autograd.relevance import Definition, Relevance, backwards_in, children, suites, walk
-from gradfix.autograd.run import Exited, Impossible, Stopped
+from gradfix.autograd.run import Alternative, Exited, Impossible, OutOfFuel, Run, Scenario, Stopped
 from gradfix.autograd.semantics.functions import call_function, instantiate
 from gradfix.autograd.values import (
     Class,
@@ -506,7 +499,7 @@ def run_script(
     run.block(defining, run.top)
     value = run.top.variables.get(function.name)
     if isinstance(value, Function):
-        call_function(run, value, [], {}, function)
+        call_function(run, value, Call([], {}, function))
 
 
 def entry_points(tree: ast.Module, relevance: Relevance) -> list[Definition]:
@@ -837,17 +830,17 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
         run.inside = True
         value = run.variable(definition.name)
         if isinstance(value, Function):
-            _hand_back(run, call_function(run, value, [], keywords, definition))
+            _hand_back(run, call_function(run, value, Call([], keywords, definition)))
         return
     cls = run.variable(owner.name)
     if not isinstance(cls, Class):
         return
     # How an object is set up is taken as it comes, as it is in a script.
-    instance = instantiate(run, cls, [], _given(cls), definition)
+    instance = instantiate(run, cls, Call([], _given(cls), definition))
     run.inside = True
     method = cls.attributes.get(definition.name)
     if isinstance(method, Static):
-        _hand_back(run, call_function(run, method.function, [], keywords, definition))
+        _hand_back(run, call_function(run, method.function, Call([], keywords, definition)))
     if not isinstance(method, Function) or not isinstance(instance, (Module, Instance)):
         return
     _set_up(run, cls, instance, definition)
@@ -865,7 +858,7 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
             run.carried[definition, run.path] = names
         else:
             run.before[definition, ()] = {f"self.{k}": v for k, v in named(instance.attributes).items()}
-        result = call_function(run, method.bind(instance), [], keywords, definition)
+        result = call_function(run, method.bind(instance), Call([], keywords, definition))
         _hand_back(run, result, instance)
     run.path = ()
 
@@ -896,7 +889,7 @@ def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Defin
             if len(writers) == 1 and writers[0].name not in called:
                 called.add(writers[0].name)
                 call(writers[0].node, False)
-                call_function(run, writers[0].bind(instance), [], {}, definition)
+                call_function(run, writers[0].bind(instance), Call([], {}, definition))
 
     call(definition, True)
 

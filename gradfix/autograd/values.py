@@ -156,7 +156,7 @@ class Index(Opaque):
     """A number that a loop of unknown length counts, or that is computed from one.
 
     The passes that are run are the first ones, so ``number`` is what it is in this very pass. What a
-    later pass would make of it is left open: see :func:`gradfix.autograd.interpreter.now`.
+    later pass would make of it is left open: see :func:`gradfix.autograd.interpreter.conditions.now`.
     """
 
     __slots__ = ("counts", "number", "passed", "term")
@@ -286,6 +286,11 @@ class Module(Value):
         """Whether it certainly has a parameter ``bias``."""
         self.training: Tri = True
         """Whether it is in training mode, which it is when it is made."""
+
+    @property
+    def numbered(self) -> bool:
+        """Whether it holds layers by their number."""
+        return self.kind in ("torch.nn.Sequential", "torch.nn.ModuleList")
 
     def leaves(self, seen: set[int] | None = None) -> list[Leaf]:
         """Every block of parameters in it, its own first, each once."""
@@ -571,7 +576,7 @@ class Instance(Value):
 
 
 class Learner(Value):
-    """A meta-learning library's network around one of the script's: :mod:`gradfix.autograd.frameworks`.
+    """A meta-learning library's network around one of the script's (``semantics/learners.py``).
 
     A clone computes with copies of the weights, and what differentiates them goes on into the weights.
     """

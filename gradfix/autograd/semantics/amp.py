@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-from typing import TYPE_CHECKING
-
-from gradfix.autograd.arguments import Argument, Keywords, option
+from gradfix.autograd.arguments import Call
 from gradfix.autograd.engine import step
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import methods_of
 from gradfix.autograd.semantics.operations import simple
 from gradfix.autograd.semantics.unknown import adopted
@@ -23,48 +21,44 @@ from gradfix.autograd.values import (
     Value,
 )
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 @methods_of(Scaler)
 def _scaler_method(
     run: Run,
     base: Scaler,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool = False,
+    call: Call,
 ) -> Value:
-    if name == "scale" and args:
-        value, expression = args[0]
+    if call.name == "scale" and call.args:
+        value, expression = call.args[0]
         if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (base.factor, expression)], node)
+            return simple(run, "mul", [(value, expression), (base.factor, expression)], call.site)
         return value
-    if name == "step" and args:
-        optimizer = adopted(run, args[0][0]) or args[0][0]
+    if call.name == "step" and call.args:
+        optimizer = adopted(run, call.args[0][0]) or call.args[0][0]
         if isinstance(optimizer, Optimizer):
-            step(run, optimizer, node)
+            step(run, optimizer, call.site)
             return NONE
-    return Opaque(name)
+    return Opaque(call.name)
 
 
-def grad_scaler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def grad_scaler(run: Run, call: Call) -> Value:
     return Scaler()
 
 
-def scale_loss(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def scale_loss(run: Run, call: Call) -> Value:
     """``with apex.amp.scale_loss(loss, optimizer) as scaled: scaled.backward()``."""
-    given = args[0] if args else keywords.get("loss")
+    given = call.args[0] if call.args else call.keywords.get("loss")
     if given is None:
         return Opaque("scale_loss")
-    return Scaled(simple(run, "mul", [given, (Tensor(), given[1])], node))
+    return Scaled(simple(run, "mul", [given, (Tensor(), given[1])], call.site))
 
 
-def amp_initialize(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def amp_initialize(run: Run, call: Call) -> Value:
     """``apex.amp.initialize(models, optimizers, ...)``: what it is handed, patched."""
-    models, optimizers = option(args, keywords, "models", 0), option(args, keywords, "optimizers", 1)
+    models, optimizers = (
+        call.argument("models", 0),
+        call.argument("optimizers", 1),
+    )
     if models is None:
         return Opaque("initialize")
     if optimizers is None or optimizers is NONE:
@@ -72,14 +66,14 @@ def amp_initialize(run: Run, args: list[Argument], keywords: Keywords, node: ast
     return Sequence("tuple", [models, optimizers])
 
 
-def amp_handle(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def amp_handle(run: Run, call: Call) -> Value:
     """``handle = apex.amp.init()``: the older interface, whose handle scales losses as the module does."""
     return External("apex.amp")
 
 
-def master_params(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def master_params(run: Run, call: Call) -> Value:
     """``apex.amp.master_params(optimizer)``: what it steps on."""
-    owner = args[0][0] if args else NONE
+    owner = call.args[0][0] if call.args else NONE
     if not isinstance(owner, Optimizer):
         return Opaque("master_params")
     return Params(owner.state.leaves, owner.state.groups_known)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradfix.autograd import operators, options
 from gradfix.autograd.counting import NUMBER, Pass, Term
 from gradfix.autograd.parameters import leaves_of
-from gradfix.autograd.run import used_nothing
+from gradfix.autograd.run import Run, used_nothing
 from gradfix.autograd.semantics.operations import apply, changed_in_place, operands_of, record, unknown
 from gradfix.autograd.values import (
     NONE,
@@ -25,9 +25,6 @@ from gradfix.autograd.values import (
     fold,
     known_items,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 def binary(

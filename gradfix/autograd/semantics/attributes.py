@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 import os
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import imports, unbound
-from gradfix.autograd.arguments import Argument, Keywords, nowhere
+from gradfix.autograd.arguments import Call, nowhere
 from gradfix.autograd.engine import zero_grad
 from gradfix.autograd.graph import Backward, Leaf, reach
 from gradfix.autograd.parameters import is_leaf, set_requires
-from gradfix.autograd.run import Impossible
-from gradfix.autograd.semantics.dispatch import attribute, attributes_of, call, item, methods_of
+from gradfix.autograd.run import Impossible, Run
+from gradfix.autograd.semantics.dispatch import attribute, attributes_of, call_value, item, methods_of
 from gradfix.autograd.semantics.items import part
 from gradfix.autograd.semantics.names import MODULE_METHODS, member
 from gradfix.autograd.values import (
@@ -43,9 +42,6 @@ from gradfix.autograd.values import (
     graphs_in,
     tensors_in,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 def method_held(run: Run, base: Module | Instance, name: str, node: ast.AST) -> Value | None:
@@ -157,7 +153,7 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
         if isinstance(found, Function):
             return found.bind(value)
         if isinstance(found, Property):
-            return call(run, found.function.bind(value), [], {}, node)
+            return call_value(run, found.function.bind(value), Call([], {}, node))
         if isinstance(found, Static):
             return found.function.bind(value.cls) if found.of_class else found.function
         if found is not None:
@@ -261,15 +257,11 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
 def _attributes_method(
     run: Run,
     base: Attributes,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool = False,
+    call: Call,
 ) -> Value:
     """A method of ``holder.__dict__``: ``update(locals())`` sets attributes past ``nn.Module``'s own eyes."""
     holder = base.holder
-    if isinstance(holder, Namespace) and name == "items":
+    if isinstance(holder, Namespace) and call.name == "items":
         # Who goes through a module looks for a class that is defined there.
         defined = [
             Sequence("tuple", [Const(key), value])
@@ -278,20 +270,20 @@ def _attributes_method(
         ]
         return Sequence("list", [*defined])
     if not isinstance(holder, (Module, Instance)):
-        return Opaque(name)
-    if name == "update":
+        return Opaque(call.name)
+    if call.name == "update":
         run.mutations += 1
-        for value, _ in args:
+        for value, _ in call.args:
             if isinstance(value, Mapping):
                 _set_past(holder, {k: v for k, v in value.items.items() if isinstance(k, str)})
             if isinstance(holder, Module) and not (isinstance(value, Mapping) and not value.open):
                 holder.rest = holder.rest or Leaf(f"the rest of {holder.label}", None)
-        _set_past(holder, {k: v for k, (v, _) in keywords.items() if k != "**"})
-    elif name == "get" and args and isinstance(args[0][0], Const):
-        held = holder.attributes.get(args[0][0].value)
+        _set_past(holder, {k: v for k, (v, _) in call.keywords.items() if k != "**"})
+    elif call.name == "get" and call.args and isinstance(call.args[0][0], Const):
+        held = holder.attributes.get(call.args[0][0].value)
         if held is not None:
             return held
-    return Opaque(name)
+    return Opaque(call.name)
 
 
 def _set_past(holder: Module | Instance, given: dict[str, Value]) -> None:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from gradfix.autograd.arguments import Argument, Keywords
+from gradfix.autograd.arguments import Call
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import Value
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
-
+Transfer = Callable[[Run, Call], Value]
+"""What a function from outside of the project does."""
 Registered = TypeVar("Registered", bound=Callable[..., Any])
 
 
@@ -47,24 +46,18 @@ called, methods_of, attributes_of = _called.register, _methods.register, _attrib
 items_of, iterated = _items.register, _iterated.register
 
 
-def call(
-    run: Run, value: Value, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool = False
-) -> Value:
+def call_value(run: Run, value: Value, call: Call) -> Value:
     """Call any value; ``discarded`` if the call stands as a statement of its own."""
-    return _called[value.__class__](run, value, args, keywords, node, discarded)  # type: ignore[no-any-return]
+    return _called[value.__class__](run, value, call)  # type: ignore[no-any-return]
 
 
 def call_method(
     run: Run,
     base: Value,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool = False,
+    call: Call,
 ) -> Value:
     """``base.name(...)``."""
-    return _methods[base.__class__](run, base, name, args, keywords, node, discarded)  # type: ignore[no-any-return]
+    return _methods[base.__class__](run, base, call)  # type: ignore[no-any-return]
 
 
 def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
@@ -82,7 +75,3 @@ def iterate(
 ) -> tuple[list[Value] | None, Callable[[int], Value]]:
     """What iterating over ``value`` gives: all items, or None and a function from pass to item."""
     return _iterated[value.__class__](run, value, site)  # type: ignore[no-any-return]
-
-
-if TYPE_CHECKING:
-    Handler = Callable[[Run, list[Argument], Keywords, ast.AST], Value]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-from typing import TYPE_CHECKING
-
 from gradfix.autograd import operators, options
-from gradfix.autograd.arguments import Argument, Keywords
+from gradfix.autograd.arguments import Call
 from gradfix.autograd.engine import differentiate, poison
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.amp import amp_handle, amp_initialize, grad_scaler, master_params, scale_loss
 from gradfix.autograd.semantics.builtin import (
     add,
@@ -40,7 +38,7 @@ from gradfix.autograd.semantics.containers import (
     make_list,
     make_record,
 )
-from gradfix.autograd.semantics.dispatch import called, methods_of
+from gradfix.autograd.semantics.dispatch import Transfer, called, methods_of
 from gradfix.autograd.semantics.distributions import distribution
 from gradfix.autograd.semantics.layers import CONTAINERS, deep_copy
 from gradfix.autograd.semantics.learners import make_learner
@@ -64,29 +62,21 @@ from gradfix.autograd.semantics.torch_functions import (
 from gradfix.autograd.semantics.unknown import call_opaque
 from gradfix.autograd.values import Const, Each, External, Module, Opaque, Params, Value
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-    from gradfix.autograd.semantics.dispatch import Handler
-
 
 @called(External)
-def _call_external(
-    run: Run, value: External, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
-) -> Value:
-    return call_external(run, value.name, args, keywords, node, discarded)
+def _call_external(run: Run, value: External, call: Call) -> Value:
+    return call_external(run, Call(call.args, call.keywords, call.site, call.discarded, value.name))
 
 
 @methods_of(External)
 def _external_member(
     run: Run,
     base: External,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool,
+    call: Call,
 ) -> Value:
-    return call_external(run, member(base.name, name).name, args, keywords, node, discarded)
+    return call_external(
+        run, Call(call.args, call.keywords, call.site, call.discarded, member(base.name, call.name).name)
+    )
 
 
 def starred(run: Run, name: str) -> External | None:
@@ -100,44 +90,44 @@ def starred(run: Run, name: str) -> External | None:
     return None
 
 
-def call_external(
-    run: Run, name: str, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool = False
-) -> Value:
+def call_external(run: Run, call: Call) -> Value:
     """Call something imported, or a builtin."""
-    handler = HANDLERS.get(name)
+    handler = HANDLERS.get(call.name)
     if handler is not None:
-        return handler(run, args, keywords, node)
-    last = name.rsplit(".", 1)[-1]
-    root = name.split(".", 1)[0]
+        return handler(run, call)
+    last = call.name.rsplit(".", 1)[-1]
+    root = call.name.split(".", 1)[0]
     if root == "torch":
-        value = call_torch(run, name, last, args, keywords, node)
+        value = call_torch(run, call.name, last, call)
         if value is not None:
             return value
-    first = args[0][0] if args else None
-    if name in WRAPPERS and first is not None:
+    first = call.args[0][0] if call.args else None
+    if call.name in WRAPPERS and first is not None:
         return first
     if (isinstance(first, (Params, Each)) and last[:1].isupper()) or last in OPTIMIZERS:
-        return make_optimizer(run, last, args, keywords, node)
+        return make_optimizer(run, last, call)
     if root == "builtins":
-        return call_builtin(run, last, args, keywords, node)
+        return call_builtin(run, Call(call.args, call.keywords, call.site, name=last))
     if last == "deepcopy" and first is not None:
         return deep_copy(first)
-    if name in AVERAGES:
+    if call.name in AVERAGES:
         return follower(last, [])
     if root in NETWORKS:
         made = (
-            _result_of_harmless(run, name, root, args, keywords, node, last)
+            _result_of_harmless(run, call.name, root, call, last)
             if root in HARMLESS
-            else call_opaque(run, Opaque(last), args, keywords, node, discarded)
+            else call_opaque(run, Opaque(last), call)
         )
         if isinstance(made, Opaque):
             made.library = made.node is None
         return made
-    if root in HARMLESS or name.startswith(("torch.utils.", "torch.distributed.", "torch.nn.utils.clip")):
-        if any(isinstance(v, Module) for v, _ in args) and root not in HARMLESS:
-            poison(run, [v for v, _ in args], node)
-        return _result_of_harmless(run, name, root, args, keywords, node, last)
-    return call_opaque(run, Opaque(last), args, keywords, node, discarded)
+    if root in HARMLESS or call.name.startswith(
+        ("torch.utils.", "torch.distributed.", "torch.nn.utils.clip")
+    ):
+        if any(isinstance(v, Module) for v, _ in call.args) and root not in HARMLESS:
+            poison(run, [v for v, _ in call.args], call.site)
+        return _result_of_harmless(run, call.name, root, call, last)
+    return call_opaque(run, Opaque(last), call)
 
 
 def known(name: str) -> bool:
@@ -150,11 +140,9 @@ def known(name: str) -> bool:
     )
 
 
-def _result_of_harmless(
-    run: Run, name: str, root: str, args: list[Argument], keywords: Keywords, node: ast.AST, last: str
-) -> Value:
+def _result_of_harmless(run: Run, name: str, root: str, call: Call, last: str) -> Value:
     if root in ("torchvision", "torchaudio", "collections", "copy", "typing"):
-        made = unknown(run, args, keywords, node, last)
+        made = unknown(run, call.args, call.keywords, call.site, last)
         if name.startswith(("torchvision.transforms.", "torchaudio.transforms.")) and isinstance(
             made, Opaque
         ):
@@ -168,7 +156,7 @@ def _result_of_harmless(
     return result
 
 
-HANDLERS: dict[str, Handler] = {
+HANDLERS: dict[str, Transfer] = {
     "torch.no_grad": grad_mode(False),
     "torch.inference_mode": grad_mode(False),
     "torch.autograd.no_grad": grad_mode(False),
@@ -185,7 +173,7 @@ HANDLERS: dict[str, Handler] = {
     "torch.amp.GradScaler": grad_scaler,
     "torch.cuda.amp.grad_scaler.GradScaler": grad_scaler,
     # One, as most have: what several are for goes the same way through autograd.
-    "torch.cuda.device_count": lambda run, args, keywords, node: Const(1),
+    "torch.cuda.device_count": lambda run, call: Const(1),
     "torch.save": save,
     "torch.jit.save": save,
     "torch.nn.parallel.data_parallel": data_parallel,
@@ -223,7 +211,7 @@ HANDLERS: dict[str, Handler] = {
     "collections.defaultdict": make_defaultdict,
     "collections.deque": make_deque,
     "argparse.ArgumentParser": options.make_parser,
-    "argparse.Namespace": lambda run, args, keywords, node: Opaque("namespace"),
+    "argparse.Namespace": lambda run, call: Opaque("namespace"),
     "builtins.getattr": get_by_name,
     "builtins.setattr": set_by_name,
     "builtins.hasattr": has_attribute,

@@ -7,16 +7,12 @@ read where every backward is. Facts from the documentation of accelerate 1.15 an
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from gradfix.autograd.arguments import Argument
+from gradfix.autograd.arguments import Argument, Call
 from gradfix.autograd.graph import Leaf, Tri
-from gradfix.autograd.semantics.dispatch import call
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.dispatch import call_value
 from gradfix.autograd.values import NONE, Function, Mapping, Module, Opaque, Optimizer, Sequence, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 PREPARING = frozenset(
     """prepare prepare_model prepare_optimizer setup setup_module setup_optimizers unwrap_model""".split()
@@ -68,7 +64,7 @@ def _optimizers(run: Run, module: Module, node: ast.AST) -> Value:
     configure = module.cls.lookup("configure_optimizers")
     found: list[Value] = []
     if isinstance(configure, Function):
-        found = _without_schedulers(call(run, configure.bind(module), [], {}, node))
+        found = _without_schedulers(call_value(run, configure.bind(module), Call([], {}, node)))
     made = found[0] if len(found) == 1 else Sequence("list", found) if found else Opaque("optimizers")
     run.configured[module] = made
     return made

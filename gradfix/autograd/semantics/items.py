@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators
 from gradfix.autograd.graph import Edge, Storage
 from gradfix.autograd.parameters import LAYERED, hold, is_leaf
-from gradfix.autograd.run import used_nothing
+from gradfix.autograd.run import Run, used_nothing
 from gradfix.autograd.semantics.dispatch import attribute, items_of
 from gradfix.autograd.semantics.names import member
 from gradfix.autograd.semantics.operations import (
@@ -37,9 +36,6 @@ from gradfix.autograd.values import (
     graphs_in,
     tensors_in,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 @items_of(Value)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gradfix.autograd import operators
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.arithmetic import numbered
 from gradfix.autograd.semantics.dispatch import iterate, iterated
 from gradfix.autograd.semantics.items import item_at, part
@@ -26,10 +27,6 @@ from gradfix.autograd.values import (
     Value,
     tensors_in,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 Iterated = tuple[list[Value] | None, Callable[[int], Value]]
 

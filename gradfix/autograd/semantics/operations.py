@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators
-from gradfix.autograd.arguments import Argument, Keywords
+from gradfix.autograd.arguments import Argument, Call, Keywords
 from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Storage, Tri
 from gradfix.autograd.operators import OUT, Operator
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     NONE,
     Const,
@@ -26,9 +26,6 @@ from gradfix.autograd.values import (
     Value,
     tensors_in,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 class Operand:
@@ -414,14 +411,12 @@ def enter_call(
     run: Run,
     module: Value,
     leaves: list[Leaf],
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
+    call: Call,
 ) -> ModuleCall | None:
-    if run.current_call is not None or not isinstance(node, ast.Call):
+    if run.current_call is not None or not isinstance(call.site, ast.Call):
         return None
-    operands = [(e, v) for v, e in [*args, *keywords.values()]]
-    entered = ModuleCall(module, node, operands, run.path, run.tick(), set(leaves), run.stack)  # type: ignore[arg-type]
+    operands = [(e, v) for v, e in call.given]
+    entered = ModuleCall(module, call.site, operands, run.path, run.tick(), set(leaves), run.stack)  # type: ignore[arg-type]
     run.current_call = entered
     run.module_calls.append(entered)
     return entered

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators
-from gradfix.autograd.arguments import Argument, Keywords, receiver_of
+from gradfix.autograd.arguments import Call
 from gradfix.autograd.engine import backward, zero_grad
 from gradfix.autograd.parameters import set_requires
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.attributes import TENSOR_DATA
 from gradfix.autograd.semantics.dispatch import attributes_of, methods_of
 from gradfix.autograd.semantics.operations import apply, each_changed, operands_of, overload, unknown
 from gradfix.autograd.values import NONE, TRUE, Const, Each, Function, Method, Opaque, Sequence, Tensor, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 @attributes_of(Tensor)
@@ -72,59 +69,62 @@ PLAIN = frozenset(
 def _tensor_method(
     run: Run,
     base: Tensor,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool = False,
+    call: Call,
 ) -> Value:
-    receiver = receiver_of(node)
-    if name == "backward":
-        backward(run, [(base, receiver)], args[0:], keywords, node)
+    receiver = call.receiver
+    if call.name == "backward":
+        backward(run, [(base, receiver)], Call(call.args[0:], call.keywords, call.site))
         return NONE
-    if name in ("double", "half", "bfloat16"):
-        return _converted(run, base, name, node)
-    if name in SAME:
+    if call.name in ("double", "half", "bfloat16"):
+        return _converted(run, base, call)
+    if call.name in SAME:
         return base
-    if name in PLAIN:
-        return Opaque(name)
-    if name == "requires_grad_":
-        set_requires(run, base, [base.leaf] if base.leaf else [], args[0][0] if args else TRUE, node)
+    if call.name in PLAIN:
+        return Opaque(call.name)
+    if call.name == "requires_grad_":
+        set_requires(
+            run, base, [base.leaf] if base.leaf else [], call.args[0][0] if call.args else TRUE, call.site
+        )
         return base
-    if name == "detach_":
+    if call.name == "detach_":
         base.node, base.leaf, base.requires = None, None, False
         return base
-    if name in ("register_hook", "retain_grad"):
-        if name == "register_hook" and base.node is not None:
-            hook = args[0][0] if args else NONE
+    if call.name in ("register_hook", "retain_grad"):
+        if call.name == "register_hook" and base.node is not None:
+            hook = call.args[0][0] if call.args else NONE
             if not isinstance(hook, Function) or run.relevance.differentiates(hook.node):
                 base.node.maybe_freed = True
             run.hooked.add(base.node)
         return NONE
-    if name == "unbind" or name == "split" or name == "chunk":
-        table = operators.method(name)
+    if call.name == "unbind" or call.name == "split" or call.name == "chunk":
+        table = operators.method(call.name)
         if table is not None:
-            count = args[0][0] if args else NONE
-            result = apply(run, table, [(base, receiver), *args], keywords, node)
-            if name == "chunk" and isinstance(count, Const) and isinstance(result, Sequence) and result.items:
+            count = call.args[0][0] if call.args else NONE
+            result = apply(run, table, [(base, receiver), *call.args], call.keywords, call.site)
+            if (
+                call.name == "chunk"
+                and isinstance(count, Const)
+                and isinstance(result, Sequence)
+                and result.items
+            ):
                 number = count.value if isinstance(count.value, int) else 0
                 if 0 < number <= 16:
                     return Sequence("tuple", result.items * number)
             return result
-    table = overload(name, args, keywords)
+    table = overload(call.name, call.args, call.keywords)
     if table is not None:
-        return apply(run, table, [(base, receiver), *args], keywords, node)
-    return unknown(run, [(base, receiver), *args], keywords, node, name)
+        return apply(run, table, [(base, receiver), *call.args], call.keywords, call.site)
+    return unknown(run, [(base, receiver), *call.args], call.keywords, call.site, call.name)
 
 
-def _converted(run: Run, base: Tensor, name: str, node: ast.AST) -> Tensor:
+def _converted(run: Run, base: Tensor, call: Call) -> Tensor:
     """A copy in another precision; the conversion saves nothing."""
     if run.grad_enabled is False:
         return Tensor()
     if base.leaf is None:
         return Tensor(base.node, base.requires)
-    made = run.node(name, node)
-    made.leaves = ((base.leaf, base.leaf.requires is True, receiver_of(node)),)
+    made = run.node(call.name, call.site)
+    made.leaves = ((base.leaf, base.leaf.requires is True, call.receiver),)
     return Tensor(made, base.leaf.requires)
 
 
@@ -136,38 +136,37 @@ NUMBERS = frozenset("numpy item tolist norm mean sum abs std var max min square 
 def _each_method(
     run: Run,
     base: Each,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool = False,
+    call: Call,
 ) -> Value:
-    if name == "requires_grad_":
-        set_requires(run, base, base.leaves, args[0][0] if args else TRUE, node)
+    if call.name == "requires_grad_":
+        set_requires(run, base, base.leaves, call.args[0][0] if call.args else TRUE, call.site)
         return base
     if base.view == "grad":
-        if name == "zero_" or (
-            name in ("fill_", "mul_") and args and isinstance(args[0][0], Const) and args[0][0].value == 0
+        if call.name == "zero_" or (
+            call.name in ("fill_", "mul_")
+            and call.args
+            and isinstance(call.args[0][0], Const)
+            and call.args[0][0].value == 0
         ):
-            zero_grad(run, base, base.leaves, node, to_none=False)
-        if name in NUMBERS:
-            return Opaque(name)
-        graph = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e)]
-        if name.endswith("_") or all(o.requires is False for o in graph):
+            zero_grad(run, base, base.leaves, call.site, to_none=False)
+        if call.name in NUMBERS:
+            return Opaque(call.name)
+        graph = [o for v, e in call.given for o in operands_of(v, e)]
+        if call.name.endswith("_") or all(o.requires is False for o in graph):
             return Each(base.leaves, "grad")
-    if name in ("detach_", "detach", "clone"):
+    if call.name in ("detach_", "detach", "clone"):
         return base if base.view else Each(base.leaves, "data")
-    if name in ("zero_grad",):
-        zero_grad(run, base, base.leaves, node)
+    if call.name in ("zero_grad",):
+        zero_grad(run, base, base.leaves, call.site)
         return NONE
-    if base.view == "data" and name.endswith("_") and not name.endswith("__"):
+    if base.view == "data" and call.name.endswith("_") and not call.name.endswith("__"):
         return base
-    if base.view == "" and name.endswith("_") and not name.endswith("__"):
-        each_changed(run, base, node)
+    if base.view == "" and call.name.endswith("_") and not call.name.endswith("__"):
+        each_changed(run, base, call.site)
         return base
-    table = overload(name, args, keywords)
+    table = overload(call.name, call.args, call.keywords)
     if table is not None and table.differentiable:
         # What is computed of data has the graph of the other operands.
         of: Value = base if base.view == "" else Tensor()
-        return apply(run, table, [(of, receiver_of(node)), *args], keywords, node)
-    return Opaque(name)
+        return apply(run, table, [(of, call.receiver), *call.args], call.keywords, call.site)
+    return Opaque(call.name)

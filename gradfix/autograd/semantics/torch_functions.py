@@ -3,70 +3,70 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from gradfix.autograd.arguments import Argument, Keywords, flag, option
+from gradfix.autograd.arguments import Call, Keywords, flag
 from gradfix.autograd.engine import backward
 from gradfix.autograd.graph import Leaf, Tri
 from gradfix.autograd.parameters import leaves_of
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.dispatch import Transfer
 from gradfix.autograd.semantics.layers import INPLACE, canonical_module, drops, make_module, module_method
 from gradfix.autograd.semantics.names import MODULE_METHODS
 from gradfix.autograd.semantics.operations import apply, function_row, perhaps_in_place, unknown
 from gradfix.autograd.semantics.optimizers import follower, make_optimizer
 from gradfix.autograd.values import NONE, Const, Each, Function, GradMode, Module, Opaque, Tensor, Value
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-    from gradfix.autograd.semantics.dispatch import Handler
 
-
-def call_torch(
-    run: Run, name: str, last: str, args: list[Argument], keywords: Keywords, node: ast.AST
-) -> Value | None:
+def call_torch(run: Run, name: str, last: str, call: Call) -> Value | None:
     if name.startswith("torch.optim.") and ".lr_scheduler." not in name and last[:1].isupper():
         if name.startswith("torch.optim.swa_utils"):
-            return follower(last, args)
-        return make_optimizer(run, last, args, keywords, node)
+            return follower(last, call.args)
+        return make_optimizer(run, last, call)
     if ".lr_scheduler." in name:
-        return follower(last, args)
-    if name.startswith("torch.nn.") and last in MODULE_METHODS and args and isinstance(args[0][0], Module):
+        return follower(last, call.args)
+    if (
+        name.startswith("torch.nn.")
+        and last in MODULE_METHODS
+        and call.args
+        and isinstance(call.args[0][0], Module)
+    ):
         # ``nn.Module.train(self, mode)``: the method of the base class, past the one that overrides it.
-        return module_method(run, args[0][0], last, args[1:], keywords, node, False)
+        return module_method(run, call.args[0][0], Call(call.args[1:], call.keywords, call.site, False, last))
     if name.startswith("torch.nn.") and last[:1].isupper():
-        return make_module(run, canonical_module(name), last, args, keywords, node)
+        return make_module(run, canonical_module(name), last, call)
     if name.startswith("torch.nn.init."):
-        for value, _ in args[:1]:
+        for value, _ in call.args[:1]:
             if isinstance(value, Tensor):
-                run.change(value, node, last)
+                run.change(value, call.site, last)
             for leaf in leaves_of(value)[0] if isinstance(value, Each) else ():
-                run.change(Tensor.of_leaf(leaf), node, last)
-        return args[0][0] if args else NONE
+                run.change(Tensor.of_leaf(leaf), call.site, last)
+        return call.args[0][0] if call.args else NONE
     if name.startswith(("torch.nn.utils.clip_grad", "torch.cuda.", "torch.manual_seed", "torch.backends.")):
         return Opaque(last)
     lookup = name
     inplace = None
     active: Tri = True
     if name.startswith("torch.nn.functional.") and last in INPLACE:
-        inplace = option(args, keywords, "inplace", INPLACE[last])
+        inplace = call.argument("inplace", INPLACE[last])
         if last in ("dropout", "dropout1d", "dropout2d", "dropout3d"):
-            training = flag(option(args, keywords, "training", 2), True)
-            active = drops(option(args, keywords, "p", 1) or Const(0.5), training)
+            training = flag(call.argument("training", 2), True)
+            active = drops(call.argument("p", 1) or Const(0.5), training)
     overwrites = isinstance(inplace, Const) and inplace.value is True
     if active is False:
         lookup = f"{name}#eval"
     elif overwrites and active:
         lookup = f"{name}#inplace"
-    table = function_row(lookup, name, args, keywords)
+    table = function_row(lookup, name, call.args, call.keywords)
     if table is None:
         return None
     if not table.operands or not any(table.saved):
-        if "requires_grad" in keywords or last == "tensor":
-            return _created(run, keywords, node)
+        if "requires_grad" in call.keywords or last == "tensor":
+            return _created(run, call.keywords, call.site)
         if not table.operands:
-            return _created(run, keywords, node)
-    result = apply(run, table, args, keywords, node)
+            return _created(run, call.keywords, call.site)
+    result = apply(run, table, call.args, call.keywords, call.site)
     if overwrites and active is None:
-        perhaps_in_place(args, keywords, result)
+        perhaps_in_place(call.args, call.keywords, result)
     return result
 
 
@@ -82,29 +82,29 @@ def _created(run: Run, keywords: Keywords, node: ast.AST) -> Tensor:
     return tensor
 
 
-def grad_mode(enabled: bool) -> Handler:
-    def handler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-        if args and isinstance(args[0][0], Function):
-            args[0][0].graph_free = not enabled
-            return args[0][0]
+def grad_mode(enabled: bool) -> Transfer:
+    def handler(run: Run, call: Call) -> Value:
+        if call.args and isinstance(call.args[0][0], Function):
+            call.args[0][0].graph_free = not enabled
+            return call.args[0][0]
         return GradMode(enabled)
 
     return handler
 
 
-def set_grad_enabled(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    return GradMode(flag(option(args, keywords, "mode", 0), None), switch=True)
+def set_grad_enabled(run: Run, call: Call) -> Value:
+    return GradMode(flag(call.argument("mode", 0), None), switch=True)
 
 
-def variable(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def variable(run: Run, call: Call) -> Value:
     """``Variable(x)``: the memory of ``x`` without its graph, whatever it requires (tried: torch 2.13)."""
-    wanted = flag(option(args, keywords, "requires_grad", 1), False)
-    return _without_graph(run, args[0][0] if args else NONE, wanted, "tensor", node)
+    wanted = flag(call.argument("requires_grad", 1), False)
+    return _without_graph(run, call.args[0][0] if call.args else NONE, wanted, "tensor", call.site)
 
 
-def parameter(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    wanted = flag(option(args, keywords, "requires_grad", 1), True)
-    return _without_graph(run, args[0][0] if args else NONE, wanted, "parameter", node)
+def parameter(run: Run, call: Call) -> Value:
+    wanted = flag(call.argument("requires_grad", 1), True)
+    return _without_graph(run, call.args[0][0] if call.args else NONE, wanted, "parameter", call.site)
 
 
 def _without_graph(run: Run, value: Value, wanted: Tri, label: str, node: ast.AST) -> Tensor:
@@ -122,25 +122,25 @@ def _without_graph(run: Run, value: Value, wanted: Tri, label: str, node: ast.AS
     return tensor
 
 
-def backward_function(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def backward_function(run: Run, call: Call) -> Value:
     """``torch.autograd.backward(tensors, grad_tensors, retain_graph, create_graph)``."""
-    given = args[0] if args else keywords.get("tensors")
+    given = call.args[0] if call.args else call.keywords.get("tensors")
     if given is not None:
-        backward(run, [given], args, keywords, node)
+        backward(run, [given], call)
     return NONE
 
 
-def save(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def save(run: Run, call: Call) -> Value:
     """``torch.save``: writes what it is handed, and changes nothing."""
     return NONE
 
 
-def checkpoint(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def checkpoint(run: Run, call: Call) -> Value:
     """Activation checkpointing recomputes with the weights of the moment: nothing certain is said of it."""
-    return unknown(run, args[1:], keywords, node, "checkpoint", certain=False)
+    return unknown(run, call.args[1:], call.keywords, call.site, "checkpoint", certain=False)
 
 
-def functional_call(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    made = run.node("functional_call", node)
+def functional_call(run: Run, call: Call) -> Value:
+    made = run.node("functional_call", call.site)
     made.saves = None
     return Opaque("functional_call", made)
