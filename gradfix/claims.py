@@ -544,9 +544,9 @@ def _equal(
         return one is other
     apart = one.distance(other)
     scale = max(one.largest, other.largest) if one.exact is not None else max(one.norm, other.norm)
-    return apart == 0 or apart * scale <= relative * scale + ABSOLUTE * overall + min(
-        NOISE * noise, ROUNDED * scale
-    )
+    # What is moved about by its own size is nothing but rounding: that of a bias before a normalization.
+    rounding = NOISE * noise if noise >= scale / 2 else min(NOISE * noise, ROUNDED * scale)
+    return apart == 0 or apart * scale <= relative * scale + ABSOLUTE * overall + rounding
 
 
 def _overall(*values: Values | None) -> float:

@@ -25,6 +25,8 @@ FIELDS = frozenset({"data", "shape", "dtype", "device", "grad", "requires_grad",
 """Attributes of which the same is true."""
 READERS = frozenset({"print", "float", "int", "str", "repr", "len", "isinstance", "type", "id", "bool"})
 """Functions of which it is."""
+KEEPS = frozenset({"zero_grad", "step", "backward", "train", "eval"})
+"""Methods that leave what they are called on what it was."""
 UNRECORDED = frozenset({"no_grad", "inference_mode"})
 
 Name = tuple[int, str]
@@ -51,6 +53,8 @@ class _Statement:
     """The class that it is a part of, if any."""
     recorded: bool
     """Whether autograd records what it computes."""
+    arms: tuple[tuple[int, str], ...] = ()
+    """The branches that it stands in: the identity of each ``if``, and which part of it."""
     uses: dict[Name, list[ast.expr]] = field(default_factory=dict)
     """By name that may be differentiated: the innermost parts that read it, evaluated under a condition."""
     calls: dict[str, list[ast.expr]] = field(default_factory=dict)
@@ -74,10 +78,15 @@ class _Program:
             self._read(one)
 
     def _block(
-        self, body: list[ast.stmt], function: ast.AST, of: str, recorded: bool
+        self,
+        body: list[ast.stmt],
+        function: ast.AST,
+        of: str,
+        recorded: bool,
+        arms: tuple[tuple[int, str], ...] = (),
     ) -> Iterator[_Statement]:
         for node in body:
-            yield _Statement(node, function, of, recorded)
+            yield _Statement(node, function, of, recorded, arms)
             inner, records = function, recorded
             within = node.name if isinstance(node, ast.ClassDef) else of
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -89,11 +98,12 @@ class _Program:
             elif isinstance(node, ast.With):
                 records = recorded and not any(_mentions(one.context_expr, UNRECORDED) for one in node.items)
             for name in ("body", "orelse", "finalbody"):
-                yield from self._block(getattr(node, name, []), inner, within, records)
+                here = (*arms, (id(node), name)) if isinstance(node, ast.If) else arms
+                yield from self._block(getattr(node, name, []), inner, within, records, here)
             for handler in getattr(node, "handlers", []):
-                yield from self._block(handler.body, inner, within, records)
+                yield from self._block(handler.body, inner, within, records, arms)
             for case in getattr(node, "cases", []):
-                yield from self._block(case.body, inner, within, records)
+                yield from self._block(case.body, inner, within, records, arms)
 
     def _name(self, function: ast.AST, name: str) -> Name:
         """A name as a function means it."""
@@ -113,7 +123,8 @@ class _Program:
                 name = called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
                 one.calls.setdefault(name, []).extend(part)
                 target = called.value if isinstance(called, ast.Attribute) else None
-                if isinstance(one.node, ast.Expr) and node is one.node.value and isinstance(target, ast.Name):
+                whole = isinstance(one.node, ast.Expr) and node is one.node.value and name not in KEEPS
+                if whole and isinstance(target, ast.Name):
                     one.binds.add(self._name(one.function, target.id))  # It may change what it is called on.
         for node in _differentiable(one.node):
             part = [inside[id(node)]] if id(node) in inside else []
@@ -133,7 +144,7 @@ class _Program:
 
     def slice(self, changed: set[Piece]) -> Iterator[Piece]:
         """The pieces that use what changed ones compute, directly or by way of others."""
-        names: set[Name] = set()
+        names: dict[Name, list[_Statement]] = {}
         functions: set[str] = set()
         reached: set[int] = set()
         waiting = [
@@ -146,7 +157,8 @@ class _Program:
             if id(one) in reached:
                 continue
             reached.add(id(one))
-            names |= one.binds
+            for name in one.binds:
+                names.setdefault(name, []).append(one)
             if isinstance(one.node, ast.Return) and isinstance(one.function, ast.FunctionDef):
                 functions |= self._names_of(one.function.name, one.of)
             waiting += [
@@ -157,7 +169,7 @@ class _Program:
         for one in self.statements:
             if not _computes(one):
                 continue
-            found = [uses for name, uses in one.uses.items() if name in names]
+            found = [uses for name, uses in one.uses.items() if self._flows(names.get(name, []), name, one)]
             found += [calls for name, calls in one.calls.items() if name in functions]
             if found:
                 yield piece_of(one.node)
@@ -170,9 +182,21 @@ class _Program:
         made = [one for one in self.statements if of in one.calls]
         return {function, *(name for one in made for _, name in one.binds)}
 
-    @staticmethod
-    def _touched(one: _Statement, names: set[Name], functions: set[str]) -> bool:
-        return not names.isdisjoint(one.uses) or not functions.isdisjoint(one.calls)
+    def _touched(self, one: _Statement, names: dict[Name, list[_Statement]], functions: set[str]) -> bool:
+        flows = any(self._flows(names[name], name, one) for name in one.uses.keys() & names.keys())
+        return flows or not functions.isdisjoint(one.calls)
+
+    def _flows(self, binders: list[_Statement], name: Name, to: _Statement) -> bool:
+        """Whether what a name is bound to by one of some statements may be what another one reads.
+
+        It is not what another branch of the same ``if`` reads that binds the name itself.
+        """
+        return any(not self._apart(one, name, to) for one in binders)
+
+    def _apart(self, one: _Statement, name: Name, other: _Statement) -> bool:
+        arms = dict(one.arms)
+        apart = [arm for arm in other.arms if arms.get(arm[0], arm[1]) != arm[1]]
+        return any(arm in own.arms and name in own.binds for arm in apart for own in self.statements)
 
 
 def _computes(one: _Statement) -> bool:
