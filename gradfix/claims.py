@@ -902,7 +902,7 @@ class _Case:
         watched = self.after.reached
         if not watched:
             return []
-        which = "what was changed" if len(watched) > 1 else "the changed statement"
+        which = "what was changed, and what uses it," if len(watched) > 1 else "the changed statement"
         return [Check("reached", "holds", f"{which} was executed")]
 
     def stepped(self) -> list[Check]:
