@@ -17,9 +17,9 @@ Preconditions:
   forward within a training step is too little to speak of;
 * the network runs more than once there: in a loop, in a function that a loop calls, or in evaluation mode;
 * whichever way undecided conditions go, no backward reaches what is computed there, and nobody who is not
-  seen gets hold of it: no unknown function is handed it, and no caller outside the file has it.
-
-`torch` has to be imported by name at the top of the file, or else nothing is offered.
+  seen gets hold of it: no unknown function is handed it, and no caller outside the file has it;
+* nothing around it may switch grad off unseen: no decorator or context of which that is not known, and
+  `torch` itself is imported by name at the top of the file.
 
 Effect: preserves. The gradients are the same, bit for bit.
 """
@@ -48,6 +48,10 @@ SHOWN = 3
 """So many calls of networks are named."""
 PARTS = frozenset({"forward", "__call__", "__init__"})
 """Functions that are parts of a network, whoever calls it."""
+BINDING = frozenset({"staticmethod", "classmethod", "property"})
+"""Decorators of which it is known that they leave the mode alone."""
+SWITCHING = ("grad", "infer", "eval", "frozen", "freeze")
+"""Parts of names of contexts that may switch grad off."""
 LOOKS = frozenset({"grad", "grad_fn", "requires_grad", "requires_grad_", "enable_grad", "set_grad_enabled"})
 """Names by which code asks for gradients."""
 
@@ -92,9 +96,10 @@ def find(program: Program) -> Iterator[Finding]:
             merge=lambda one, other: one.chains.update(other.chains),
         )
         for phase, calls in _outermost(program, list(found)).items():
-            if phase not in told and calls:
+            torch = _torch(program, phase)
+            if phase not in told and torch is not None:
                 told.add(phase)
-                yield _finding(program, phase, calls)
+                yield _finding(phase, calls, torch)
 
 
 def _outermost(program: Program, found: list[Wasted]) -> dict[Phase, list[ast.AST]]:
@@ -116,7 +121,7 @@ def _outermost(program: Program, found: list[Wasted]) -> dict[Phase, list[ast.AS
     }
 
 
-def _finding(program: Program, phase: Phase, calls: list[ast.AST]) -> Finding:
+def _finding(phase: Phase, calls: list[ast.AST], torch: str) -> Finding:
     what = f"`{phase.name}`" if isinstance(phase, ast.FunctionDef) else "this loop"
     notes = [note(call, "what is computed here has a graph, which nothing walks") for call in calls[:SHOWN]]
     return Finding(
@@ -124,7 +129,7 @@ def _finding(program: Program, phase: Phase, calls: list[ast.AST]) -> Finding:
         f"{what} only evaluates, with grad enabled: each forward keeps its activations for no backward",
         _head(phase),
         tuple(notes),
-        tuple(_fixes(program, phase)),
+        (_fix(phase, torch),),
     )
 
 
@@ -135,15 +140,11 @@ def _head(phase: Phase) -> Span:
     return Span.of(phase.iter if isinstance(phase, ast.For) else phase.test)
 
 
-def _fixes(program: Program, phase: Phase) -> Iterator[Fix]:
-    torch = _torch(program, phase)
-    if torch is None:
-        return
+def _fix(phase: Phase, torch: str) -> Fix:
     code = f"{torch}.no_grad()"
     if isinstance(phase, ast.FunctionDef):
-        yield Fix(f"decorate it with {code}", Effect.PRESERVES, (Decorate(Span.of(phase), code),))
-    else:
-        yield Fix(f"run it within {code}", Effect.PRESERVES, (Enclose(Span.of(phase), code),))
+        return Fix(f"decorate it with {code}", Effect.PRESERVES, (Decorate(Span.of(phase), code),))
+    return Fix(f"run it within {code}", Effect.PRESERVES, (Enclose(Span.of(phase), code),))
 
 
 def _torch(program: Program, phase: Phase) -> str | None:
@@ -186,10 +187,11 @@ def _survey(program: Program, run: Run) -> Survey:
 
 def _phases(program: Program, relevance: Relevance, chain: Chain) -> Iterator[Phase]:
     """The functions and loops around a place that neither train nor look at gradients, from within."""
-    for place in chain:
-        if getattr(place, "lineno", 0) <= 0:
-            continue
-        for outer in program.ancestors(place):
+    around = [program.ancestors(place) for place in chain if getattr(place, "lineno", 0) > 0]
+    if any(_may_switch(relevance, outer) for every in around for outer in every):
+        return
+    for every in around:
+        for outer in every:
             if isinstance(outer, (ast.FunctionDef, ast.For, ast.While)):
                 if relevance.touches(outer) or _looks(outer):
                     return
@@ -205,6 +207,21 @@ def _looks(phase: ast.AST) -> bool:
         or (isinstance(part, ast.keyword) and part.arg in LOOKS)
         or isinstance(part, (ast.Yield, ast.YieldFrom))
         for part in walk(phase)
+    )
+
+
+def _may_switch(relevance: Relevance, outer: ast.AST) -> bool:
+    """Whether something around a call may switch grad off: a decorator, or a context by its name."""
+    if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        known = all(ast.unparse(decorator) in BINDING for decorator in outer.decorator_list)
+        return not (known or relevance.touches(outer))
+    if not isinstance(outer, (ast.With, ast.AsyncWith)):
+        return False
+    contexts = [item.context_expr for item in outer.items]
+    return any(
+        not isinstance(context, ast.Call)
+        or any(word in ast.unparse(context.func).lower() for word in SWITCHING)
+        for context in contexts
     )
 
 

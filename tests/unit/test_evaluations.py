@@ -89,12 +89,8 @@ def test_it_is_decorated_by_what_the_file_calls_torch(options: Options) -> None:
     assert lines_added(
         code.replace("import torch", "import torch as t").replace(" torch.optim", " t.optim"), options
     ) == ["@t.no_grad()"]
-    assert (
-        lines_added(
-            code.replace("import torch", "from torch import optim").replace("torch.optim", "optim"), options
-        )
-        == []
-    )
+    elsewhere = code.replace("import torch", "from torch import optim").replace("torch.optim", "optim")
+    assert told(elsewhere, options) == []
 
 
 LOOP = """
@@ -134,6 +130,9 @@ def score():
         # It is done already.
         "with torch.no_grad():\n    evaluate()",
         "with torch.set_grad_enabled(option.learns):\n    evaluate()",
+        # Nobody knows what these do.
+        "with option.context:\n    evaluate()",
+        "with option.no_gradients():\n    evaluate()",
     ],
 )
 def test_nothing_is_said(last: str, options: Options) -> None:
@@ -151,6 +150,11 @@ def test_nothing_is_said(last: str, options: Options) -> None:
 )
 def test_what_looks_at_graphs_or_yields_is_left_alone(body: str, options: Options) -> None:
     assert told(script(f"def look():\n    {body}", "for _ in range(9):\n    print(look())"), options) == []
+
+
+def test_what_a_decorator_does_that_is_not_seen_is_not_known(options: Options) -> None:
+    code = script(EVALUATE.format(end=""), "evaluate()")
+    assert told(code.replace("def evaluate", "@option.quietly\ndef evaluate"), options) == []
 
 
 def test_one_forward_that_nothing_repeats_is_too_little(options: Options) -> None:
