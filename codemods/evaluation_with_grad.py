@@ -77,8 +77,8 @@ class Survey:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each function or loop that does nothing but evaluate, with graphs."""
-    if "volatile" in program.text:
-        return  # That is how it was said until torch 0.4.
+    if "volatile" in program.text or "torch" not in program.text:
+        return  # ``volatile`` is how it was said until torch 0.4.
     told: set[ast.AST] = set()
     for entry in program.entries:
         surveys: dict[Run, Survey] = {}
@@ -88,6 +88,8 @@ def find(program: Program) -> Iterator[Finding]:
                 surveys[run] = _survey(program, run)
             return surveys[run]
 
+        if not any(_outermost(program, [*survey(run).wasted.values()]) for run in entry.runs):
+            continue  # Nothing would be told, and no further run has to be made.
         found = entry.certain(
             lambda run: survey(run).wasted,
             lambda wasted: wasted.phase,
