@@ -39,7 +39,6 @@ from gradfix.autograd.values import (
     Super,
     Tensor,
     Value,
-    graphs_in,
     tensors_in,
 )
 
@@ -233,9 +232,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
                 and not value.leaf.label.startswith("parameter")
             ):
                 holder.leaf = value.leaf
-        if isinstance(holder, Opaque) and run.inside:
-            # Who handed the object in has what is put there.
-            run.returned += graphs_in([value])
+        if isinstance(holder, Opaque):
+            run.hand_on(value)
         if isinstance(holder, Module) and holder.kind != "user":
             bind_weight(run, value)
     elif isinstance(holder, Record):

@@ -355,6 +355,14 @@ def simple(run: Run, name: str, args: list[Argument], site: ast.AST) -> Value:
     return unknown(run, args, {}, site, name)
 
 
+def scaled(run: Run, by: Value, value: Tensor | Opaque, expression: ast.expr, site: ast.AST) -> Value:
+    """A loss multiplied by what something else has in hand, a ``GradScaler``: by the same each time."""
+    result = simple(run, "mul", [(value, expression), (Tensor(), expression)], site)
+    if isinstance(result, (Tensor, Opaque)) and result.node is not None:
+        result.node.beside = 1, by
+    return result
+
+
 def unknown(
     run: Run,
     args: list[Argument],

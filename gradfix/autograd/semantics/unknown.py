@@ -24,7 +24,7 @@ from gradfix.autograd.semantics.operations import (
     overload,
     perhaps_changed,
     record,
-    simple,
+    scaled,
     unknown,
 )
 from gradfix.autograd.semantics.optimizers import make_optimizer, optimizer_method
@@ -267,6 +267,8 @@ def _opaque_method(
         if isinstance(filled, Opaque) and filled.node is not None:
             base.node, base.requires = filled.node, filled.requires
         return base
+    if call.name == "append" and call.discarded and len(call.args) == 1 and base.node is None:
+        run.store(*call.args[0], base)
     clears_or_steps = call.name == "zero_grad" or (call.name == "step" and not call.args)
     if base.leaf is None and (base.optimizer is not None or clears_or_steps):
         optimizer = adopted(run, base)
@@ -335,7 +337,7 @@ def _opaque_method(
     if call.name == "scale" and len(call.args) == 1 and base.node is None:
         value, expression = call.args[0]
         if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (base.factor, expression)], call.site)
+            return scaled(run, base, value, expression, call.site)
     if base.label == "distribution" and base.node is not None and call.name in DENSITIES:
         made = run.node(call.name, call.site)
         made.saves = None
