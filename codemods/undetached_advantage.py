@@ -75,7 +75,7 @@ class Weighted:
 def find(program: Program) -> Iterator[Finding]:
     """Report each factor of a loss that another loss trains."""
     for entry in program.entries:
-        for found in entry.certain(weighted_losses, lambda one: one.first, raises=False):
+        for found in entry.certain(weighted_losses, lambda one: one.loss.site, raises=False):
             yield _finding(program, found)
 
 
@@ -86,6 +86,7 @@ def weighted_losses(run: Run) -> dict[Hashable, Weighted]:
         for b in backwards(run)
         if b.certain and b.accumulates and b.failure is None and first_step(run, b) is not None
     ]
+    failing = {node for b in backwards(run) if b.failure is not None for node in b.visited}
     terms = {event: list(terms_of(event)) for event in events}
     targets: dict[object, dict[Output, Backward]] = {}
     for event in events:
@@ -98,8 +99,10 @@ def weighted_losses(run: Run) -> dict[Hashable, Weighted]:
         for product in [one for term in terms[event] for one in _products(term)] if known else ():
             for edge, others in _factors(product):
                 outputs = _outputs(edge.node)
+                if not outputs:
+                    continue
                 trained = [known[key] for key in map(_key, outputs) if key in known]
-                if edge.operand is None or not outputs or len(trained) < len(outputs):
+                if edge.operand is None or len(trained) < len(outputs) or not failing.isdisjoint(outputs):
                     continue
                 if any(_apart(other.node, outputs) for other in others):
                     new = Weighted(run, event, trained[0], outputs[0])
