@@ -21,8 +21,8 @@ Preconditions:
   it;
 * the other is for this optimizer alone, and calls the same network on something that the other network has
   computed and that was detached, or computed without a graph: for this step, that is a constant;
-* the optimizer does not consume its gradients again and again (see missing-zero-grad), and nobody looks at
-  gradients in between.
+* the other optimizer does not step between the two (see misplaced-zero-grad), this one does not consume its
+  gradients again and again (see missing-zero-grad), and nobody looks at gradients in between.
 
 The gradients are cleared before the first backward of the optimizer's own losses, if the other loss comes
 before it. If it comes after, there is no place to clear.
@@ -44,6 +44,7 @@ from gradfix.autograd.questions import (
     calls_in,
     carrying,
     consuming_again,
+    first_step,
     holding,
     steps,
 )
@@ -89,6 +90,9 @@ def leaks(run: Run) -> dict[Hashable, Leak]:
         for event in events:
             owner = _passing_to(run, event, mine)
             if owner is not None and (judging := _judging(run, own, event, mine, owner)) is not None:
+                stepped_on = first_step(run, event)
+                if stepped_on is not None and stepped_on.serial < judging.serial:
+                    continue  # What is cleared at the wrong moment is misplaced-zero-grad.
                 if not run.grad_read_between(event.serial, step.serial):
                     found[step.site] = Leak(run, step, event, owner, judging)
                     break
