@@ -67,6 +67,13 @@ class Attempt(NamedTuple):
     """``None`` if nothing was to be run."""
     withheld: bool = False
     """Whether it is left out because it is not proved."""
+    also: tuple[Finding, ...] = ()
+    """The other findings that it resolves, at their places before it."""
+
+    @property
+    def resolved(self) -> int:
+        """How many findings it resolves."""
+        return 1 + len(self.also)
 
     @property
     def applied(self) -> bool:

@@ -136,6 +136,9 @@ class Text:
         done = f" ({attempt.fix.effect}): {attempt.fix.message}{why}"
         described = f"{self._paint(word, colour)}{printable(done)}"
         yield from self._why(file.path, split_lines(attempt.before), attempt.finding, described)
+        for finding in attempt.also:
+            also = f"      also        {finding.code} at line {finding.span.line}: {finding.message}"
+            yield printable(also)
         yield from self._difference(attempt)
         if attempt.evidence is not None:
             yield from (f"      {printable(line)}" for line in attempt.evidence.lines()[:-1])
@@ -230,11 +233,12 @@ def _done(plan: Plan) -> str:
     applied = [attempt for attempt in plan.attempts if attempt.applied]
     files = [file for file in plan.files if file.applied]
     verb = "Fixed" if files and all(file.written for file in files) else "Would fix"
-    outcomes = [f"{sum(1 for attempt in applied if attempt.outcome is kind)} {kind}" for kind in Outcome]
+    outcomes = [f"{sum(a.resolved for a in applied if a.outcome is kind)} {kind}" for kind in Outcome]
     told = ", ".join(outcome for outcome in outcomes if not outcome.startswith("0 "))
     if made_up := sum(map(_made_up, applied)):
         told += f"; {made_up} with made-up data"
-    fixed = f"{verb} {_count(len(applied), 'finding')} in {_count(len(files), 'file')} ({told})"
+    resolved = sum(attempt.resolved for attempt in applied)
+    fixed = f"{verb} {_count(resolved, 'finding')} in {_count(len(files), 'file')} ({told})"
     parts = [fixed if applied else "Fixed nothing"]
     refuted = sum(attempt.outcome is Outcome.REFUTED for attempt in plan.attempts)
     if refuted:
