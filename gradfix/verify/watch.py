@@ -317,7 +317,11 @@ class Training:
             "idle": self.is_idle,
             "zeros": self.only_zeros,
             "frozen": len(self.frozen) == self.count,
-            "networks": sorted({name.partition(".")[0] for name in self.names if name}),
+            "networks": [
+                held
+                for held in self.held
+                if any(name is not None and name.startswith(f"{held}.") for name in self.names)
+            ],
             "left_out": self.left_out(),
             "held": self.held,
         }
