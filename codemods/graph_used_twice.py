@@ -41,7 +41,6 @@ from collections.abc import Collection, Hashable, Iterator
 
 from gradfix.autograd.entries import ledger_of
 from gradfix.autograd.graph import Backward, Change, Leaf, Node, Step, ZeroGrad, reach, unseen
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     backwards,
     calls_in,
@@ -51,6 +50,7 @@ from gradfix.autograd.questions import (
     leading_to,
     steps,
 )
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span

@@ -47,10 +47,10 @@ from collections.abc import Hashable, Iterator
 
 from gradfix.autograd import operators
 from gradfix.autograd.graph import Backward, Change
-from gradfix.autograd.interpreter import Run
-from gradfix.autograd.library import INPLACE
 from gradfix.autograd.questions import backwards
 from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.layers import INPLACE
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module
 from gradfix.codemod import (

@@ -36,9 +36,9 @@ import re
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Step, reach
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, between, steps
 from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, tensors_in
 from gradfix.codemod import Effect, Finding, Fix, Span

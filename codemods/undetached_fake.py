@@ -37,7 +37,6 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     backwards,
     calls_in,
@@ -49,6 +48,7 @@ from gradfix.autograd.questions import (
     zeros,
 )
 from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span

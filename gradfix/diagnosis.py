@@ -11,7 +11,6 @@ import enum
 
 from gradfix.autograd.entries import terms_of
 from gradfix.autograd.graph import Backward, Change, Leaf, OptimizerState, Step, reach
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     Feeding,
     backwards,
@@ -28,6 +27,7 @@ from gradfix.autograd.questions import (
     without_call,
     zeros,
 )
+from gradfix.autograd.run import Run
 
 
 class Diagnosis(enum.Enum):

@@ -9,7 +9,7 @@ from typing import Literal
 
 from gradfix import guards
 from gradfix.autograd.graph import Backward, Event, OptimizerState, Step
-from gradfix.autograd.interpreter import Run
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.codemod import (
     Edit,

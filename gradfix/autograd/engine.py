@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.graph import (
     Backward,
     Contribution,
@@ -14,13 +14,14 @@ from gradfix.autograd.graph import (
     Node,
     OptimizerState,
     Step,
-    Tri,
     ZeroGrad,
     reach,
     run_backward,
     run_step,
     run_zero,
 )
+from gradfix.autograd.parameters import leaves_of, set_mode
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     Class,
     Const,
@@ -40,46 +41,25 @@ from gradfix.autograd.values import (
     tensors_in,
 )
 
-if TYPE_CHECKING:
-    from gradfix.autograd.calls import Argument, Keywords
-    from gradfix.autograd.interpreter import Run
-
-
 BACKWARD_KEYWORDS = frozenset(
     ["gradient", "retain_graph", "create_graph", "inputs", "tensors", "grad_tensors", "grad_variables"]
 )
 
 
-def flag(value: Value | None, default: Tri) -> Tri:
-    """A boolean option: its constant value, the default where it is not given, None if unknown."""
-    if value is None:
-        return default
-    if isinstance(value, Const):
-        return default if value.value is None else bool(value.value)
-    return None
-
-
-def option(args: list[Argument], keywords: Keywords, name: str, position: int) -> Value | None:
-    """An argument given by keyword or by position."""
-    if name in keywords:
-        return keywords[name][0]
-    return args[position][0] if len(args) > position else None
-
-
-def backward(
-    run: Run, roots: list[tuple[Value, ast.expr]], args: list[Argument], keywords: Keywords, node: ast.AST
-) -> None:
+def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
     """``tensor.backward(gradient, retain_graph, create_graph, inputs)``."""
-    create = flag(option(args, keywords, "create_graph", 2), False)
-    retain = flag(option(args, keywords, "retain_graph", 1), create)
-    event = Backward(run.home(node), run.path, run.tick(), [run.operand(v, e) for v, e in roots], retain)
-    event.calls = tuple(call for call, _ in run.stack)
-    event.certain = "**" not in keywords
+    create = flag(call.argument("create_graph", 2), False)
+    retain = flag(call.argument("retain_graph", 1), create)
+    event = Backward(run.home(call.site), run.path, run.tick(), [run.operand(v, e) for v, e in roots], retain)
+    event.calls = tuple(site for site, _ in run.stack)
+    event.certain = "**" not in call.keywords
     event.caught = run.catching > 0
     event.creates = create
     # A function is given what is differentiated first, a method is not.
-    further = args[1:] if args and args[0][0] is roots[0][0] else args
-    seeds = [option(further, keywords, name, 0) for name in ("gradient", "grad_tensors")]
+    further = call.args[1:] if call.args and call.args[0][0] is roots[0][0] else call.args
+    seeds = [
+        Call(further, call.keywords, call.site).argument(name, 0) for name in ("gradient", "grad_tensors")
+    ]
     event.seeded = any(seed is not None and getattr(seed, "value", seed) is not None for seed in seeds)
     run.events.append(event)
     nodes: list[tuple[Node, bool]] = []
@@ -97,10 +77,10 @@ def backward(
             known = isinstance(value, Tensor) and value.requires is False
             event.blind = event.blind or (event.certain and not known)
             event.certain = event.certain and known
-    if any(name not in BACKWARD_KEYWORDS for name in keywords):
+    if any(name not in BACKWARD_KEYWORDS for name in call.keywords):
         event.certain = event.blind = False
     only: set[Node] | None = None
-    inputs = keywords.get("inputs")
+    inputs = call.keywords.get("inputs")
     if inputs is not None:
         event.blind = False
         only = _between(run, [n for n, _ in nodes], inputs[0])
@@ -109,7 +89,6 @@ def backward(
         leaf.grad = {**(leaf.grad or {}), event: Contribution(False)}
     if inputs is not None:
         # Only the listed leaves accumulate; what a list of unknown things holds cannot be known.
-        from gradfix.autograd.calls import leaves_of
 
         wanted, known = leaves_of(inputs[0])
         for leaf in list(event.reached):
@@ -120,17 +99,19 @@ def backward(
                 del event.reached[leaf]
 
 
-def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def differentiate(run: Run, call: Call) -> Value:
     """``torch.autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, ...)``."""
-    outputs = option(args, keywords, "outputs", 0)
-    inputs = option(args, keywords, "inputs", 1)
-    create = flag(option(args, keywords, "create_graph", 4), False)
-    retain = flag(option(args, keywords, "retain_graph", 3), create)
-    expression = args[0][1] if args else keywords["outputs"][1] if "outputs" in keywords else None
+    outputs = call.argument("outputs", 0)
+    inputs = call.argument("inputs", 1)
+    create = flag(call.argument("create_graph", 4), False)
+    retain = flag(call.argument("retain_graph", 3), create)
+    expression = (
+        call.args[0][1] if call.args else call.keywords["outputs"][1] if "outputs" in call.keywords else None
+    )
     receivers = [run.operand(outputs, expression)] if expression and outputs else []
-    event = Backward(run.home(node), run.path, run.tick(), receivers, retain)
+    event = Backward(run.home(call.site), run.path, run.tick(), receivers, retain)
     event.accumulates = False
-    event.certain = "**" not in keywords
+    event.certain = "**" not in call.keywords
     event.caught = run.catching > 0
     event.creates = create
     run.events.append(event)
@@ -150,13 +131,15 @@ def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.
         count = len(inputs.items) if isinstance(inputs, Sequence) else 1
     items: list[Value] = []
     # What needs nothing of the forward, a sum say, has a derivative that depends on nothing.
-    given = option(args, keywords, "grad_outputs", 2)
-    seeded = "**" in keywords or not (given is None or (isinstance(given, Const) and given.value is None))
+    given = call.argument("grad_outputs", 2)
+    seeded = "**" in call.keywords or not (
+        given is None or (isinstance(given, Const) and given.value is None)
+    )
     for _ in range(max(count, 1)):
         result = Tensor()
         if create is not False and nodes and (seeded or any(n.saves is not False for n in event.visited)):
             # The second derivative runs through the operands of what was differentiated.
-            made = run.node("autograd.grad", node)
+            made = run.node("autograd.grad", call.site)
             made.saves = None
             made.edges = tuple(Edge(n, False, expression) for n, _ in nodes)
             # A parameter that was only added is not in the derivative: certain are those that were saved.
@@ -173,7 +156,6 @@ def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.
 
 def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
     """The nodes on a way from the roots to the inputs: all that a restricted backward runs."""
-    from gradfix.autograd.calls import leaves_of
 
     leaves = set(leaves_of(inputs)[0])
     run.differentiated |= leaves
@@ -192,7 +174,7 @@ def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
 def step(run: Run, optimizer: Optimizer, node: ast.AST) -> None:
     """``optimizer.step()``."""
     event = Step(run.home(node), run.path, run.tick(), optimizer.state)
-    event.calls = tuple(call for call, _ in run.stack)
+    event.calls = tuple(site for site, _ in run.stack)
     run.events.append(event)
     run_step(event)
 
@@ -239,7 +221,6 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
             for top in value.leaves():
                 for leaf in top.family():
                     _forget(leaf)
-            from gradfix.autograd.calls import set_mode
 
             set_mode(run, value, None)
             forget_state(value, depth)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Step
-from gradfix.autograd.interpreter import Run
+from gradfix.autograd.run import Run
 from gradfix.ledger import Call, Flow, Ledger, Parameter, Parameters, Term
 from gradfix.ledger import Step as Consumed
 

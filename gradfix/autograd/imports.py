@@ -16,24 +16,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gradfix import files, scanning, traces
 from gradfix.autograd.relevance import Relevance, shift, walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     External,
     Frame,
     Instance,
     Mapping,
     Module,
+    Namespace,
     Optimizer,
     Sequence,
     Tensor,
     Value,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 RANGE = 1_000_000
 """Lines set apart for each imported file."""
@@ -74,15 +72,6 @@ class LocalModule:
     relevance: Relevance
     frame: Frame | None = None
     """Its variables, if they hold no state that a run could change, nor what comes from such state."""
-
-
-class Namespace(Value):
-    """An imported module of the project."""
-
-    __slots__ = ("frame",)
-
-    def __init__(self, frame: Frame) -> None:
-        self.frame = frame
 
 
 class Lazy(External):

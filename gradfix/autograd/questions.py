@@ -21,7 +21,7 @@ from gradfix.autograd.graph import (
     ZeroGrad,
     unseen,
 )
-from gradfix.autograd.interpreter import Run
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import Sequence, Tensor, Value, tensors_in
 
 Feeding = tuple[OptimizerState, set[Leaf], set[Node]]
@@ -59,9 +59,10 @@ class Sorted:
 
 
 def _sorted(run: Run) -> Sorted:
-    if run.sorted is None or run.sorted.of is not run.events or run.sorted.count != len(run.events):
-        run.sorted = Sorted(run.events)
-    return run.sorted
+    known: Sorted | None = run.sorted
+    if known is None or known.of is not run.events or known.count != len(run.events):
+        known = run.sorted = Sorted(run.events)
+    return known
 
 
 def fed_by(run: Run) -> dict[Backward, Feeding | None]:

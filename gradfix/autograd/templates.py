@@ -13,12 +13,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd.graph import Change, Edge, Event, Leaf, Node, Storage, Tri
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import Const, Mapping, Module, Opaque, Sequence, Tensor, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
-
-    from gradfix.autograd.interpreter import Run
 
 
 class Template:

@@ -19,19 +19,16 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
-from gradfix.autograd import callers, calls, imports
+from gradfix.autograd import callers, imports
+from gradfix.autograd.arguments import Argument, Call
 from gradfix.autograd.graph import Backward, Change, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.imports import LocalModule
-from gradfix.autograd.interpreter import (
-    Alternative,
-    OutOfFuel,
-    Run,
-    Scenario,
-    carried,
-    exhaust,
-    named,
-)
+from gradfix.autograd.interpreter.contexts import exhaust
+from gradfix.autograd.interpreter.loops import carried, named
+from gradfix.autograd.parameters import set_mode
 from gradfix.autograd.relevance import Definition, Relevance, backwards_in, children, suites, walk
+from gradfix.autograd.run import Alternative, Exited, Impossible, OutOfFuel, Run, Scenario, Stopped
+from gradfix.autograd.semantics.functions import call_function, instantiate
 from gradfix.autograd.values import (
     Class,
     Const,
@@ -46,6 +43,7 @@ from gradfix.autograd.values import (
     Opaque,
     Optimizer,
     Sequence,
+    Static,
     Suspended,
     Tensor,
     Value,
@@ -501,7 +499,7 @@ def run_script(
     run.block(defining, run.top)
     value = run.top.variables.get(function.name)
     if isinstance(value, Function):
-        calls.call_function(run, value, [], {}, function)
+        call_function(run, value, Call([], {}, function))
 
 
 def entry_points(tree: ast.Module, relevance: Relevance) -> list[Definition]:
@@ -546,9 +544,9 @@ def explore(
         run.globals.origin = origin
         try:
             start(run)
-        except calls.Stopped as stopped:
-            run.impossible = isinstance(stopped, calls.Impossible)
-            run.raised = not isinstance(stopped, calls.Exited)
+        except Stopped as stopped:
+            run.impossible = isinstance(stopped, Impossible)
+            run.raised = not isinstance(stopped, Exited)
         except OutOfFuel as spent:
             (function,) = spent.args
             where = f" in {function}" if function not in ("", name) else ""
@@ -777,7 +775,7 @@ class Surroundings:
             run.globals = self._shared
             return
         run.globals.definitions = Definitions(self._definitions)
-        with contextlib.suppress(calls.Stopped):
+        with contextlib.suppress(Stopped):
             run.block(self._statements, run.globals)
         if not self._stateful:
             held = run.globals.variables.values()
@@ -832,24 +830,24 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
         run.inside = True
         value = run.variable(definition.name)
         if isinstance(value, Function):
-            _hand_back(run, calls.call_function(run, value, [], keywords, definition))
+            _hand_back(run, call_function(run, value, Call([], keywords, definition)))
         return
     cls = run.variable(owner.name)
     if not isinstance(cls, Class):
         return
     # How an object is set up is taken as it comes, as it is in a script.
-    instance = calls.instantiate(run, cls, [], _given(cls), definition)
+    instance = instantiate(run, cls, Call([], _given(cls), definition))
     run.inside = True
     method = cls.attributes.get(definition.name)
-    if isinstance(method, calls.Static):
-        _hand_back(run, calls.call_function(run, method.function, [], keywords, definition))
+    if isinstance(method, Static):
+        _hand_back(run, call_function(run, method.function, Call([], keywords, definition)))
     if not isinstance(method, Function) or not isinstance(instance, (Module, Instance)):
         return
     _set_up(run, cls, instance, definition)
     run.events.clear()
     _forget_modes(run, instance.attributes)
     if isinstance(instance, Module):
-        calls.set_mode(run, instance, None)
+        set_mode(run, instance, None)
     once = (cls.unknown_bases() and not cls.is_module) or _has_relevant_loop(definition, run)
     for number in range(1 if once else CALLS):
         if number:
@@ -860,7 +858,7 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
             run.carried[definition, run.path] = names
         else:
             run.before[definition, ()] = {f"self.{k}": v for k, v in named(instance.attributes).items()}
-        result = calls.call_function(run, method.bind(instance), [], keywords, definition)
+        result = call_function(run, method.bind(instance), Call([], keywords, definition))
         _hand_back(run, result, instance)
     run.path = ()
 
@@ -891,7 +889,7 @@ def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Defin
             if len(writers) == 1 and writers[0].name not in called:
                 called.add(writers[0].name)
                 call(writers[0].node, False)
-                calls.call_function(run, writers[0].bind(instance), [], {}, definition)
+                call_function(run, writers[0].bind(instance), Call([], {}, definition))
 
     call(definition, True)
 
@@ -920,7 +918,7 @@ def _asks_for_a_setting(definition: Definition) -> bool:
     )
 
 
-def _settings(definition: Definition, absent: bool = False) -> dict[str, calls.Argument]:
+def _settings(definition: Definition, absent: bool = False) -> dict[str, Argument]:
     """The parameters that have a default (or only those that are None by it), as unknown values."""
     spec = definition.args
     positional = [*spec.posonlyargs, *spec.args]
@@ -935,7 +933,7 @@ def _settings(definition: Definition, absent: bool = False) -> dict[str, calls.A
     }
 
 
-def _given(cls: Class) -> dict[str, calls.Argument]:
+def _given(cls: Class) -> dict[str, Argument]:
     """Parameters of the constructor that are None by default, but that whoever trains has to give.
 
     What ``self.optimizer = optimizer`` alone binds, and what a method steps, clears or calls without asking
@@ -977,7 +975,7 @@ def _forget_modes(run: Run, variables: dict[str, Value]) -> None:
     """Somebody outside may have put networks into evaluation mode before."""
     for value in variables.values():
         if isinstance(value, Module):
-            calls.set_mode(run, value, None)
+            set_mode(run, value, None)
 
 
 def _hand_back(run: Run, result: Value, instance: Module | Instance | None = None) -> None:

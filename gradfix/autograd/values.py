@@ -156,7 +156,7 @@ class Index(Opaque):
     """A number that a loop of unknown length counts, or that is computed from one.
 
     The passes that are run are the first ones, so ``number`` is what it is in this very pass. What a
-    later pass would make of it is left open: see :func:`gradfix.autograd.interpreter.now`.
+    later pass would make of it is left open: see :func:`gradfix.autograd.interpreter.conditions.now`.
     """
 
     __slots__ = ("counts", "number", "passed", "term")
@@ -286,6 +286,11 @@ class Module(Value):
         """Whether it certainly has a parameter ``bias``."""
         self.training: Tri = True
         """Whether it is in training mode, which it is when it is made."""
+
+    @property
+    def numbered(self) -> bool:
+        """Whether it holds layers by their number."""
+        return self.kind in ("torch.nn.Sequential", "torch.nn.ModuleList")
 
     def leaves(self, seen: set[int] | None = None) -> list[Leaf]:
         """Every block of parameters in it, its own first, each once."""
@@ -571,7 +576,7 @@ class Instance(Value):
 
 
 class Learner(Value):
-    """A meta-learning library's network around one of the script's: :mod:`gradfix.autograd.frameworks`.
+    """A meta-learning library's network around one of the script's (``semantics/learners.py``).
 
     A clone computes with copies of the weights, and what differentiates them goes on into the weights.
     """
@@ -664,6 +669,54 @@ class Scaler(Value):
     def __init__(self) -> None:
         self.factor = Tensor()
         """What it multiplies losses by."""
+
+
+class Namespace(Value):
+    """An imported module of the project."""
+
+    __slots__ = ("frame",)
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+
+
+class Iteration(Value):
+    """``zip``, ``enumerate``, ``reversed`` and the like, not yet run."""
+
+    __slots__ = ("kind", "parts", "start")
+
+    def __init__(self, kind: str, parts: list[Value], start: int | None = 0) -> None:
+        self.kind = kind
+        self.parts = parts
+        self.start = start
+
+
+class Property(Value):
+    """A ``@property`` of a class of the project."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+
+
+class Attributes(Value):
+    """``holder.__dict__``, or ``vars(holder)``, of an object or of a module that was imported."""
+
+    __slots__ = ("holder",)
+
+    def __init__(self, holder: Module | Instance | External | Namespace) -> None:
+        self.holder = holder
+
+
+class Static(Value):
+    """A ``@staticmethod`` or ``@classmethod``."""
+
+    __slots__ = ("function", "of_class")
+
+    def __init__(self, function: Function, of_class: bool) -> None:
+        self.function = function
+        self.of_class = of_class
 
 
 def is_plain(value: Value) -> bool:

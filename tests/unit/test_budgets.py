@@ -10,9 +10,9 @@ import pytest
 
 from gradfix import pipeline, source
 from gradfix.autograd import imports, training_step
-from gradfix.autograd.calls import keeps_nothing
 from gradfix.autograd.graph import Node
-from gradfix.autograd.library import deep_copy
+from gradfix.autograd.semantics.layers import deep_copy
+from gradfix.autograd.semantics.statelessness import keeps_nothing
 from gradfix.autograd.training_step import ALLOWED, LED_IN, Program, analyze
 from gradfix.autograd.values import (
     LARGEST,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from gradfix.autograd.calls import counted
 from gradfix.autograd.counting import EVERY, HORIZON, NUMBER, Pass, Term, where
+from gradfix.autograd.semantics.arithmetic import counted
 from gradfix.autograd.values import Const, Index, Opaque
 
 

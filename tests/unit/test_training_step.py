@@ -12,7 +12,7 @@ import pytest
 from gradfix import catalog
 from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward
-from gradfix.autograd.interpreter import Run
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import FUEL, Program
 
 NETWORK = """\

@@ -1,0 +1,160 @@
+"""Which parameters a value stands for: a network's, those of an optimizer, what is clipped or frozen."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from gradfix.autograd.graph import Leaf, Tri
+from gradfix.autograd.run import Run
+from gradfix.autograd.values import Const, Each, Mapping, Module, Opaque, Params, Sequence, Tensor, Value
+
+
+def leaves_of(value: Value) -> tuple[list[Leaf], bool]:
+    """The parameters in what was handed to an optimizer or clipped, and whether that is all of them."""
+    if isinstance(value, Params):
+        return value.leaves, value.complete
+    if isinstance(value, Each):
+        return value.leaves, True
+    if isinstance(value, Tensor):
+        return ([value.leaf], True) if value.leaf is not None else ([], value.requires is False)
+    if isinstance(value, Module):
+        return module_leaves(value), True
+    if isinstance(value, Sequence):
+        found: list[Leaf] = []
+        complete = not value.open
+        groups = [_picked(item_) for item_ in value.items]
+        for item_, picked in zip(value.items, groups):
+            leaves, known = leaves_of(item_)
+            found += leaves
+            rest = picked is not None and any(other is not None and _rest(picked, other) for other in groups)
+            complete = complete and (known or rest)
+        return list(dict.fromkeys(found)), complete
+    if isinstance(value, Mapping):
+        if "params" in value.items:
+            return leaves_of(value.items["params"])
+        return leaves_of(Sequence("list", list(value.items.values()), value.open))
+    return [], False
+
+
+def _picked(value: Value) -> Params | None:
+    """What a group of an optimizer holds, if a condition has picked it."""
+    if isinstance(value, Mapping):
+        value = value.items.get("params", value)
+    return value if isinstance(value, Params) and value.half is not None else None
+
+
+def _rest(one: Params, other: Params) -> bool:
+    """Whether one holds what the other leaves out: those with weight decay, and those without."""
+    if one.half is None or other.half is None or set(one.leaves) != set(other.leaves):
+        return False
+    return one.half == (other.half[0], not other.half[1])
+
+
+def module_leaves(module: Module) -> list[Leaf]:
+    """Every parameter block of a network; parts that cannot be seen get a block of their own."""
+    _reserve(module, set())
+    return module.leaves()
+
+
+def known_leaves(run: Run, module: Module) -> list[Leaf]:
+    """As :func:`module_leaves`, remembered as long as no attribute is written anywhere."""
+    known = run.leaves_known.get(module)
+    if known is None or known[0] != run.mutations:
+        known = run.leaves_known[module] = (run.mutations, module_leaves(module))
+    return known[1]
+
+
+def _reserve(module: Module, seen: set[int]) -> None:
+    if id(module) in seen:
+        return
+    seen.add(id(module))
+    for value in [*module.items, *module.attributes.values()]:
+        if isinstance(value, Module):
+            _reserve(value, seen)
+        elif isinstance(value, Sequence):
+            for inner in value.items:
+                if isinstance(inner, Module):
+                    _reserve(inner, seen)
+        elif (
+            isinstance(value, Opaque)
+            and value.leaf is None
+            and module.rest is None
+            and value.owner is not None
+        ):
+            module.rest = Leaf(f"the rest of {module.label}", None)
+
+
+LAYERED = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
+"""Containers of torch whose items are all networks."""
+
+
+def hold(container: Module, layers: Iterable[Value]) -> None:
+    """What a container of layers holds and nobody can see is a layer too: it may have parameters."""
+    if container.kind in LAYERED:
+        for layer in layers:
+            if isinstance(layer, Opaque) and layer.owner is None and layer.node is None:
+                layer.owner = container
+
+
+def add_layers(container: Module, layers: list[Value]) -> None:
+    """``append``, ``extend`` and ``add_module`` of a container of torch."""
+    container.items += layers
+    hold(container, layers)
+    if container.kind == "torch.nn.Sequential" and any(isinstance(layer, Opaque) for layer in layers):
+        # Layers that cannot be seen: one block that is taken to be deep.
+        container.leaf = container.leaf or Leaf(container.label)
+
+
+def is_leaf(value: Value) -> bool:
+    """Whether a value is a parameter, or none, as against a tensor that was computed."""
+    if isinstance(value, Each):
+        return value.view == ""
+    return isinstance(value, Const) or (isinstance(value, Tensor) and value.leaf is not None)
+
+
+def set_requires(run: Run, holder: Value, leaves: list[Leaf], value: Value, site: ast.AST) -> None:
+    """``requires_grad = value`` on parameters or on a tensor."""
+    wanted: Tri = bool(value.value) if isinstance(value, Const) else None
+    if run.some and isinstance(holder, Each):
+        wanted = None
+    if isinstance(holder, Tensor) and holder.leaf is None:
+        if wanted is not False and holder.node is None:
+            leaf = Leaf("tensor", wanted, site)
+            leaf.storage = holder.storage
+            holder.leaf = leaf
+            holder.requires = wanted
+        return
+    for top in leaves:
+        for leaf in top.family():
+            if wanted and leaf.requires is False:
+                run.thawed.add(leaf)
+            leaf.requires = wanted
+    if isinstance(holder, Tensor):
+        holder.requires = wanted
+
+
+def set_mode(run: Run, module: Module, training: Tri) -> None:
+    """Put a network and everything in it into training or evaluation mode, or into one that is not known."""
+    for part_ in _below(module, {}):
+        if isinstance(part_, Module) and part_.training is not training:
+            part_.training = training
+            run.modes += 1
+
+
+def _below(module: Module, seen: dict[Value, None]) -> dict[Value, None]:
+    """A network and everything in it, each once."""
+    if module not in seen:
+        seen[module] = None
+        for value in [*module.items, *module.attributes.values()]:
+            if isinstance(value, Module):
+                _below(value, seen)
+            elif isinstance(value, Opaque):
+                seen[value] = None
+    return seen
+
+
+def poison_versions(run: Run, module: Module) -> None:
+    """Weights may have been written in place by something unknown (weight initialisation)."""
+    for leaf in module_leaves(module):
+        leaf.storage.maybe += 1

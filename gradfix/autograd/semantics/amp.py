@@ -1,0 +1,79 @@
+"""Mixed precision: torch's ``GradScaler`` and apex."""
+
+from __future__ import annotations
+
+from gradfix.autograd.arguments import Call
+from gradfix.autograd.engine import step
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.dispatch import methods_of
+from gradfix.autograd.semantics.operations import simple
+from gradfix.autograd.semantics.unknown import adopted
+from gradfix.autograd.values import (
+    NONE,
+    External,
+    Opaque,
+    Optimizer,
+    Params,
+    Scaled,
+    Scaler,
+    Sequence,
+    Tensor,
+    Value,
+)
+
+
+@methods_of(Scaler)
+def _scaler_method(
+    run: Run,
+    base: Scaler,
+    call: Call,
+) -> Value:
+    if call.name == "scale" and call.args:
+        value, expression = call.args[0]
+        if isinstance(value, (Tensor, Opaque)):
+            return simple(run, "mul", [(value, expression), (base.factor, expression)], call.site)
+        return value
+    if call.name == "step" and call.args:
+        optimizer = adopted(run, call.args[0][0]) or call.args[0][0]
+        if isinstance(optimizer, Optimizer):
+            step(run, optimizer, call.site)
+            return NONE
+    return Opaque(call.name)
+
+
+def grad_scaler(run: Run, call: Call) -> Value:
+    return Scaler()
+
+
+def scale_loss(run: Run, call: Call) -> Value:
+    """``with apex.amp.scale_loss(loss, optimizer) as scaled: scaled.backward()``."""
+    given = call.args[0] if call.args else call.keywords.get("loss")
+    if given is None:
+        return Opaque("scale_loss")
+    return Scaled(simple(run, "mul", [given, (Tensor(), given[1])], call.site))
+
+
+def amp_initialize(run: Run, call: Call) -> Value:
+    """``apex.amp.initialize(models, optimizers, ...)``: what it is handed, patched."""
+    models, optimizers = (
+        call.argument("models", 0),
+        call.argument("optimizers", 1),
+    )
+    if models is None:
+        return Opaque("initialize")
+    if optimizers is None or optimizers is NONE:
+        return models
+    return Sequence("tuple", [models, optimizers])
+
+
+def amp_handle(run: Run, call: Call) -> Value:
+    """``handle = apex.amp.init()``: the older interface, whose handle scales losses as the module does."""
+    return External("apex.amp")
+
+
+def master_params(run: Run, call: Call) -> Value:
+    """``apex.amp.master_params(optimizer)``: what it steps on."""
+    owner = call.args[0][0] if call.args else NONE
+    if not isinstance(owner, Optimizer):
+        return Opaque("master_params")
+    return Params(owner.state.leaves, owner.state.groups_known)

@@ -1,0 +1,152 @@
+"""Arithmetic on tensors, constants, sequences and the numbers of passes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from gradfix.autograd import operators, options
+from gradfix.autograd.counting import NUMBER, Pass, Term
+from gradfix.autograd.parameters import leaves_of
+from gradfix.autograd.run import Run, used_nothing
+from gradfix.autograd.semantics.operations import apply, changed_in_place, operands_of, record, unknown
+from gradfix.autograd.values import (
+    NONE,
+    Const,
+    Each,
+    Index,
+    Length,
+    Opaque,
+    Params,
+    Sequence,
+    Tensor,
+    Value,
+    fold,
+    known_items,
+)
+
+
+def binary(
+    run: Run,
+    op: ast.operator,
+    left: Value,
+    right: Value,
+    left_node: ast.expr,
+    right_node: ast.expr,
+    site: ast.AST,
+) -> Value:
+    """``left op right``."""
+    if left is NONE or right is NONE:
+        used_nothing(run, site)
+    if isinstance(left, options.Option) or isinstance(right, options.Option):
+        known = [side.value for side in map(options.given, (left, right)) if isinstance(side, Const)]
+        if len(known) == 2 and any(isinstance(one, str) for one in known):
+            return options.text(fold(op, *known), (left, right))
+    if isinstance(left, Const):
+        if isinstance(right, Const):
+            folded = fold(op, left.value, right.value)
+            if left.__class__ is Length or right.__class__ is Length:
+                shifted = isinstance(op, (ast.Add, ast.Sub)) and right.__class__ is not Length
+                return Length(folded.value) if shifted and isinstance(folded, Const) else Opaque("length")
+            unset = left.__class__ is options.Default or right.__class__ is options.Default
+            return options.Default(folded.value) if unset and isinstance(folded, Const) else folded
+        if isinstance(op, ast.Mod) and isinstance(left.value, str):
+            items = known_items(right)
+            return Opaque("text") if items is None else fold(op, left.value, items)
+    elif left.__class__ is Opaque and left.node is None and isinstance(right, Const):
+        return Opaque("value")
+    if isinstance(left, Index) or isinstance(right, Index):
+        counted = _counted(op, left, right)
+        if counted is not None:
+            return counted
+    if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, ast.Add):
+        return Sequence(left.kind, left.items + right.items, left.open or right.open)
+    if (
+        isinstance(left, (Params, Sequence))
+        and isinstance(right, (Params, Sequence))
+        and isinstance(op, ast.Add)
+    ):
+        leaves, complete = leaves_of(left)
+        more, also = leaves_of(right)
+        return Params(list(dict.fromkeys(leaves + more)), complete and also)
+    if isinstance(left, Sequence) and isinstance(op, ast.Mult) and isinstance(right, Const):
+        if isinstance(right.value, int) and len(left.items) * right.value <= 64:
+            return Sequence(left.kind, left.items * right.value, left.open)
+        return Sequence(left.kind, left.items, True)
+    tensors = isinstance(left, Tensor), isinstance(right, Tensor)
+    graph = operands_of(left, left_node) + operands_of(right, right_node)
+    if not any(tensors) and not graph:
+        # The data of a parameter, and what is computed from it, have no graph.
+        return Tensor() if isinstance(left, Each) or isinstance(right, Each) else Opaque("value")
+    if not any(o.requires is not False for o in graph):
+        return Tensor()
+    scalar: Any = None
+    if isinstance(left, Const):
+        scalar = "left"
+    elif isinstance(right, Const):
+        scalar = "right"
+    table = operators.binary(op.__class__.__name__, scalar)
+    args = [(left, left_node), (right, right_node)]
+    if table is None:
+        return unknown(run, args, {}, site, op.__class__.__name__)
+    return apply(run, table, args, {}, site)
+
+
+def _counted(op: ast.operator, left: Value, right: Value) -> Index | None:
+    """Arithmetic on the number of a pass."""
+    numbers = [v.number if isinstance(v, Index) else getattr(v, "value", None) for v in (left, right)]
+    if not all(isinstance(n, (int, float)) for n in numbers):
+        return None
+    result = fold(op, *numbers)
+    if not isinstance(result, Const):
+        return None
+    steady = [v.counts if isinstance(v, Index) else isinstance(v, Const) for v in (left, right)]
+    passed, term = of_pass(op.__class__, left, right)
+    return Index(result.value, all(steady) and isinstance(op, (ast.Add, ast.Sub)), passed, term)
+
+
+def of_pass(op: type[ast.AST], left: Value, right: Value) -> tuple[Pass | None, Term]:
+    """How ``left op right`` is computed from the number of one pass, if it is: else of no pass."""
+    passes = {v.passed for v in (left, right) if isinstance(v, Index)}
+    terms = [v.term if isinstance(v, Index) else ("const", getattr(v, "value", None)) for v in (left, right)]
+    return (passes.pop() if len(passes) == 1 else None), (op, *terms)
+
+
+def counted(op: ast.operator, old: Const | Index, step: Const) -> Value:
+    """What ``count op= step`` makes of a variable from before the loop: each time it is another pass."""
+    if isinstance(old, Const):
+        whole = type(old.value) is int and isinstance(op, (ast.Add, ast.Sub))
+        first = fold(op, old.value, step.value) if whole else None
+        if not isinstance(first, Const):
+            return Opaque("counter")
+        term: Term = (op.__class__, ("const", first.value), (ast.Mult, NUMBER, ("const", step.value)))
+        return Index(first.value, True, Pass(), term)
+    value = _counted(op, old, step)
+    if value is not None and old.passed is not None and value.counts:
+        return Index(value.number, True, Pass(old.passed), old.term)
+    return value if value is not None else Opaque("counter")
+
+
+def numbered(origin: int) -> Callable[[int], Index]:
+    """What gives the number of each pass of a loop that counts from ``origin``."""
+    latest: list[Pass] = []
+    term = (ast.Add, NUMBER, ("const", origin)) if origin else NUMBER
+
+    def number(k: int) -> Index:
+        latest.append(Pass(latest[-1] if latest else None))
+        return Index(origin + k, True, latest[-1], term)
+
+    return number
+
+
+def inplace_binary(run: Run, old: Tensor, operand: Value, node: ast.AugAssign) -> Tensor:
+    """``tensor op= operand``: changes the tensor in place."""
+    table = operators.augmented(node.op.__class__.__name__, isinstance(operand, Const))
+    target: ast.expr = node.target
+    if table is None:
+        slots = [operands_of(old, target), operands_of(operand, node.value)]
+        recorded, requires, _ = record(run, "augmented", node, slots, None)
+        return changed_in_place(run, old, recorded, requires, False, "augmented assignment", node)
+    result = apply(run, table, [(old, target), (operand, node.value)], {}, node)
+    return result if isinstance(result, Tensor) else old

@@ -1,0 +1,295 @@
+"""Attributes of what there is, read and written."""
+
+from __future__ import annotations
+
+import ast
+import os
+
+from gradfix.autograd import imports, unbound
+from gradfix.autograd.arguments import Call, nowhere
+from gradfix.autograd.engine import zero_grad
+from gradfix.autograd.graph import Backward, Leaf, reach
+from gradfix.autograd.parameters import is_leaf, set_requires
+from gradfix.autograd.run import Impossible, Run
+from gradfix.autograd.semantics.dispatch import attribute, attributes_of, call_value, item, methods_of
+from gradfix.autograd.semantics.items import part
+from gradfix.autograd.semantics.names import MODULE_METHODS, member
+from gradfix.autograd.values import (
+    Attributes,
+    Class,
+    Const,
+    Each,
+    External,
+    Function,
+    Instance,
+    Iteration,
+    Mapping,
+    Method,
+    Module,
+    Namespace,
+    Opaque,
+    Optimizer,
+    Params,
+    Process,
+    Property,
+    Record,
+    Scaler,
+    Sequence,
+    Static,
+    Super,
+    Tensor,
+    Value,
+    graphs_in,
+    tensors_in,
+)
+
+
+def method_held(run: Run, base: Module | Instance, name: str, node: ast.AST) -> Value | None:
+    """What an object of the project has by the name of a method: in itself, or from its class."""
+    held = base.attributes.get(name)
+    if held is None and base.cls is not None and base.cls.lookup(name) is not None:
+        held = _object_attribute(run, base, name, node)
+    return held
+
+
+@attributes_of(Value)
+def _other_attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
+    return Opaque(name)
+
+
+@attributes_of(Super, Sequence, Mapping, Params, Scaler, Const, Iteration, Process)
+def _as_method(run: Run, value: Value, name: str, node: ast.AST) -> Value:
+    return Method(value, name)
+
+
+@attributes_of(External)
+def _external_attribute(run: Run, value: External, name: str, node: ast.AST) -> Value:
+    return Attributes(value) if name == "__dict__" else member(value.name, name)
+
+
+@attributes_of(Namespace)
+def _namespace_attribute(run: Run, value: Namespace, name: str, node: ast.AST) -> Value:
+    return Attributes(value) if name == "__dict__" else member_of(run, value, name)
+
+
+@attributes_of(Opaque)
+def _unknown_attribute(run: Run, value: Opaque, name: str, node: ast.AST) -> Value:
+    known = value.attributes.get(name)
+    if known is not None:
+        return known
+    if value.node is not None:
+        if name in TENSOR_DATA:
+            return Opaque(name)
+        if name == "data":
+            return Tensor()
+        return part(run, value, name, node)
+    child = run.part_of(value, name)
+    value.attributes[name] = child
+    return child
+
+
+@attributes_of(Class)
+def _class_attribute(run: Run, value: Class, name: str, node: ast.AST) -> Value:
+    found = value.lookup(name)
+    if isinstance(found, Property):
+        return Opaque(name)
+    return found if found is not None else Method(value, name)
+
+
+@attributes_of(Record)
+def _record_attribute(run: Run, value: Record, name: str, node: ast.AST) -> Value:
+    if name in value.items or not hasattr(dict, name):
+        return item(run, value, Const(name), nowhere(node), node)
+    return Method(value, name)
+
+
+def bind_weight(run: Run, value: Value) -> None:
+    """Note that a weight of a layer has been bound to a value: MAML's are computed with gradients.
+
+    A weight that is computed of others alone, as in spectral normalisation, is followed as it is.
+    """
+    if is_leaf(value) or not tensors_in(value):
+        return
+    graph = reach([(tensor.node, True) for tensor in tensors_in(value) if tensor.node is not None])
+    if any(node.op == "autograd.grad" for node in graph) or any(
+        isinstance(event, Backward) and event.accumulates and event.creates is not False
+        for event in run.events
+    ):
+        run.substituted = True
+
+
+TENSOR_DATA = frozenset(
+    "shape dtype device is_leaf grad_fn ndim is_cuda layout names itemsize nbytes output_nr _version".split()
+)
+
+
+def member_of(run: Run, namespace: Namespace, name: str) -> Value:
+    """An attribute of a module of the project, which may be a module inside a package."""
+    held = namespace.frame.variables.get(name)
+    if isinstance(held, imports.Lazy):
+        held = imports.settled(run, namespace.frame, name, held)
+    if held is not None:
+        return held
+    inner = imports.locate(f".{name}", namespace.frame.origin)
+    if inner is not None:
+        value = imports.namespace(run, inner)
+    else:
+        origin = namespace.frame.origin
+        value = imports.bare_package(os.path.join(os.path.dirname(origin), name), origin)
+    return value if value is not None else External(f"{namespace.frame.origin}.{name}")
+
+
+@attributes_of(Module, Instance)
+def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.AST) -> Value:
+    held = value.attributes.get(name)
+    if held is not None:
+        if isinstance(held, Opaque) and held.owner is None and isinstance(value, Module):
+            held.owner = value
+        return held
+    if name == "__dict__":
+        return Attributes(value)
+    if value.cls is not None:
+        found = value.cls.lookup(name)
+        if isinstance(found, Function):
+            return found.bind(value)
+        if isinstance(found, Property):
+            return call_value(run, found.function.bind(value), Call([], {}, node))
+        if isinstance(found, Static):
+            return found.function.bind(value.cls) if found.of_class else found.function
+        if found is not None:
+            return found
+    if isinstance(value, Module):
+        if name == "module":
+            return value  # wrapped in DataParallel or the like
+        if name in MODULE_METHODS or name in ("forward", "__call__"):
+            return Method(value, name)
+        if value.leaf is not None and (name == "weight" or (name == "bias" and value.biased)):
+            # Weight and bias are one block here.
+            return Tensor.of_leaf(value.leaf)
+        if name == "training":
+            return Opaque("training") if value.training is None else Const(value.training)
+    if isinstance(value, Instance) and value.inherited is not None:
+        return attribute(run, value.inherited, name, node)
+    if run.scenario.other and (unbound.missing_attribute(value, name) or _made_at_first(run, value, name)):
+        raise Impossible
+    fresh = Opaque(name)
+    if isinstance(value, Module):
+        fresh.owner = value
+    value.attributes[name] = fresh
+    return fresh
+
+
+def _made_at_first(run: Run, value: Module | Instance, name: str) -> bool:
+    """Whether the main run has a network there since the object was made, and this run has nothing.
+
+    Either a caller makes up for it (``Agent(set_up=False)``, then ``agent.set_up()``), and things are as in
+    the main run, or Python raises AttributeError.
+    """
+    first = run.scenario.first
+    return (
+        first is not None
+        and not run.catching
+        and value.cls is not None
+        and (value.cls.node, name) in first.made
+        and not value.cls.unknown_bases()
+        and value.cls.lookup("__getattr__") is None
+    )
+
+
+def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.expr) -> None:
+    """``holder.name = value``."""
+    run.mutations += 1
+    if isinstance(holder, (Module, Instance, Opaque)):
+        if (
+            isinstance(value, (Module, Optimizer))
+            and isinstance(holder, (Module, Instance))
+            and holder.cls is not None
+            and any(getattr(node, "name", "") in unbound.CONSTRUCTORS for node, _ in run.active)
+        ):
+            run.made.add((holder.cls.node, name))
+        if name in ("grad", "_grad") and isinstance(holder, Opaque):
+            return
+        if isinstance(holder, Module) and isinstance(value, Tensor) and value.leaf is not None:
+            known = value.leaf.label
+            if known == "parameter":
+                value.leaf.label = f"parameter {name}"
+        if isinstance(holder, Module) and isinstance(value, Opaque) and value.owner is None:
+            value.owner = holder
+        if isinstance(value, Module) and value.label == value.kind.rsplit(".", 1)[-1]:
+            value.label = name
+        holder.attributes[name] = value
+        if name == "weight" and isinstance(holder, Module) and holder.leaf is not None:
+            # A layer that is given another one's weights shares them; a bias of its own is left out.
+            if (
+                isinstance(value, Tensor)
+                and value.leaf is not None
+                and not value.leaf.label.startswith("parameter")
+            ):
+                holder.leaf = value.leaf
+        if isinstance(holder, Opaque) and run.inside:
+            # Who handed the object in has what is put there.
+            run.returned += graphs_in([value])
+        if isinstance(holder, Module) and holder.kind != "user":
+            bind_weight(run, value)
+    elif isinstance(holder, Record):
+        holder.items[name] = value
+    elif isinstance(holder, (Tensor, Each)):
+        leaves = [holder.leaf] if isinstance(holder, Tensor) and holder.leaf else []
+        if isinstance(holder, Each):
+            leaves = holder.leaves
+        if name in ("grad", "_grad"):
+            if isinstance(value, Const) and value.value is None:
+                zero_grad(run, holder, leaves, target)
+            elif isinstance(value, Each) and value.itself and len(value.leaves) == len(leaves):
+                for leaf, lender in zip(leaves, value.leaves):
+                    leaf.grad, leaf.unknown_grad = lender.grad, lender.unknown_grad
+                    leaf.lender = lender if lender is not leaf else None
+            else:
+                for leaf in leaves:
+                    leaf.unknown_grad = True
+        elif name == "requires_grad":
+            set_requires(run, holder, leaves, value, target)
+        elif name == "data" and isinstance(holder, Tensor) and not leaves:
+            pass
+
+
+@methods_of(Attributes)
+def _attributes_method(
+    run: Run,
+    base: Attributes,
+    call: Call,
+) -> Value:
+    """A method of ``holder.__dict__``: ``update(locals())`` sets attributes past ``nn.Module``'s own eyes."""
+    holder = base.holder
+    if isinstance(holder, Namespace) and call.name == "items":
+        # Who goes through a module looks for a class that is defined there.
+        defined = [
+            Sequence("tuple", [Const(key), value])
+            for key, value in holder.frame.variables.items()
+            if isinstance(value, Class) and value.frame is holder.frame
+        ]
+        return Sequence("list", [*defined])
+    if not isinstance(holder, (Module, Instance)):
+        return Opaque(call.name)
+    if call.name == "update":
+        run.mutations += 1
+        for value, _ in call.args:
+            if isinstance(value, Mapping):
+                _set_past(holder, {k: v for k, v in value.items.items() if isinstance(k, str)})
+            if isinstance(holder, Module) and not (isinstance(value, Mapping) and not value.open):
+                holder.rest = holder.rest or Leaf(f"the rest of {holder.label}", None)
+        _set_past(holder, {k: v for k, (v, _) in call.keywords.items() if k != "**"})
+    elif call.name == "get" and call.args and isinstance(call.args[0][0], Const):
+        held = holder.attributes.get(call.args[0][0].value)
+        if held is not None:
+            return held
+    return Opaque(call.name)
+
+
+def _set_past(holder: Module | Instance, given: dict[str, Value]) -> None:
+    """Set attributes through ``__dict__``: of a network, none of them becomes a part."""
+    for name, value in given.items():
+        if isinstance(holder, Instance) or isinstance(value, (Const, Function, Class, External)):
+            holder.attributes[name] = value
+        elif value is not holder:
+            holder.attributes[name] = Opaque(name)

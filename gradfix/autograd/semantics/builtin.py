@@ -1,0 +1,375 @@
+"""Builtins, and what ``itertools`` and ``functools`` have."""
+
+from __future__ import annotations
+
+import ast
+
+from gradfix.autograd import imports, options
+from gradfix.autograd.arguments import Call
+from gradfix.autograd.parameters import leaves_of
+from gradfix.autograd.run import Exited, Run, used_nothing
+from gradfix.autograd.semantics.arithmetic import binary
+from gradfix.autograd.semantics.attributes import bind_weight, set_attribute
+from gradfix.autograd.semantics.dispatch import Transfer, attribute, call_value, iterate, methods_of
+from gradfix.autograd.semantics.layers import canonical_module
+from gradfix.autograd.semantics.names import MODULE_METHODS
+from gradfix.autograd.semantics.operations import operands_of, unknown
+from gradfix.autograd.semantics.statelessness import keeps_nothing
+from gradfix.autograd.semantics.texts import text_method
+from gradfix.autograd.semantics.unknown import call_opaque
+from gradfix.autograd.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Attributes,
+    Class,
+    Const,
+    Each,
+    External,
+    Instance,
+    Iteration,
+    Length,
+    Mapping,
+    Module,
+    Namespace,
+    Opaque,
+    Params,
+    Partial,
+    Sequence,
+    Tensor,
+    Value,
+    tensors_in,
+)
+
+
+@methods_of(Const)
+def _constant_method(
+    run: Run,
+    base: Const,
+    call: Call,
+) -> Value:
+    if isinstance(base.value, str):
+        parts = [(options.given(value), expression) for value, expression in call.args]
+        return options.text(
+            text_method(base.value, call.name, parts, call.keywords), [value for value, _ in call.args]
+        )
+    if base is NONE:
+        used_nothing(run, call.site)
+    return call_opaque(run, Opaque(call.name), call)
+
+
+def make_partial(run: Run, call: Call) -> Value:
+    if not call.args:
+        return Opaque("partial")
+    return Partial(call.args[0][0], call.args[1:], {k: v for k, (v, _) in call.keywords.items()})
+
+
+def chain(run: Run, call: Call) -> Value:
+    values = [v for v, _ in call.args]
+    if any(isinstance(v, (Params, Each)) for v in values):
+        leaves, complete = leaves_of(Sequence("list", values))
+        return Params(leaves, complete)
+    items: list[Value] = []
+    for value in values:
+        part, _ = iterate(run, value, None)
+        if part is None:
+            return Opaque("chain")
+        items += part
+    return Sequence("list", items)
+
+
+def chain_from_iterable(run: Run, call: Call) -> Value:
+    items, _ = iterate(run, call.args[0][0], None) if call.args else (None, None)
+    if items is None:
+        return Opaque("chain")
+    return chain(run, Call([(v, call.args[0][1]) for v in items], {}, call.site))
+
+
+def make_range(run: Run, call: Call) -> Value:
+    bounds = [v.value for v, _ in call.args if isinstance(v, Const) and isinstance(v.value, int)]
+    # Of many passes that an option asks for the first ones show as much.
+    most = 3 if any(isinstance(v, options.Default) for v, _ in call.args) else 64
+    if len(bounds) == len(call.args) and 1 <= len(call.args) <= 3:
+        try:
+            numbers = range(*bounds)
+        except ValueError:
+            return Opaque("range")
+        if len(numbers) <= most:
+            return Sequence("list", [Const(k) for k in numbers])
+    first = call.args[0][0] if len(call.args) > 1 else Const(0)
+    if len(call.args) <= 2 and isinstance(first, Const) and isinstance(first.value, int):
+        return Iteration("range", [], first.value)
+    return Opaque("range")
+
+
+def make_iteration(kind: str) -> Transfer:
+    def handler(run: Run, call: Call) -> Value:
+        start: int | None = 0
+        parts = [v for v, _ in call.args]
+        if kind == "enumerate":
+            given = call.argument("start", 1)
+            parts = parts[:1]
+            if given is not None:
+                start = given.value if isinstance(given, Const) and isinstance(given.value, int) else None
+        return Iteration(kind, parts, start) if parts else Opaque(kind)
+
+    return handler
+
+
+SOME = {
+    "torch.optim": "torch.optim.Optimizer",
+    "torch.optim.lr_scheduler": "torch.optim.lr_scheduler.LRScheduler",
+}
+"""What stands for whatever a module of torch is asked for by a name that is not known."""
+
+
+def get_by_name(run: Run, call: Call) -> Value:
+    if len(call.args) >= 2 and isinstance(call.args[1][0], Const) and isinstance(call.args[1][0].value, str):
+        return attribute(run, call.args[0][0], call.args[1][0].value, call.site)
+    if len(call.args) >= 2 and isinstance(call.args[0][0], Namespace):
+        name = options.given(call.args[1][0])
+        if isinstance(name, Const) and isinstance(name.value, str):
+            return attribute(run, call.args[0][0], name.value, call.site)
+    if call.args and isinstance(call.args[0][0], External) and call.args[0][0].name in SOME:
+        return External(SOME[call.args[0][0].name])
+    found = Opaque("attribute")
+    if call.args and isinstance(call.args[0][0], Module):
+        # One of its layers, most likely; at least nobody else's.
+        found.owner = call.args[0][0]
+        found.library = keeps_nothing(call.args[0][0])
+    return found
+
+
+def set_by_name(run: Run, call: Call) -> Value:
+    if len(call.args) == 3:
+        name = call.args[1][0]
+        if isinstance(name, Const) and isinstance(name.value, str):
+            set_attribute(run, call.args[0][0], name.value, call.args[2][0], call.args[2][1])
+        elif isinstance(call.args[0][0], (Module, Instance)) and isinstance(
+            call.args[2][0], (Module, Opaque)
+        ):
+            call.args[0][0].attributes[f"<{len(call.args[0][0].attributes)}>"] = call.args[2][0]
+        elif isinstance(call.args[0][0], Module):
+            bind_weight(run, call.args[2][0])
+    return NONE
+
+
+def end(run: Run, call: Call) -> Value:
+    run.turned_back()
+    raise Exited
+
+
+def length_of(run: Run, call: Call) -> Value:
+    value = call.args[0][0] if call.args else NONE
+    if isinstance(value, Sequence) and not value.open:
+        return Length(len(value.items)) if value.grows else Const(len(value.items))
+    if isinstance(value, Module) and value.items and value.leaf is None:
+        return Const(len(value.items))
+    return Opaque("length")
+
+
+def is_instance(run: Run, call: Call) -> Value:
+    if len(call.args) != 2:
+        return Opaque("condition")
+    value, kind = call.args[0][0], call.args[1][0]
+    kinds = kind.items if isinstance(kind, Sequence) else [kind]
+    if isinstance(value, Opaque) or (isinstance(value, Tensor) and value.requires is None):
+        return Opaque("condition")
+    answer = False
+    for one in kinds:
+        name = one.name if isinstance(one, External) else ""
+        if isinstance(one, Class):
+            answer |= (
+                isinstance(value, (Module, Instance)) and value.cls is not None and one in value.cls.order()
+            )
+        elif name in ("torch.Tensor", "torch.FloatTensor", "torch.autograd.Variable"):
+            answer |= isinstance(value, Tensor)
+        elif name == "builtins.tuple":
+            answer |= isinstance(value, Sequence) and value.kind == "tuple"
+        elif name == "builtins.list":
+            answer |= isinstance(value, Sequence) and value.kind == "list"
+        elif name == "builtins.dict":
+            answer |= isinstance(value, Mapping)
+        elif name.startswith("torch.nn.") and isinstance(value, Module) and value.kind != "user":
+            answer |= canonical_module(name) in (value.kind, "torch.nn.Module")
+        elif name == "torch.nn.Module":
+            answer |= isinstance(value, Module)
+        elif name in ("builtins.int", "builtins.float", "builtins.str", "builtins.bool"):
+            answer |= isinstance(value, Const) and type(value.value).__name__ == name[9:]
+        else:
+            return Opaque("condition")
+    return Const(answer)
+
+
+def has_attribute(run: Run, call: Call) -> Value:
+    if (
+        len(call.args) == 2
+        and isinstance(call.args[1][0], Const)
+        and isinstance(call.args[0][0], (Module, Instance))
+    ):
+        name = call.args[1][0].value
+        cls = call.args[0][0].cls
+        if name in call.args[0][0].attributes or (cls is not None and cls.lookup(name) is not None):
+            return TRUE
+        if isinstance(call.args[0][0], Module) and name in MODULE_METHODS:
+            return TRUE
+        if cls is None or not cls.unknown_bases():
+            return FALSE
+    return Opaque("condition")
+
+
+def sum_of(run: Run, call: Call) -> Value:
+    """``sum(losses)``: additions, which save nothing."""
+
+    items, element = iterate(run, call.args[0][0], call.args[0][1]) if call.args else ([], None)
+    if items is None:
+        assert element is not None
+        items = [element(0)]
+    if not any(operands_of(i, None) for i in items):
+        return Opaque("sum")
+    total: Value = call.args[1][0] if len(call.args) > 1 else Const(0)
+    for value in items:
+        total = binary(run, ast.Add(), total, value, call.args[0][1], call.args[0][1], call.site)
+    return total
+
+
+def reduce(run: Run, call: Call) -> Value:
+    """``functools.reduce(function, losses)``: the function of what there is so far and each further one."""
+    if len(call.args) < 2:
+        return Opaque("reduce")
+    items, element = iterate(run, call.args[1][0], call.args[1][1])
+    if items is None:
+        assert element is not None
+        items = [element(0), element(1)]
+    items = [*(value for value, _ in call.args[2:]), *items]
+    if not items:
+        return Opaque("reduce")
+    total = items[0]
+    for value in items[1:]:
+        total = call_value(
+            run, call.args[0][0], Call([(total, call.args[1][1]), (value, call.args[1][1])], {}, call.site)
+        )
+    return total
+
+
+def add(run: Run, call: Call) -> Value:
+    """``operator.add``, which somebody hands to something else."""
+
+    if len(call.args) != 2:
+        return Opaque("add")
+    (left, at), (right, beside) = call.args
+    return binary(run, ast.Add(), left, right, at, beside, call.site)
+
+
+def next_of(run: Run, call: Call) -> Value:
+    if not call.args:
+        return Opaque("next")
+    value = call.args[0][0]
+    if isinstance(value, Params):
+        return Tensor.of_leaf(value.leaves[0]) if value.leaves else Opaque("parameter")
+    items, element = iterate(run, value, call.args[0][1])
+    if items is None:
+        return element(0)
+    return items[0] if items else Opaque("next")
+
+
+def map_over(run: Run, call: Call) -> Value:
+    if len(call.args) < 2:
+        return Opaque("map")
+    items, element = iterate(run, call.args[1][0], call.args[1][1])
+    known = items is not None
+    results = [
+        call_value(run, call.args[0][0], Call([(v, call.args[1][1])], {}, call.site))
+        for v in (items if items is not None else [element(0)])
+    ]
+    return Sequence("list", results, not known)
+
+
+def filter_parameters(run: Run, call: Call) -> Value:
+    """``filter(lambda p: p.requires_grad, net.parameters())``: those that require grad now."""
+    if len(call.args) == 2 and isinstance(call.args[1][0], Params):
+        params = call.args[1][0]
+        wanted = [leaf for leaf in params.leaves if leaf.requires is not False]
+        return Params(wanted, params.complete)
+    return Opaque("filter")
+
+
+def first_argument(run: Run, call: Call) -> Value:
+    return call.args[0][0] if call.args else NONE
+
+
+def is_subclass(run: Run, call: Call) -> Value:
+    if len(call.args) == 2 and isinstance(call.args[0][0], Class):
+        of, kind = call.args[0][0], call.args[1][0]
+        if isinstance(kind, Class):
+            return Const(True) if kind in of.order() else Opaque("condition") if of.unknown_bases() else FALSE
+        if isinstance(kind, External) and kind.name == "torch.nn.Module" and not of.unknown_bases():
+            return Const(of.is_module)
+    return Opaque("condition")
+
+
+def import_module(run: Run, call: Call) -> Value:
+    """``importlib.import_module`` or ``__import__``: a module of the project, also by an option's default."""
+    name = options.given(call.args[0][0]) if len(call.args) == 1 else NONE
+    if isinstance(name, Const) and isinstance(name.value, str) and not name.value.startswith("."):
+        if (
+            isinstance(call.site, ast.Call)
+            and isinstance(call.site.func, ast.Name)
+            and call.site.func.id == "__import__"
+        ):
+            name = Const(name.value.split(".", 1)[0])
+        for origin in dict.fromkeys((run.top.origin, run.globals.origin)):
+            path = imports.locate(name.value, origin)
+            module = imports.namespace(run, path) if path is not None else None
+            if module is not None:
+                return module
+    return Opaque("module")
+
+
+def call_builtin(run: Run, call: Call) -> Value:
+    if call.name == "vars" and call.args and isinstance(call.args[0][0], (Module, Instance)):
+        return Attributes(call.args[0][0])
+    if call.name == "vars" and call.args and isinstance(call.args[0][0], options.Options):
+        return Mapping(dict(call.args[0][0].attributes), True)
+    if call.name == "str" and call.args and call.args[0][0].__class__ in (Const, options.Default):
+        # The name of a layer: "conv" + str(number).
+        given = call.args[0][0]
+        assert isinstance(given, Const)
+        return given.__class__(str(given.value))
+    if call.name == "type" and len(call.args) == 1 and isinstance(call.args[0][0], Tensor):
+        return External("torch.FloatTensor")  # of whatever precision: what it makes has no graph
+    if call.name == "exec" and not run.active and getattr(call.site, "lineno", 0) > 0:
+        options.overridden(run)
+        return NONE
+    if call.name in (
+        "print",
+        "input",
+        "open",
+        "repr",
+        "str",
+        "id",
+        "hash",
+        "format",
+        "type",
+        "callable",
+        "vars",
+    ):
+        return Opaque(call.name)
+    if call.name in ("float", "int", "bool", "round", "abs") and call.args:
+        value = call.args[0][0]
+        if call.name == "abs" and isinstance(value, (Tensor, Opaque)) and tensors_in(value):
+            return unknown(run, call.args, call.keywords, call.site, call.name)
+        if (
+            isinstance(value, Const)
+            and isinstance(value.value, (int, float))
+            and call.name in ("float", "int", "bool")
+        ):
+            return Const({"float": float, "int": int, "bool": bool}[call.name](value.value))
+        return Opaque(call.name)
+    if call.name in ("max", "min") and call.args:
+        return (
+            unknown(run, call.args, call.keywords, call.site, call.name)
+            if any(tensors_in(v) for v, _ in call.args)
+            else Opaque(call.name)
+        )
+    return Opaque(call.name)

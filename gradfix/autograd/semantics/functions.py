@@ -1,0 +1,313 @@
+"""Functions and classes of the project, which are followed into their bodies."""
+
+from __future__ import annotations
+
+import ast
+
+from gradfix.autograd import imports
+from gradfix.autograd.arguments import Argument, Call, Keywords, nowhere
+from gradfix.autograd.graph import Leaf
+from gradfix.autograd.parameters import leaves_of
+from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Impossible, Run, Stopped
+from gradfix.autograd.semantics.attributes import member_of
+from gradfix.autograd.semantics.dispatch import attribute, call_method, call_value, called, methods_of
+from gradfix.autograd.semantics.distributions import distribution
+from gradfix.autograd.semantics.names import FUNCTION
+from gradfix.autograd.semantics.operations import unknown
+from gradfix.autograd.semantics.optimizers import is_optimizer, make_own_optimizer
+from gradfix.autograd.semantics.unknown import call_opaque
+from gradfix.autograd.values import (
+    NONE,
+    Class,
+    Each,
+    External,
+    Frame,
+    Function,
+    GradMode,
+    Instance,
+    Mapping,
+    Method,
+    Module,
+    Namespace,
+    Opaque,
+    Params,
+    Partial,
+    Property,
+    Sequence,
+    Static,
+    Suspended,
+    Tensor,
+    Value,
+)
+
+
+@called(Function)
+def _call_function(run: Run, value: Function, call: Call) -> Value:
+    return call_function(run, value, call)
+
+
+@called(Static)
+def _call_static(run: Run, value: Static, call: Call) -> Value:
+    return call_function(run, value.function, call)
+
+
+@called(Class)
+def _call_class(run: Run, value: Class, call: Call) -> Value:
+    return instantiate(run, value, call)
+
+
+@called(Method)
+def _call_bound(run: Run, value: Method, call: Call) -> Value:
+    return call_method(run, value.of, Call(call.args, call.keywords, call.site, call.discarded, value.name))
+
+
+@called(Partial)
+def _call_partial(run: Run, value: Partial, call: Call) -> Value:
+    merged = {k: (v, nowhere(call.site)) for k, v in value.keywords.items()}
+    return call_value(
+        run,
+        value.function,
+        Call(value.args + call.args, {**merged, **call.keywords}, call.site, call.discarded),
+    )
+
+
+@called(Instance)
+def _call_instance(run: Run, value: Instance, call: Call) -> Value:
+    method = value.cls.lookup("__call__")
+    if isinstance(method, Function):
+        return call_function(run, method.bind(value), call)
+    if FUNCTION in value.cls.outside():
+        # As functions were written until torch 1.2: an object is called. There is no graph inside.
+        return call_value(run, attribute(run, value.cls, "apply", call.site), call)
+    if value.cls.lookup("forward") is not None and value.cls.unknown_bases():
+        forward = value.cls.lookup("forward")
+        if isinstance(forward, Function):
+            return call_function(run, forward.bind(value), call)
+    return call_opaque(run, Opaque(value.cls.name), call)
+
+
+@methods_of(Namespace)
+def _namespace_member(
+    run: Run,
+    base: Namespace,
+    call: Call,
+) -> Value:
+    return call_value(run, member_of(run, base, call.name), call)
+
+
+def _abstract(definition: ast.AST) -> bool:
+    """Whether a method says that others are to define it."""
+    if isinstance(definition, ast.Lambda):
+        return False
+    decorators = getattr(definition, "decorator_list", [])
+    if any((getattr(d, "attr", None) or getattr(d, "id", None)) == "abstractmethod" for d in decorators):
+        return True
+    last = definition.body[-1]  # type: ignore[attr-defined]
+    told = last.exc if isinstance(last, ast.Raise) else None
+    told = told.func if isinstance(told, ast.Call) else told
+    rest = definition.body[:-1]  # type: ignore[attr-defined]
+    return getattr(told, "id", None) == "NotImplementedError" and all(
+        isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in rest
+    )
+
+
+NESTED = 5
+"""How often a function is followed into itself for what is in lists: those of states are seldom deeper."""
+
+
+CUTTING = frozenset("detach detach_ data item numpy tolist no_grad new_tensor".split())
+"""What leaves graphs behind."""
+
+
+def _cuts(definition: ast.AST) -> bool:
+    """Whether a function says anywhere that it leaves graphs behind."""
+    return any(isinstance(node, ast.Attribute) and node.attr in CUTTING for node in walk(definition))
+
+
+def call_function(run: Run, function: Function, call: Call) -> Value:
+    """Follow a call into a function of the project."""
+    args = call.args
+    definition = function.node
+    if definition.lineno <= 0:
+        imports.joined(run, definition)
+    # A network within a network of the same class is no recursion.
+    active = definition, function.bound if isinstance(function.bound, Module) else None
+    # What goes into lists of pairs of states ends at the tensors.
+    nested = any(isinstance(value, (Tensor, Sequence)) for value, _ in args)
+    if run.depth >= run.max_depth or run.active.count(active) >= (NESTED if nested else 2):
+        if not run.relevance.touches(definition):
+            # A tree: the rest is like what was seen, unless the end of it is what matters.
+            return unknown(run, args, call.keywords, call.site, function.name, certain=not _cuts(definition))
+        return call_opaque(run, Opaque(function.name), Call(args, call.keywords, call.site, True))
+    if isinstance(function.bound, (Module, Instance)) and _abstract(definition):
+        # A subclass that is not here has it.
+        missing = Opaque(function.name)
+        missing.owner = function.bound if isinstance(function.bound, Module) else None
+        return call_opaque(run, missing, Call(args, call.keywords, call.site, False))
+    frame = Frame(function.frame, function)
+    if function.bound is not None:
+        args = [(function.bound, nowhere(call.site)), *args]
+    spec = definition.args
+    if spec.vararg is None and len(args) > len(spec.posonlyargs) + len(spec.args):
+        # Python raises here: this is not the function that is called.
+        if run.scenario.other:
+            raise Impossible
+        return unknown(run, args, call.keywords, call.site, function.name)
+    bind(run, definition.args, frame, args, call.keywords, function.frame)
+    if isinstance(definition, ast.Lambda):
+        run.charge(1)
+        run.entered.add(definition)
+        return run.evaluate(definition.body, frame)
+    generator = run.relevance.generator(definition)
+    if generator and not function.context and run.relevance.differentiates(definition):
+        return Suspended(definition, frame)  # entered as soon as somebody goes through it
+    run.entered.add(definition)
+    if generator:
+        if function.context:
+            return Suspended(definition, frame)
+        return _yielded_parameters(run, definition, frame) or Opaque("generator")
+    enabled = run.grad_enabled
+    if function.graph_free:
+        run.grad_enabled = False
+    run.depth += 1
+    run.active.append(active)
+    statement, stack, guesses = run.statement, run.stack, len(run.guesses)
+    if run.current_call is None:
+        run.stack = (*stack, (call.site, args))
+    try:
+        flow = run.block(definition.body, frame)
+    finally:
+        run.depth -= 1
+        run.active.pop()
+        del run.guesses[guesses:]
+        if function.graph_free:
+            run.grad_enabled = enabled
+        run.statement, run.stack = statement, stack
+    if flow is None:
+        return NONE
+    value = getattr(flow, "value", None)
+    if value is None:
+        raise Stopped
+    assert isinstance(value, Value)
+    return value
+
+
+def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> Params | None:
+    """The parameters that a generator of the project yields, where it yields nothing else.
+
+    ``for module in self.modules(): for p in module.parameters(): yield p``, the groups of an optimizer. It is
+    run when it is called: nothing that it reads changes before its items are asked for.
+    """
+    assert isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef))
+    names = (node.attr for node in walk(definition) if isinstance(node, ast.Attribute))
+    if run.relevance.touches(definition) or not any(name.endswith("parameters") for name in names):
+        return None
+    found: list[tuple[Value, int]] = []
+    statement, symbolic = run.statement, run.symbolic
+    run.yielding[frame] = lambda value: found.append((value, run.symbolic - symbolic))
+    run.depth += 1
+    run.active.append((definition, None))
+    try:
+        run.block(definition.body, frame)
+    finally:
+        del run.yielding[frame]
+        run.depth -= 1
+        run.active.pop()
+        run.statement = statement
+    leaves: dict[Leaf, None] = {}
+    tests = [node.test for node in walk(definition) if isinstance(node, ast.If)]
+    # Who picks by name or by kind leaves some to others.
+    complete = all(isinstance(test, ast.Attribute) and test.attr == "requires_grad" for test in tests)
+    for value, unknown_loops in found:
+        if not isinstance(value, (Each, Params, Tensor)) or (isinstance(value, Each) and value.view):
+            return None
+        held, known = leaves_of(value)
+        leaves.update(dict.fromkeys(held))
+        # A loop over the parameters of a network is one, in a loop over its parts none may be left out.
+        complete = complete and known and unknown_loops <= isinstance(value, Each)
+    return Params(list(leaves), complete) if leaves else None
+
+
+def bind(
+    run: Run,
+    spec: ast.arguments,
+    frame: Frame,
+    args: list[Argument],
+    keywords: Keywords,
+    outer: Frame,
+) -> None:
+    """Bind arguments to parameters as Python does; what is missing is unknown."""
+    names = [a.arg for a in [*spec.posonlyargs, *spec.args]]
+    variables = frame.variables
+    variables.update(zip(names, (v for v, _ in args)))
+    missing = [*names[len(args) :], *(a.arg for a in spec.kwonlyargs)]
+    if missing:
+        defaults = dict(zip(names[len(names) - len(spec.defaults) :], spec.defaults))
+        defaults.update({a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults) if d is not None})
+        for name in missing:
+            if name in keywords:
+                variables[name] = keywords[name][0]
+            elif name in defaults:
+                variables[name] = run.evaluate(defaults[name], outer)
+            else:
+                variables[name] = Opaque(name)
+    if spec.vararg is not None:
+        variables[spec.vararg.arg] = Sequence("tuple", [v for v, _ in args[len(names) :]])
+    if spec.kwarg is not None:
+        known = set(names) | {a.arg for a in spec.kwonlyargs}
+        variables[spec.kwarg.arg] = Mapping(
+            {k: v for k, (v, _) in keywords.items() if k not in known and k != "**"}, "**" in keywords
+        )
+
+
+def instantiate(run: Run, cls: Class, call: Call) -> Value:
+    """Make an instance of a class of the project and run its ``__init__``."""
+    if is_optimizer(cls):
+        return make_own_optimizer(run, cls, call)
+    value: Module | Instance = Module("user", cls.name, cls) if cls.is_module else Instance(cls)
+    inherits = cls.unknown_bases() and FUNCTION not in cls.outside()
+    if not cls.is_module and inherits and isinstance(cls.lookup("forward"), Function):
+        value = Module("user", cls.name, cls)
+    if isinstance(value, Module) and cls.unknown_bases():
+        value.rest = Leaf(f"the rest of {cls.name}", None)
+    initialiser = cls.lookup("__init__")
+    if isinstance(initialiser, Function):
+        outer = run.current_call
+        run.current_call = None
+        call_function(run, initialiser.bind(value), call)
+        run.current_call = outer
+    elif isinstance(value, Instance):
+        inherit(run, value, call)
+        # A dataclass or a namedtuple: fields by position and keyword.
+        fields = [
+            s.target.id
+            for s in cls.node.body
+            if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+        ]
+        value.attributes.update(zip(fields, (v for v, _ in call.args)))
+        value.attributes.update({k: v for k, (v, _) in call.keywords.items()})
+    return value
+
+
+def decorate(run: Run, function: Value, decorator: ast.expr, frame: Frame) -> Value:
+    """Apply a decorator; one that is not known is taken to keep the function's meaning."""
+    value = run.evaluate(decorator, frame)
+    if isinstance(value, GradMode) and isinstance(function, Function):
+        function.graph_free = value.enabled is False
+    elif isinstance(value, External) and isinstance(function, Function):
+        if value.name == "builtins.property" or value.name.endswith("cached_property"):
+            return Property(function)
+        if value.name in ("builtins.staticmethod", "builtins.classmethod"):
+            return Static(function, value.name.endswith("classmethod"))
+        if value.name in ("torch.no_grad", "torch.inference_mode"):
+            function.graph_free = True
+        if value.name in ("contextlib.contextmanager", "contextlib.asynccontextmanager"):
+            function.context = True
+    return function
+
+
+def inherit(run: Run, of: Instance, call: Call) -> None:
+    """Set up what an object inherits from a class of torch's that the model knows: a distribution."""
+    if any(name.startswith("torch.distributions.") for name in of.cls.outside()):
+        of.inherited = distribution(run, call)

@@ -1,0 +1,390 @@
+"""Items and slices of what there is, read, written and deleted."""
+
+from __future__ import annotations
+
+import ast
+
+from gradfix.autograd import operators
+from gradfix.autograd.graph import Edge, Storage
+from gradfix.autograd.parameters import LAYERED, hold, is_leaf
+from gradfix.autograd.run import Run, used_nothing
+from gradfix.autograd.semantics.dispatch import attribute, items_of
+from gradfix.autograd.semantics.names import member
+from gradfix.autograd.semantics.operations import (
+    apply,
+    changed_in_place,
+    operands_of,
+    perhaps_changed,
+    record,
+    unknown,
+)
+from gradfix.autograd.semantics.statelessness import keeps_nothing
+from gradfix.autograd.values import (
+    NONE,
+    Attributes,
+    Const,
+    External,
+    Frame,
+    Index,
+    Instance,
+    Mapping,
+    Module,
+    Opaque,
+    Sequence,
+    Tensor,
+    Value,
+    graphs_in,
+    tensors_in,
+)
+
+
+@items_of(Value)
+def _other_item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.AST | None) -> Value:
+    return Opaque("item")
+
+
+@items_of(Const)
+def _constant_item(run: Run, value: Const, index: Value, expression: ast.expr, site: ast.AST | None) -> Value:
+    if value is NONE:
+        used_nothing(run, site or expression)
+    return Opaque("item")
+
+
+@items_of(Sequence)
+def _sequence_item(
+    run: Run, value: Sequence, index: Value, expression: ast.expr, site: ast.AST | None
+) -> Value:
+    if value.items and isinstance(index, Index):
+        # As if the loop that counts went over the items themselves.
+        place = _place(index)
+        if place is not None:
+            return item_at(run, value, place, expression)
+    if isinstance(index, Const) and isinstance(index.value, int):
+        if -len(value.items) <= index.value < len(value.items):
+            return value.items[index.value]
+        return value.items[-1] if value.items and value.open else Opaque("item")
+    if len(value.items) == 1 and not (value.open and tensors_in(value)):
+        return value.items[0]
+    if _any_will_do(run, value.items, index):
+        return value.items[0]
+    return _one_of(run, value.items, expression, site or expression)
+
+
+@items_of(Mapping)
+def _mapping_item(
+    run: Run, value: Mapping, index: Value, expression: ast.expr, site: ast.AST | None
+) -> Value:
+    if isinstance(index, Const):
+        try:
+            held = value.items.get(index.value)
+        except TypeError:
+            held = None
+        if held is not None:
+            return held
+        fresh = Opaque(str(index.value))
+        if isinstance(index.value, (str, int)):
+            value.items[index.value] = fresh
+        return fresh
+    return Opaque("item")
+
+
+@items_of(Tensor)
+def _tensor_item(run: Run, value: Tensor, index: Value, expression: ast.expr, site: ast.AST | None) -> Value:
+    if isinstance(index, (Tensor, Opaque, Sequence)):
+        # A mask or an index tensor would save the index; an integer, a scalar or a slice saves nothing.
+        slot = operands_of(value, expression)
+        node, requires, _ = record(run, "getitem", site or expression, [slot], None)
+        if isinstance(index, Tensor) and node is not None:
+            kept = Storage()
+            index.storage.may_be(kept)
+            node.saved += ((kept, kept.version, None),)
+        return Tensor(node, requires)
+    table = operators.method("getitem.int_or_slice")
+    assert table is not None
+    return apply(run, table, [(value, expression)], {}, site or expression)
+
+
+@items_of(Module)
+def _module_item(run: Run, value: Module, index: Value, expression: ast.expr, site: ast.AST | None) -> Value:
+    if value.items and isinstance(index, Index):
+        # As if the loop that counts went over the items themselves.
+        place = _place(index)
+        if place is not None:
+            return value.items[place % len(value.items)]
+    if isinstance(index, Const):
+        if isinstance(index.value, int) and -len(value.items) <= index.value < len(value.items):
+            return value.items[index.value]
+        if isinstance(index.value, str) and index.value in value.attributes:
+            return value.attributes[index.value]
+    layer = Opaque("item")
+    layer.library = value.kind in LAYERED and keeps_nothing(value)
+    return layer
+
+
+@items_of(Opaque)
+def _unknown_item(run: Run, value: Opaque, index: Value, expression: ast.expr, site: ast.AST | None) -> Value:
+    if isinstance(index, Const) and isinstance(index.value, (int, str)):
+        if value.node is not None:
+            return part(run, value, f"[{index.value!r}]", site or expression)
+        name = f"[{index.value!r}]"
+        known = value.attributes.get(name)
+        if known is None:
+            known = value.attributes[name] = Opaque(value.label + name, None, value)
+        return known
+    if value.node is not None:
+        fresh = Opaque("item")
+        child = part(run, value, "[]", site or expression)
+        if isinstance(child, Opaque):
+            fresh.node, fresh.requires = child.node, None
+        return fresh
+    # A layer of a library's network, whichever it is, is one that keeps nothing.
+    return Opaque("item", None, value if value.stateless() else None)
+
+
+@items_of(Attributes)
+def _held_item(
+    run: Run, value: Attributes, index: Value, expression: ast.expr, site: ast.AST | None
+) -> Value:
+    if isinstance(index, Const) and isinstance(index.value, str):
+        return attribute(run, value.holder, index.value, site or expression)
+    if isinstance(value.holder, External):
+        # Whichever it is, it is of that library.
+        return member(value.holder.name, "item")
+    return Opaque("item")
+
+
+def part(run: Run, value: Opaque, name: str, site: ast.AST | None) -> Value:
+    """An item or attribute of an unknown value that carries a graph.
+
+    Whether this part of it depends on everything that went in is not known; that it was computed with the
+    network's parameters, if a network made it, is.
+    """
+    known = value.attributes.get(name)
+    if known is not None:
+        return known
+    child = run.part_of(value, name)
+    if value.node is not None:
+        node = run.node(name, site or value.node.site)
+        node.saves = None
+        node.edges = (Edge(value.node, False, None),)
+        node.leaves = tuple((leaf, sure, None) for leaf, sure, _ in value.node.leaves)
+        child.node, child.requires = node, None
+    value.attributes[name] = child
+    return child
+
+
+def _place(index: Index) -> int | None:
+    """The number that an index has in this pass, if it is one that counts."""
+    return int(index.number) if index.counts and index.number == int(index.number) else None
+
+
+def _any_will_do(run: Run, items: list[Value], index: Value) -> bool:
+    """Whether the first of several things of one make may stand for the one that is asked for.
+
+    ``agent = self.agents[number]``: what is trained for one number is trained for any, again and again. Of
+    another number nobody knows whether it is the same.
+    """
+    if not isinstance(index, Opaque) or index.__class__ is not Opaque or index.node is not None or index.made:
+        return False
+    makes = {item.cls for item in items if isinstance(item, Instance)}
+    if len(makes) != 1 or not all(isinstance(item, Instance) for item in items):
+        return False
+    asked = index.label, index.parent
+    if run.any_number is None:
+        run.any_number = asked
+    return run.any_number == asked
+
+
+def _one_of(run: Run, items: list[Value], expression: ast.expr, site: ast.AST) -> Value:
+    """One of several values, nobody knows which: it may have the graph of any."""
+    chosen = Opaque("item")
+    nodes = [tensor.node for item in items for tensor in tensors_in(item) if tensor.node is not None]
+    if nodes:
+        node = run.node("item", site)
+        node.saves = None
+        node.edges = tuple(Edge(one, False, expression) for one in dict.fromkeys(nodes))
+        chosen.node, chosen.requires = node, None
+    return chosen
+
+
+def item_at(run: Run, value: Sequence, place: int, expression: ast.expr | None) -> Value:
+    """An item by the number of a pass: the few that are known stand for more, with graphs of their own."""
+    if value.open and place >= len(value.items) and any(t.node is not None for t in tensors_in(value)):
+        at = expression or ast.Constant(None, lineno=0, col_offset=0, end_lineno=0, end_col_offset=0)
+        return _one_of(run, value.items, at, at)
+    return value.items[place % len(value.items)]
+
+
+def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value:
+    """``value[a:b:c]``."""
+    bounds = node.slice
+    assert isinstance(bounds, ast.Slice)
+    if value is NONE:
+        used_nothing(run, node)
+    parts: list[int | None] = []
+    for bound in (bounds.lower, bounds.upper, bounds.step):
+        if bound is None:
+            parts.append(None)
+            continue
+        held = run.evaluate(bound, frame)
+        parts.append(held.value if isinstance(held, Const) and isinstance(held.value, int) else -(1 << 60))
+    unknown_bound = any(p == -(1 << 60) for p in parts)
+    if isinstance(value, Sequence):
+        if unknown_bound:
+            return Sequence(value.kind, list(value.items), True)
+        return Sequence(value.kind, value.items[slice(*parts)], value.open)
+    if isinstance(value, Tensor):
+        table = operators.method("getitem.int_or_slice")
+        assert table is not None
+        return apply(run, table, [(value, node.value)], {}, node)
+    if isinstance(value, Module) and value.kind == "torch.nn.Sequential" and not unknown_bound:
+        cut = Module(value.kind, value.label)
+        cut.items = value.items[slice(*parts)]
+        return cut
+    if isinstance(value, Opaque) and value.node is not None:
+        return part(run, value, "[:]", node)
+    if isinstance(value, Const) and isinstance(value.value, str):
+        return Const(value.value[slice(*parts)]) if not unknown_bound else Opaque()
+    return Opaque("slice")
+
+
+def is_key(index: Value) -> bool:
+    """Whether no tensor takes this as an index: a text, or a tuple that holds one."""
+    if isinstance(index, Sequence):
+        return index.kind == "tuple" and any(map(is_key, index.items))
+    return _is_text(index) or (isinstance(index, Opaque) and index.label == "text")
+
+
+def keyed(run: Run, holder: Value, index: Value, frame: Frame) -> Value:
+    """``holder``, or what it turns out to be where it has seemed to be a tensor and has items by name.
+
+    ``torch.stack`` makes a mapping of mappings, if their class says so (``__torch_function__``, TensorDict).
+    What was changed in place of the tensor that it has been taken for was none that a graph has saved.
+    """
+    if not isinstance(holder, Tensor) or not is_key(index):
+        return holder
+    mapping = run.keyed.get(holder)
+    if mapping is None:
+        mapping = run.keyed[holder] = Opaque("mapping", holder.node)
+        if holder.storage.version:
+            for node in run.nodes:
+                node.saved = tuple(saved for saved in node.saved if saved[0] is not holder.storage)
+                node.named = ()
+    at: Frame | None = frame
+    while at is not None and not at.shared:
+        for name in [name for name, value in at.variables.items() if value is holder]:
+            at.variables[name] = mapping
+        at = at.parent
+    return mapping
+
+
+def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> None:
+    """``container[index] = value``."""
+    holder = run.evaluate(target.value, frame)
+    run.mutations += 1
+    if isinstance(holder, Tensor) and not isinstance(target.slice, ast.Slice):
+        holder = keyed(run, holder, run.evaluate(target.slice, frame), frame)
+    if isinstance(holder, Tensor):
+        args = [(holder, target.value), (value, target)]
+        slots = [operands_of(v, e) for v, e in args]
+        table = operators.method("setitem.int_or_slice")
+        node, requires, saves = record(run, "setitem", target, slots, table)
+        if node is not None:
+            node.saves = True  # an item is a view: see _changed_in_place
+        if not (node is None and holder is value):
+            changed_in_place(run, holder, node, requires, saves, "item assignment", target)
+        return
+    if isinstance(holder, Opaque):
+        perhaps_changed(holder)
+        if run.inside:
+            run.returned += graphs_in([value])
+        if holder.label == "_parameters" and not is_leaf(value):
+            run.substituted = True  # Whatever it was computed of: it is no parameter any more.
+    if isinstance(target.slice, ast.Slice):
+        if isinstance(holder, Sequence):
+            holder.open = True
+        elif isinstance(holder, Opaque):
+            _fed(run, holder, value, target)
+        return
+    index = run.evaluate(target.slice, frame)
+    if isinstance(holder, Opaque) and not _is_text(index):
+        _fed(run, holder, value, target)
+    if isinstance(holder, Sequence):
+        if isinstance(index, Const) and isinstance(index.value, int):
+            if -len(holder.items) <= index.value < len(holder.items):
+                holder.items[index.value] = value
+                return
+        if isinstance(index, Index) and holder.items and not holder.open and _place(index) is not None:
+            holder.items[_place(index) % len(holder.items)] = value  # type: ignore[operator]
+            return
+        # Some item changes: each may be the old or the new one.
+        holder.items = [Opaque("item") if tensors_in(i) or tensors_in(value) else i for i in holder.items]
+        holder.open = True
+    elif isinstance(holder, Mapping):
+        if isinstance(index, Const) and isinstance(index.value, (str, int, float, bool, type(None))):
+            holder.items[index.value] = value
+        else:
+            holder.open = True
+    elif isinstance(holder, Module) and isinstance(index, Const):
+        hold(holder, [value])
+        if isinstance(index.value, str):
+            holder.attributes[index.value] = value
+        elif isinstance(index.value, int) and -len(holder.items) <= index.value < len(holder.items):
+            holder.items[index.value] = value
+    elif isinstance(holder, Module) and holder.kind == "torch.nn.ModuleDict":
+        # A layer under a name that is not known, such as f"layer_{i}": one that no other has.
+        hold(holder, [value])
+        holder.attributes[f"[{len(holder.attributes)}]"] = value
+    elif isinstance(holder, Opaque) and isinstance(index, Const):
+        holder.attributes[f"[{index.value!r}]"] = value
+
+
+def _fed(run: Run, holder: Opaque, value: Value, site: ast.Subscript) -> None:
+    """Something unknown got an item: if it is a tensor, it has the graph of what was put in from now on."""
+    if graphs_in([value]):
+        after = unknown(run, [(holder, site.value), (value, site)], {}, site, "item assignment")
+        if isinstance(after, Opaque) and after.node is not None:
+            holder.node, holder.requires = after.node, None
+
+
+def _is_text(index: Value) -> bool:
+    """Whether this is a key of a dict, and no index of a tensor."""
+    return isinstance(index, Const) and isinstance(index.value, str)
+
+
+def take_out(holder: Sequence, index: int) -> Value:
+    """Remove an item.
+
+    Of a list that a loop of unknown length fills, the items of a few passes are known: the one that is
+    removed at its other end may be older than these.
+    """
+    if not holder.grows or index < 0:
+        return holder.items.pop(index)
+    holder.items[:-1] = [Opaque("item") for _ in holder.items[:-1]]
+    holder.open = True
+    return Opaque("item")
+
+
+def delete_item(run: Run, target: ast.Subscript, frame: Frame) -> None:
+    """``del container[index]``."""
+    holder = run.evaluate(target.value, frame)
+    run.mutations += 1
+    if isinstance(holder, Tensor):
+        keyed(run, holder, run.evaluate(target.slice, frame), frame)
+    elif isinstance(holder, Sequence):
+        index = None if isinstance(target.slice, ast.Slice) else run.evaluate(target.slice, frame)
+        whole = isinstance(target.slice, ast.Slice) and target.slice.lower is target.slice.upper is None
+        if whole:
+            holder.items.clear()
+            holder.open = False
+        elif isinstance(index, Const) and isinstance(index.value, int):
+            if -len(holder.items) <= index.value < len(holder.items):
+                take_out(holder, index.value)
+        else:
+            # Which items are left is not known.
+            holder.items[:] = [Opaque("item") for _ in holder.items]
+            holder.open = True
+    elif isinstance(holder, Mapping):
+        key = run.evaluate(target.slice, frame)
+        if isinstance(key, Const):
+            holder.items.pop(key.value, None)

@@ -1,0 +1,389 @@
+"""Networks: how they are made, called, copied, and what their methods do."""
+
+from __future__ import annotations
+
+import ast
+
+from gradfix.autograd import operators
+from gradfix.autograd.arguments import Argument, Call, flag, nowhere, to_none
+from gradfix.autograd.engine import backward, poison, zero_grad
+from gradfix.autograd.graph import Leaf, Storage, Tri
+from gradfix.autograd.parameters import (
+    LAYERED,
+    _below,
+    add_layers,
+    hold,
+    known_leaves,
+    module_leaves,
+    poison_versions,
+    set_mode,
+    set_requires,
+)
+from gradfix.autograd.run import Chain, Run
+from gradfix.autograd.semantics.attributes import method_held, set_attribute
+from gradfix.autograd.semantics.dispatch import call_value, called, iterate, methods_of
+from gradfix.autograd.semantics.frameworks import lightning
+from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
+from gradfix.autograd.semantics.operations import (
+    Operand,
+    apply,
+    enter_call,
+    operands_of,
+    perhaps_in_place,
+    record,
+)
+from gradfix.autograd.semantics.statelessness import keeps_nothing
+from gradfix.autograd.semantics.tensors import SAME
+from gradfix.autograd.semantics.unknown import call_opaque
+from gradfix.autograd.templates import templated
+from gradfix.autograd.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Class,
+    Const,
+    Function,
+    Instance,
+    Mapping,
+    Module,
+    Opaque,
+    Params,
+    Sequence,
+    Tensor,
+    Value,
+)
+
+
+@called(Module)
+def _call_module(run: Run, value: Module, call: Call) -> Value:
+    return call_module(run, value, call)
+
+
+@methods_of(Module)
+def _network_method(
+    run: Run,
+    base: Module,
+    call: Call,
+) -> Value:
+    held = method_held(run, base, call.name, call.site)
+    if held is not None:
+        if isinstance(held, Opaque) and held.owner is None:
+            held.owner = base
+        return call_value(run, held, call)
+    if call.name in CONTEXT and base.cls is not None and FUNCTION in base.cls.outside():
+        return NONE
+    return module_method(run, base, call)
+
+
+def call_module(run: Run, module: Module, call: Call) -> Value:
+    """Run a network's forward."""
+    if run.current_call is not None:
+        return _forward(run, module, call)
+    entered = enter_call(run, module, known_leaves(run, module), call)
+    try:
+        if call.keywords or entered is None:
+            return _forward(run, module, call)
+        return templated(run, module, [v for v, _ in call.args], lambda: _forward(run, module, call))
+    finally:
+        if entered is not None:
+            run.current_call = None
+
+
+def _forward(run: Run, module: Module, call: Call) -> Value:
+    if module.kind == "user":
+        assert module.cls is not None
+        # One that says itself how it is called has no need of a forward.
+        forward = module.cls.lookup("__call__") or module.cls.lookup("forward")
+        if isinstance(forward, Function):
+            return call_value(run, forward.bind(module), Call(call.args, call.keywords, call.site))
+        if module.items:
+            return _chain(run, module, call.args, call.site)
+        if module.rest is None:
+            module.rest = Leaf(f"the rest of {module.label}", None)
+        return _block_forward(run, module, module.rest, call)
+    if module.kind == "torch.nn.Sequential" and module.leaf is None:
+        return _chain(run, module, call.args, call.site)
+    inplace = module.options.get("inplace")
+    overwrites = isinstance(inplace, Const) and bool(inplace.value)
+    if overwrites:
+        _note_use(run, module, call)
+    active = drops(module.options.get("p"), module.training) if module.kind in DROPOUTS else True
+    mode = "#eval" if active is False else "#inplace" if overwrites and active else ""
+    table = operators.module(module.kind + mode) or operators.module(module.kind)
+    if table is None:
+        return _block_forward(run, module, module.leaf, call)
+    result = apply(run, table, call.args, call.keywords, call.site, module.leaf, module)
+    if overwrites and active is None:
+        perhaps_in_place(call.args, call.keywords, result)
+    return result
+
+
+DROPOUTS = frozenset(
+    f"torch.nn.{name}"
+    for name in "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout".split()
+)
+
+
+def drops(probability: Value | None, training: Tri) -> Tri:
+    """Whether dropout changes anything: not in evaluation, nor at a probability of zero.
+
+    It then gives back what it was given, whether it works in place or not (tried: torch 2.13).
+    """
+    known = probability.value if isinstance(probability, Const) else None
+    likely = bool(known) if isinstance(known, (int, float)) else None
+    if training is False or likely is False:
+        return False
+    return True if training and likely else None
+
+
+def _chain(run: Run, module: Module, args: list[Argument], node: ast.AST) -> Value:
+    value: Value = args[0][0] if args else Opaque("input")
+    expression = args[0][1] if args else nowhere(node)
+    outer = run.chain
+    if outer is None or outer.site is not node:
+        given = value.storage if isinstance(value, (Tensor, Opaque)) else None
+        run.chain = Chain(node, given, Storage().serial)
+    try:
+        for child in module.items:
+            run.charge(1)
+            value = call_value(run, child, Call([(value, expression)], {}, node))
+            if not (isinstance(child, Module) and (child.kind != "user" or keeps_nothing(child))):
+                # Whoever wrote that layer may have put away what it gave.
+                assert run.chain is not None
+                run.chain = run.chain._replace(born=Storage().serial)
+    finally:
+        if outer is None or outer.site is not node:
+            run.chain = outer
+    return value
+
+
+def _note_use(run: Run, layer: Module, call: Call) -> None:
+    """Note where a layer works in place on what others may hold: not on what only its neighbours had."""
+    if layer.created is None:
+        return
+    given = call.args[0] if call.args else call.keywords.get("input")
+    held: ast.expr | None = given[1] if given is not None else None
+    chain = run.chain
+    if chain is not None and chain.site is call.site:
+        storage = given[0].storage if given is not None and isinstance(given[0], Tensor) else None
+        if storage is not None and storage.serial > chain.born:
+            return
+        if storage is None or storage is not chain.given:
+            held = None
+    run.overwriters.setdefault(layer.created, {})[call.site] = held
+
+
+def _block_forward(run: Run, module: Module, leaf: Leaf | None, call: Call) -> Value:
+    operands = [o for v, e in call.given for o in operands_of(v, e)]
+    slots = [operands, [Operand(leaf, None)] if leaf is not None else []]
+    recorded, requires, _ = record(run, module.label, call.site, slots, None)
+    result = Opaque(module.label)
+    if recorded is not None:
+        recorded.saves = True if requires and leaf is not None and leaf.requires else None
+        recorded.opaque = not keeps_nothing(module)
+        if leaf is not None and leaf.requires is True:
+            recorded.saved += ((leaf.storage, leaf.storage.version, leaf),)
+        result.node, result.requires = recorded, requires
+    return result
+
+
+def module_method(
+    run: Run,
+    base: Module,
+    call: Call,
+) -> Value:
+    if call.name in ("parameters", "named_parameters"):
+        return Params(module_leaves(base), True, call.name == "named_parameters")
+    if call.name in SAME or call.name in ("share_memory",):
+        if call.name in ("train", "eval"):
+            wanted = call.argument("mode", 0) if call.name == "train" else FALSE
+            set_mode(run, base, flag(wanted, True))
+        if call.name == "apply":
+            poison_versions(run, base)
+        return base
+    if call.name == "zero_grad":
+        zero_grad(run, base, module_leaves(base), call.site, to_none(call))
+        return NONE
+    if call.name == "requires_grad_":
+        wanted = call.args[0][0] if call.args else call.keywords.get("requires_grad", (TRUE, call.site))[0]
+        set_requires(run, base, module_leaves(base), wanted, call.site)
+        return base
+    if call.name in ("forward", "__call__"):
+        return call_module(run, base, call)
+    if call.name == "load_state_dict":
+        for leaf in module_leaves(base):
+            run.change(Tensor.of_leaf(leaf), call.site, "load_state_dict")
+        return NONE
+    if (
+        call.name in ("register_buffer", "register_parameter", "add_module", "register_module")
+        and len(call.args) >= 2
+    ):
+        key = call.args[0][0]
+        if isinstance(key, Const) and isinstance(key.value, str):
+            set_attribute(run, base, key.value, call.args[1][0], call.args[1][1])
+            if isinstance(call.args[1][0], (Module, Opaque)) and base.kind in LAYERED:
+                add_layers(base, [call.args[1][0]])
+        elif isinstance(call.args[1][0], Module) or (
+            isinstance(call.args[1][0], Opaque) and base.kind in LAYERED
+        ):
+            add_layers(base, [call.args[1][0]])
+        return NONE
+    if call.name == "append" and call.args:
+        add_layers(base, [call.args[0][0]])
+        return base
+    if call.name == "extend" and call.args:
+        items, element = iterate(run, call.args[0][0], None)
+        add_layers(base, [element(0)] if items is None else items)
+        return base
+    if (
+        call.name == "update"
+        and call.args
+        and isinstance(call.args[0][0], Mapping)
+        and base.kind == "torch.nn.ModuleDict"
+    ):
+        run.mutations += 1
+        hold(base, call.args[0][0].items.values())
+        base.attributes.update({str(key): layer for key, layer in call.args[0][0].items.items()})
+        return NONE
+    if call.name == "modules":
+        return Sequence("list", list(_below(base, {})))
+    if call.name in ("children", "values"):
+        direct: list[Value] = [
+            v for v in [*base.items, *base.attributes.values()] if isinstance(v, (Module, Opaque))
+        ]
+        return Sequence("list", direct)
+    if call.name in ("named_children", "items", "named_modules"):
+        pairs: list[Value] = [
+            Sequence("tuple", [Const(k), v]) for k, v in base.attributes.items() if isinstance(v, Module)
+        ]
+        return Sequence("list", pairs, call.name == "named_modules")
+    if call.name == "keys":
+        return Sequence("list", [Const(k) for k in base.attributes])
+    if call.name == "manual_backward" and call.args:
+        backward(run, [call.args[0]], Call([], call.keywords, call.site))
+        return NONE
+    known = lightning(run, base, call.name, call.args, call.site)
+    if known is not None:
+        return known
+    if call.name in MODULE_METHODS:
+        return Opaque(call.name)
+    fresh = Opaque(call.name)
+    fresh.owner = base if not call.discarded else None
+    base.attributes[call.name] = fresh
+    if call.discarded:
+        poison(run, [base, *(v for v, _ in call.args), *(v for v, _ in call.keywords.values())], call.site)
+        return NONE
+    return call_opaque(run, fresh, call)
+
+
+CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
+
+
+def canonical_module(name: str) -> str:
+    """``torch.nn.modules.linear.Linear`` -> ``torch.nn.Linear``."""
+    if name.startswith("torch.nn.modules."):
+        return "torch.nn." + name.rsplit(".", 1)[-1]
+    return name
+
+
+INPLACE = {
+    **dict.fromkeys("ReLU ReLU6 SELU SiLU Mish Hardswish Hardsigmoid".split(), 0),
+    **dict.fromkeys("ELU CELU LeakyReLU".split(), 1),
+    **dict.fromkeys("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout".split(), 1),
+    **dict.fromkeys("Threshold Hardtanh RReLU".split(), 2),
+    **dict.fromkeys("relu relu6 selu silu mish hardswish hardsigmoid".split(), 1),
+    **dict.fromkeys("elu celu leaky_relu".split(), 2),
+    **dict.fromkeys("threshold hardtanh dropout dropout1d dropout2d dropout3d".split(), 3),
+    **dict.fromkeys("alpha_dropout feature_alpha_dropout".split(), 3),
+    "rrelu": 4,
+}
+"""Where a layer, or a function of ``torch.nn.functional``, takes ``inplace`` by position."""
+
+
+def make_module(run: Run, name: str, last: str, call: Call) -> Value:
+    """An instance of one of torch's own modules."""
+    module = Module(name)
+    module.created = call.site
+    if last in CONTAINERS:
+        for value, _ in call.args:
+            if isinstance(value, Mapping):
+                module.items += list(value.items.values())
+                module.attributes.update({k: v for k, v in value.items.items() if isinstance(k, str)})
+                unknown_items = value.open
+            elif isinstance(value, (Sequence, Params)) or not isinstance(
+                value, (Module, Opaque, Function, Class)
+            ):
+                items, element = iterate(run, value, None)
+                pairs = items if items is not None else [element(0)]
+                module.items += [_second(v) for v in pairs]
+                unknown_items = items is None and last == "Sequential"
+                for pair in pairs:
+                    if (
+                        isinstance(pair, Sequence)
+                        and len(pair.items) == 2
+                        and isinstance(pair.items[0], Const)
+                    ):
+                        module.attributes[str(pair.items[0].value)] = pair.items[1]
+            else:
+                module.items.append(value)
+                unknown_items = isinstance(value, Opaque)
+            if unknown_items and last == "Sequential":
+                module.leaf = Leaf(module.label)
+        hold(module, [] if last == "Sequential" else [*module.items, *module.attributes.values()])
+        return module
+    if last in ("DataParallel", "DistributedDataParallel"):
+        return call.args[0][0] if call.args else module
+    if last in INPLACE:
+        module.options["inplace"] = call.argument("inplace", INPLACE[last]) or FALSE
+    if name in DROPOUTS:
+        module.options["p"] = call.argument("p", 0) or Const(None if "**" in call.keywords else 0.5)
+    table = operators.module(name)
+    if table is None or "weight" in table.operands:
+        module.leaf = Leaf(module.label)
+        given = call.keywords.get("bias")
+        known = given is None or (isinstance(given[0], Const) and given[0].value is True)
+        # Up to the places at which these take a bias by position.
+        places = {"Linear": 2, "Conv1d": 7, "Conv2d": 7, "Conv3d": 7}
+        module.biased = known and len(call.args) <= places.get(last, -1) and "**" not in call.keywords
+    return module
+
+
+def _second(value: Value) -> Value:
+    if isinstance(value, Sequence) and len(value.items) == 2:
+        return value.items[1]
+    return value
+
+
+def deep_copy(value: Value, copies: dict[Module, Module] | None = None) -> Value:
+    """``copy.deepcopy``: a network of the same make with parameters of its own.
+
+    ``copies`` are those that were made: of what is in it more than once there is one.
+    """
+    copies = {} if copies is None else copies
+    if isinstance(value, Module):
+        if value in copies:
+            return copies[value]
+        copy = copies[value] = Module(value.kind, value.label, value.cls)
+        copy.options, copy.training = dict(value.options), value.training
+        copy.biased, copy.created = value.biased, value.created
+        copy.items = [deep_copy(v, copies) for v in value.items]
+        copy.attributes = {k: deep_copy(v, copies) for k, v in value.attributes.items()}
+        for slot in ("leaf", "rest"):
+            leaf = getattr(value, slot)
+            if leaf is not None:
+                setattr(copy, slot, Leaf(leaf.label, leaf.requires))
+        return copy
+    if isinstance(value, Sequence):
+        return Sequence(value.kind, [deep_copy(v, copies) for v in value.items], value.open)
+    if isinstance(value, Mapping):
+        return value.__class__({k: deep_copy(v, copies) for k, v in value.items.items()}, value.open)
+    if isinstance(value, Tensor) and value.leaf is not None:
+        leaf = Leaf(value.leaf.label, value.leaf.requires, value.leaf.created)
+        return Tensor.of_leaf(leaf)
+    if isinstance(value, Opaque) and value.leaf is not None:
+        made = Opaque(value.label)
+        made.block().requires = value.leaf.requires
+        return made
+    if isinstance(value, (Instance, Opaque)):
+        return Opaque("copy")
+    return value

@@ -1,0 +1,30 @@
+"""Which libraries of others do nothing to gradients."""
+
+from __future__ import annotations
+
+WRAPPERS = frozenset(
+    """torch.nn.DataParallel torch.nn.parallel.DistributedDataParallel torch.compile torch.jit.script
+    apex.parallel.DistributedDataParallel apex.parallel.convert_syncbn_model
+    torch.nn.utils.spectral_norm torch.nn.utils.weight_norm torch.nn.utils.parametrizations.spectral_norm
+    torch.nn.utils.parametrizations.weight_norm torch.nn.SyncBatchNorm.convert_sync_batchnorm
+    torch.nn.utils.remove_weight_norm torch.jit.trace tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm
+    tqdm.trange typing.cast torch.as_tensor torch.nn.utils.remove_spectral_norm""".split()
+)
+"""Calls whose result is, to autograd, their first argument."""
+
+
+HARMLESS = frozenset(
+    """numpy os sys time math random json pickle csv logging warnings datetime pathlib shutil glob re string
+    torchvision matplotlib PIL cv2 wandb tensorboardX tensorboard tqdm pandas scipy sklearn skimage imageio
+    gym gymnasium visdom pprint collections itertools argparse yaml h5py copy typing dataclasses abc io
+    torchaudio torchtext datasets soundfile librosa seaborn termcolor colorama tabulate torchsummary
+    torchinfo tensorflow mlflow comet_ml neptune swanlab loguru rich""".split()
+)
+"""Libraries that neither run backward nor touch parameters."""
+
+
+NETWORKS = frozenset(
+    """torchvision timm transformers segmentation_models_pytorch efficientnet_pytorch pretrainedmodels
+    facenet_pytorch lpips clip open_clip monai""".split()
+)
+"""Libraries whose networks keep no graph from call to call: all the world trains them without the flag."""

@@ -1,0 +1,95 @@
+"""Methods of instances and classes of the project, and of what they inherit."""
+
+from __future__ import annotations
+
+from gradfix.autograd.arguments import Call
+from gradfix.autograd.engine import poison
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.attributes import method_held
+from gradfix.autograd.semantics.dispatch import call_method, call_value, methods_of
+from gradfix.autograd.semantics.functions import inherit
+from gradfix.autograd.semantics.layers import module_method
+from gradfix.autograd.semantics.libraries import HARMLESS, NETWORKS
+from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
+from gradfix.autograd.semantics.processes import PROCESSES, start
+from gradfix.autograd.semantics.unknown import LOGGING, _told, call_opaque
+from gradfix.autograd.values import NONE, Class, Function, Instance, Module, Opaque, Static, Super, Value
+
+
+@methods_of(Instance)
+def _instance_method(
+    run: Run,
+    base: Instance,
+    call: Call,
+) -> Value:
+    held = method_held(run, base, call.name, call.site)
+    if held is not None:
+        return call_value(run, held, call)
+    if call.name in CONTEXT and FUNCTION in base.cls.outside():
+        return NONE
+    if call.name == "start" and not PROCESSES.isdisjoint(base.cls.outside()):
+        body = base.cls.lookup("run")
+        if isinstance(body, Function):
+            start(run, body.bind(base), call.site)
+        return NONE
+    if base.inherited is not None:
+        return call_method(run, base.inherited, call)
+    if _told(call.name, call.args, call.keywords, call.discarded):
+        return Opaque(call.name)  # a logger that hands on what it is asked for, by ``__getattr__``
+    if call.discarded and call.name not in LOGGING and base.cls.unknown_bases():
+        # What is inherited from somewhere that cannot be seen has all of the object in hand.
+        poison(run, [base], call.site)
+    return call_opaque(run, _inherited(base, call.name), call)
+
+
+@methods_of(Class)
+def _class_method(
+    run: Run,
+    base: Class,
+    call: Call,
+) -> Value:
+    found = base.lookup(call.name)
+    if isinstance(found, Function):
+        return call_value(run, found, Call(call.args, call.keywords, call.site))
+    if isinstance(found, Static):
+        target = found.function.bind(base) if found.of_class else found.function
+        return call_value(run, target, Call(call.args, call.keywords, call.site))
+    return call_opaque(run, Opaque(call.name), call)
+
+
+def _inherited(instance: Instance, name: str) -> Opaque:
+    """A method from a class outside of the project; one of an environment or the like has no weights."""
+    value = Opaque(name)
+    roots = {base.split(".", 1)[0] for base in instance.cls.outside()}
+    value.harmless = bool(roots) and roots <= HARMLESS - NETWORKS
+    instance.attributes[name] = value
+    return value
+
+
+@methods_of(Super)
+def _super_method(
+    run: Run,
+    base: Super,
+    call: Call,
+) -> Value:
+    of = base.of
+    cls = of.cls if isinstance(of, (Module, Instance)) else None
+    if cls is not None:
+        found = cls.lookup(call.name, base.after or cls)
+        if found is None and call.name == "__call__" and isinstance(of, Module):
+            found = cls.lookup("forward")
+        if isinstance(found, Function):
+            return call_value(run, found.bind(of), Call(call.args, call.keywords, call.site))
+    if isinstance(of, Instance):
+        if call.name == "__init__":
+            inherit(run, of, call)
+        elif of.inherited is not None:
+            return call_method(run, of.inherited, Call(call.args, call.keywords, call.site, False, call.name))
+    if call.name == "__init__":
+        if isinstance(of, Module) and call.args and cls is not None:
+            # nn.Sequential.__init__(*layers) by a subclass.
+            of.items += [v for v, _ in call.args if isinstance(v, Module)]
+        return NONE
+    if isinstance(of, Module) and call.name in MODULE_METHODS:
+        return module_method(run, of, Call(call.args, call.keywords, call.site, False, call.name))
+    return call_opaque(run, Opaque(call.name), Call(call.args, call.keywords, call.site, True))

@@ -1,0 +1,478 @@
+"""Operations of torch: what each records in the graph, by its row of the operator table.
+
+What is not known stays unknown: it makes what it touches uncertain and never leads to a finding.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import lru_cache
+
+from gradfix.autograd import operators
+from gradfix.autograd.arguments import Argument, Call, Keywords
+from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Storage, Tri
+from gradfix.autograd.operators import OUT, Operator
+from gradfix.autograd.run import Run
+from gradfix.autograd.values import (
+    NONE,
+    Const,
+    Each,
+    Module,
+    Opaque,
+    Params,
+    Sequence,
+    Tensor,
+    Value,
+    tensors_in,
+)
+
+
+class Operand:
+    """A tensor that goes into an operation: where it hangs and which memory it has."""
+
+    __slots__ = ("expression", "leaf", "node", "requires", "storage")
+
+    def __init__(self, value: Tensor | Opaque | Leaf, expression: ast.expr | None) -> None:
+        self.expression = expression
+        self.node: Node | None = None
+        self.leaf: Leaf | None = None
+        if isinstance(value, Tensor):
+            self.leaf = value.leaf
+            self.node = value.node
+            self.requires = value.leaf.requires if value.leaf is not None else value.requires
+            self.storage = value.storage
+        elif isinstance(value, Leaf):
+            self.leaf = value
+            self.requires = value.requires
+            self.storage = value.storage
+        else:
+            self.node = value.node
+            self.requires = value.requires
+            if value.node is None and value.storage is None:
+                value.storage = Storage()
+            self.storage = value.storage  # type: ignore[assignment]
+
+
+def is_tensor(value: Value) -> bool:
+    """Whether this is a tensor: known as one, or the result of something unknown that carries a graph."""
+    return isinstance(value, Tensor) or (isinstance(value, Opaque) and value.node is not None)
+
+
+def operands_of(value: Value, expression: ast.expr | None) -> list[Operand]:
+    """The tensors in an argument."""
+    if value.__class__ is Tensor:
+        return [Operand(value, expression)]
+    if isinstance(value, Each):
+        return [Operand(leaf, expression) for leaf in value.leaves] if value.view == "" else []
+    if isinstance(value, Params):
+        return [Operand(leaf, expression) for leaf in value.leaves]
+    return [Operand(t, expression) for t in tensors_in(value)]
+
+
+def record(
+    run: Run,
+    op: str,
+    site: ast.AST,
+    slots: list[list[Operand]],
+    table: Operator | None,
+    certain_edges: bool = True,
+    given: int = -1,
+) -> tuple[Node | None, Tri, bool]:
+    """Record an operation in the graph.
+
+    Returns its node (None: no graph is recorded), whether the result requires grad, and whether the
+    result itself is saved.
+    """
+    if run.grad_enabled is False:
+        return None, False, False
+    low = high = 0
+    seen = False
+    for bit, slot in enumerate(slots):
+        for operand in slot:
+            if operand.requires is not False:
+                high |= 1 << bit
+                seen = seen or operand.node is not None or operand.leaf is not None
+                if operand.requires is True:
+                    low |= 1 << bit
+    if not high:
+        return None, False, False
+    if not seen:
+        return None, None, False  # What the unknown is computed of stays unknown.
+    requires: Tri = True if low else None
+    if run.grad_enabled is None:
+        requires, low = None, 0
+    node = run.node(op, site)
+    if table is None:
+        node.saves = None
+        saved = 0
+    else:
+        if not high & table.gradients:
+            return None, False, False
+        if not low & table.gradients:
+            requires = None
+        certain = table.saves(low, given) if low else 0
+        saved = certain if low == high else certain & table.saves(high, given)
+        node.saves = True if certain else (None if table.may_save(high, given) else False)
+    edges: list[Edge] = []
+    leaves: list[tuple[Leaf, bool, ast.expr | None]] = []
+    kept: list[tuple[Storage, int, Leaf | None]] = []
+    named: list[ast.expr | None] = []
+    for bit, slot in enumerate(slots):
+        differentiable = table is None or (table.gradients >> bit) & 1
+        for operand in slot:
+            if operand.requires is False:
+                pass
+            elif differentiable:
+                sure = certain_edges and operand.requires is True and requires is True
+                if operand.leaf is not None:
+                    leaves.append((operand.leaf, sure, operand.expression))
+                elif operand.node is not None:
+                    edges.append(Edge(operand.node, sure, operand.expression))
+            if (saved >> bit) & 1 and operand.storage is not None:
+                kept.append((operand.storage, operand.storage.version, operand.leaf))
+                named.append(operand.expression)
+    node.edges, node.leaves, node.saved = tuple(edges), tuple(leaves), tuple(kept)
+    node.named = tuple(named)
+    return node, requires, bool(saved & OUT)
+
+
+def _graphless(table: Operator, args: list[Argument], keywords: Keywords) -> bool | None:
+    """Whether something unknown is among operands without a graph; None if one of them may have one.
+
+    Most operations of a script are on data: they are done with quickly. An unknown size is no operand.
+    """
+    vague = False
+    places = None if table.sequences else table.positions
+    given: list[tuple[int | str, Value]] = [(place, value) for place, (value, _) in enumerate(args)]
+    if keywords:
+        given += [(name, value) for name, (value, _) in keywords.items()]
+    for place, value in given:
+        kind = value.__class__
+        if kind is Tensor:
+            if value.requires is not False:  # type: ignore[attr-defined]
+                return None
+        elif kind is Opaque:
+            if value.node is not None:  # type: ignore[attr-defined]
+                return None
+            vague = vague or places is None or place in places or place in table.operands
+        elif kind is not Const:
+            return None
+    return vague
+
+
+def _has_unknown(value: Value, depth: int = 2) -> bool:
+    """Whether a value is, or a container holds, something unknown that is not seen to carry a graph."""
+    if isinstance(value, Opaque):
+        return value.node is None
+    if depth and isinstance(value, Sequence):
+        return any(_has_unknown(item, depth - 1) for item in value.items)
+    return False
+
+
+def build(structure: str, make: Callable[[bool], Value]) -> Value:
+    """A value of the shape that an operator's ``outputs`` describes."""
+    value, _ = _build(structure, 0, make)
+    return value
+
+
+def _build(text: str, at: int, make: Callable[[bool], Value]) -> tuple[Value, int]:
+    letter = text[at]
+    if letter in "([":
+        items: list[Value] = []
+        at += 1
+        while text[at] not in ")]":
+            value, at = _build(text, at, make)
+            items.append(value)
+        return Sequence("tuple", items, letter == "["), at + 1
+    if letter == "t":
+        return make(True), at + 1
+    if letter == "i":
+        return make(False), at + 1
+    return Opaque("result"), at + 1
+
+
+def apply(
+    run: Run,
+    table: Operator,
+    args: list[Argument],
+    keywords: Keywords,
+    site: ast.AST,
+    weight: Leaf | None = None,
+    layer: Module | None = None,
+) -> Value:
+    """Run an operation of torch, which may be that of a layer, on arguments given by position and keyword."""
+    if weight is None and table.result == "new":
+        vague = _graphless(table, args, keywords)
+        if vague is not None:
+            requires: Tri = None if vague and run.grad_enabled is not False else False
+            if table.outputs == "t":
+                return Tensor(None, requires)
+            return build(
+                table.outputs, lambda differentiable: Tensor(None, requires if differentiable else False)
+            )
+    slots: list[list[Operand]] = []
+    first: Value | None = None
+    vague = False
+    present = 0
+    positions = table.positions
+    for bit, (name, position) in enumerate(zip(table.operands, positions)):
+        if position is not None and position < len(args) and not (table.sequences >> bit) & 1:
+            value, expression = args[position]
+            if value.__class__ is Tensor:  # as most are
+                slots.append([Operand(value, expression)])
+                present |= 1 << bit
+                if bit == 0:
+                    first = value
+                continue
+        if weight is not None and position is None and bit == len(positions) - 1:
+            slots.append([Operand(weight, None)])
+            present |= 1 << bit
+            continue
+        given: list[Argument] = []
+        if position is not None and position < len(args):
+            given = [args[position]]
+            if (table.sequences >> bit) & 1 and not isinstance(args[position][0], (Sequence, Opaque)):
+                given = args[position:]
+        elif name in keywords:
+            given = [keywords[name]]
+        if bit == 0 and given:
+            first = given[0][0]
+        if (
+            given
+            and isinstance(given[0][0], Sequence)
+            and position is not None
+            and positions.count(position) > 1
+        ):
+            # The elements of one tuple, as (h, c).
+            number = positions[:bit].count(position)
+            held = given[0][0].items
+            given = [(held[number], given[0][1])] if number < len(held) else []
+        slot: list[Operand] = []
+        for value, expression in given:
+            kind = value.__class__
+            if kind is Tensor:
+                slot.append(Operand(value, expression))  # type: ignore[arg-type]
+            elif kind is not Const:
+                if kind is Opaque and value.node is None:  # type: ignore[attr-defined]
+                    vague = True
+                    slot.append(Operand(value, expression))  # type: ignore[arg-type]
+                else:
+                    slot += operands_of(value, expression)
+                    vague = vague or _has_unknown(value)
+        slots.append(slot)
+        if given and not isinstance(given[0][0], Const):
+            present |= 1 << bit
+    node, requires, saves_result = record(run, table.name, site, slots, table, given=present)
+    if node is not None and len(args) == 2 and len(node.edges) == 1:
+        place = int(getattr(args[0][0], "node", None) is node.edges[0].node)
+        node.beside = place, args[place][0]
+    if table.result == "inplace":
+        if isinstance(first, Each):
+            each_changed(run, first, site)
+            return first
+        if not isinstance(first, Tensor):
+            if isinstance(first, Opaque):
+                perhaps_changed(first)
+            return first if first is not None else Opaque("result")
+        return changed_in_place(run, first, node, requires, saves_result, table.name, site, layer)
+    if node is None and vague and run.grad_enabled is not False and table.result != "detached":
+        # What is not known may have a graph of its own: the result may require grad.
+        requires = None
+    if run.grad_enabled is False and table.result in ("view", "either") and isinstance(first, Tensor):
+        # A view of something that requires grad does so too, even then; but nothing reaches the original.
+        requires = False if first.requires is False else None
+    if table.result == "detached" and isinstance(first, Tensor) and first.node is not None:
+        run.detached.append((run.tick(), first.node, site))
+    shared = table.result in ("view", "detached") and isinstance(first, (Tensor, Opaque))
+    storage = first.storage if shared else None  # type: ignore[union-attr]
+
+    def make(differentiable: bool) -> Value:
+        tensor = Tensor(node if differentiable else None, requires if differentiable else False, storage)
+        if isinstance(first, Tensor):
+            if table.result == "view":
+                tensor.base, tensor.perhaps = first.base or first, first.perhaps
+                tensor.base.seen_as(tensor)
+                run.views.append(tensor)
+            elif table.result == "either":
+                tensor.storage.may_be(first.storage)
+                tensor.perhaps = first.perhaps or _leaf_of(first)
+        if saves_result and differentiable and node is not None and not node.saved_result:
+            node.saved_result = True
+            node.saved += ((tensor.storage, tensor.storage.version, None),)
+        return tensor
+
+    return make(True) if table.outputs == "t" else build(table.outputs, make)
+
+
+def _leaf_of(tensor: Tensor) -> Leaf | None:
+    """The leaf that this tensor is, or is a view of."""
+    return tensor.leaf or (tensor.base.leaf if tensor.base is not None else None)
+
+
+def changed_in_place(
+    run: Run,
+    tensor: Tensor,
+    node: Node | None,
+    requires: Tri,
+    saves_result: bool,
+    what: str,
+    site: ast.AST,
+    layer: Module | None = None,
+) -> Tensor:
+    event = run.change(tensor, site, what, layer)
+    leaf = _leaf_of(tensor)
+    if run.grad_enabled is not False and leaf is not None and leaf.requires is True:
+        event.leaf_error = not run.catching
+        return tensor
+    if run.grad_enabled is not False and tensor.perhaps is not None and tensor.perhaps.requires is not False:
+        event.leaf_error = None
+    if node is not None:
+        tensor.node, tensor.requires = node, requires
+        if tensor.base is not None:
+            # A change through a view rewrites the history of what it is a view of, and keeps a buffer.
+            node.saves = True
+            tensor.base.node, tensor.base.requires = node, requires
+        for view in (tensor.base or tensor).views:
+            view.node, view.requires = node, requires
+        if saves_result:
+            node.saved += ((tensor.storage, tensor.storage.version, None),)
+    return tensor
+
+
+def perhaps_changed(value: Opaque) -> None:
+    """Something unknown was changed in place: if it is a tensor, graphs that have saved it notice."""
+    if value.storage is None:
+        value.storage = Storage()
+    value.storage.maybe += 1
+
+
+def simple(run: Run, name: str, args: list[Argument], site: ast.AST) -> Value:
+    """An operation by the name of its tensor method."""
+    table = operators.method(name)
+    if table is not None and any(operands_of(v, e) for v, e in args):
+        return apply(run, table, args, {}, site)
+    return unknown(run, args, {}, site, name)
+
+
+def unknown(
+    run: Run,
+    args: list[Argument],
+    keywords: Keywords,
+    site: ast.AST,
+    label: str,
+    base: Node | None = None,
+    certain: bool = True,
+) -> Value:
+    """The result of something that is not known, called on these arguments.
+
+    Where exactly one of them carries a graph, what comes out is taken to depend on it.
+    """
+    operands = [
+        o for v, e in [*args, *keywords.values()] for o in operands_of(v, e) if o.requires is not False
+    ]
+    carrying = len({id(o.node or o.leaf) for o in operands}) + (base is not None)
+    result = Opaque(label)
+    result.made = True
+    if not carrying or run.grad_enabled is False:
+        return result
+    node, requires, _ = record(run, label, site, [operands], None, certain and carrying == 1)
+    if base is not None:
+        if node is None:
+            node = run.node(label, site)
+            node.saves = None
+        node.edges += (Edge(base, certain and carrying == 1, None),)
+    if node is not None:
+        node.foreign = True
+    result.node = node
+    result.requires = requires if carrying == 1 and certain and base is None else None
+    if base is not None and carrying == 1 and certain:
+        result.requires = None
+    return result
+
+
+def each_changed(run: Run, each: Each, site: ast.AST) -> None:
+    """An in-place write to every parameter of a set (or to its gradients or data)."""
+    if each.view == "":
+        for leaf in each.leaves:
+            event = run.change(Tensor.of_leaf(leaf), site, "in-place write")
+            event.leaf_error = leaf.requires is True and run.grad_enabled is True and not run.catching
+
+
+def may_carry(run: Run, result: Opaque, node: ast.AST) -> None:
+    if run.grad_enabled is not False:
+        result.node = run.node(result.label, node)
+        result.node.saves = None
+        result.node.opaque = True
+        result.requires = None
+
+
+def enter_call(
+    run: Run,
+    module: Value,
+    leaves: list[Leaf],
+    call: Call,
+) -> ModuleCall | None:
+    if run.current_call is not None or not isinstance(call.site, ast.Call):
+        return None
+    operands = [(e, v) for v, e in call.given]
+    entered = ModuleCall(module, call.site, operands, run.path, run.tick(), set(leaves), run.stack)  # type: ignore[arg-type]
+    run.current_call = entered
+    run.module_calls.append(entered)
+    return entered
+
+
+def perhaps_in_place(args: list[Argument], keywords: Keywords, result: Value) -> None:
+    """What was taken to compute a new tensor may have changed its operand instead."""
+    given = args[0] if args else keywords.get("input")
+    operand = given[0] if given is not None else None
+    if isinstance(operand, Opaque):
+        perhaps_changed(operand)
+    elif isinstance(operand, Tensor):
+        operand.storage.maybe += 1
+        if isinstance(result, Tensor):
+            result.storage.may_be(operand.storage)
+
+
+def made_by(result: Value, by: Opaque, args: list[Argument]) -> Value:
+    """``result``, which remembers the network that it may hold parts of."""
+    if result.__class__ is Opaque and result is not by and result.made_from is None:
+        handed = next((value for value, _ in args if isinstance(value, Module)), None)
+        result.made_from = handed or by.made_from
+    return result
+
+
+def overload(name: str, args: list[Argument], keywords: Keywords) -> Operator | None:
+    """The row of a tensor method for these arguments."""
+    if args and is_tensor(args[0][0]):
+        found = operators.method(f"{name}.other")
+        if found is not None:
+            return found
+    if args and isinstance(args[0][0], Const) and isinstance(args[0][0].value, (int, float)):
+        found = operators.method(f"{name}.scalar") or (
+            operators.method(f"{name}.dim") if isinstance(args[0][0].value, int) else None
+        )
+        if found is not None:
+            return found
+    if "dim" in keywords:
+        found = operators.method(f"{name}.dim")
+        if found is not None:
+            return found
+    return operators.method(name)
+
+
+def function_row(
+    lookup: str, name: str, args: list[Argument], keywords: Keywords
+) -> operators.Operator | None:
+    second = args[1][0] if len(args) > 1 else NONE
+    scalar = isinstance(second, Const) and isinstance(second.value, (int, float))
+    return _variant(lookup, name, scalar, is_tensor(second), "dim" in keywords)
+
+
+@lru_cache(maxsize=1024)
+def _variant(lookup: str, name: str, scalar: bool, other: bool, dim: bool) -> operators.Operator | None:
+    """The row of a function for the way in which it is called."""
+    ways = ["scalar", "dim"] if scalar else []
+    ways += ["other"] * other + ["dim"] * dim
+    found = (operators.function(f"{lookup}.{way}") for way in ways)
+    return next(filter(None, found), None) or operators.function(lookup) or operators.function(name)

@@ -1,0 +1,157 @@
+"""Optimizers: how they are made, and what their methods do."""
+
+from __future__ import annotations
+
+import ast
+
+from gradfix.autograd.arguments import Argument, Call, flag, to_none
+from gradfix.autograd.engine import step, zero_grad
+from gradfix.autograd.graph import OptimizerState
+from gradfix.autograd.parameters import leaves_of
+from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.dispatch import attributes_of, call_value, methods_of
+from gradfix.autograd.values import (
+    NONE,
+    Class,
+    Function,
+    Mapping,
+    Method,
+    Module,
+    Opaque,
+    Optimizer,
+    Params,
+    Partial,
+    Sequence,
+    Tensor,
+    Value,
+)
+
+
+@attributes_of(Optimizer)
+def _optimizer_attribute(run: Run, value: Optimizer, name: str, node: ast.AST) -> Value:
+    if name == "param_groups":
+        group = Mapping({"params": Params(list(value.state.leaves), value.state.groups_known)}, True)
+        return Sequence("list", [group])
+    return Method(value, name)
+
+
+@methods_of(Optimizer)
+def optimizer_method(
+    run: Run,
+    base: Optimizer,
+    call: Call,
+) -> Value:
+    own = base.state.cls.lookup(call.name) if isinstance(base.state.cls, Class) else None
+    if call.name == "zero_grad":
+        zero_grad(run, base, list(base.state.leaves), call.site, to_none(call), own is None)
+        return NONE
+    if own is not None and call.name != "step":
+        if not isinstance(own, Function) or _touches_gradients(own.node):
+            base.state.groups_known = False  # It may have stepped, or cleared what it likes.
+        return Opaque(call.name)
+    if call.name == "step":
+        closure = call.args[0][0] if call.args else call.keywords.get("closure", (NONE, call.site))[0]
+        result: Value = NONE
+        if isinstance(closure, (Function, Partial)):
+            result = call_value(run, closure, Call([], {}, call.site))
+            if _evaluates_again(base):
+                for leaf in base.state.owned():
+                    run.change(Tensor.of_leaf(leaf), call.site, "step")
+                call_value(run, closure, Call([], {}, call.site))
+        step(run, base, call.site)
+        return result
+    if call.name == "add_param_group" and call.args:
+        leaves, known = leaves_of(call.args[0][0])
+        base.state.leaves += leaves
+        base.state.groups_known = base.state.groups_known and known
+        return NONE
+    if call.name.startswith("register_"):
+        # A hook may do anything to the gradients.
+        base.state.groups_known = False
+    return Opaque(call.name)
+
+
+def _touches_gradients(definition: ast.AST) -> bool:
+    """Whether a method of somebody's own optimizer may do to parameters or gradients what a step does."""
+    return any(
+        isinstance(n, ast.Attribute) and n.attr in ("grad", "data", "step", "zero_grad", "backward", "copy_")
+        for n in walk(definition)
+    )
+
+
+def _evaluates_again(optimizer: Optimizer) -> bool:
+    """Whether a step moves the weights and calls its closure again: LBFGS, unless it is told not to."""
+    made = optimizer.state.created
+    limits = [k.value for k in made.keywords if k.arg == "max_iter"] if isinstance(made, ast.Call) else []
+    once = bool(limits) and isinstance(limits[0], ast.Constant) and limits[0].value == 1
+    return optimizer.state.label == "LBFGS" and not once
+
+
+OPTIMIZERS = frozenset(
+    """Adadelta Adagrad Adam AdamW Adamax ASGD LBFGS NAdam RAdam RMSprop Rprop SGD SparseAdam Adafactor Muon
+    Lion Lamb LAMB RangerLars Ranger AdaBound AdaBelief FusedAdam""".split()
+)
+
+
+AVERAGES = frozenset(
+    """timm.utils.ModelEma timm.utils.ModelEmaV2 timm.utils.ModelEmaV3 torch_ema.ExponentialMovingAverage
+    ema_pytorch.EMA diffusers.training_utils.EMAModel""".split()
+)
+"""Averages of weights: they are updated from a network, and leave its gradients alone."""
+
+
+def follower(last: str, args: list[Argument]) -> Value:
+    """A schedule of learning rates, or an average of weights: it reads weights and leaves gradients alone."""
+    result = Opaque(last)
+    result.harmless = True
+    if args and isinstance(args[0][0], (Optimizer, Module)):
+        result.attributes["module" if isinstance(args[0][0], Module) else "optimizer"] = args[0][0]
+    return result
+
+
+def make_optimizer(run: Run, last: str, call: Call) -> Optimizer:
+    """An optimizer and the parameters it owns."""
+    state = OptimizerState(last, call.site, run.path)
+    given = call.args[0][0] if call.args else call.keywords.get("params", (None, call.site))[0]
+    if given is None:
+        state.groups_known = False
+    else:
+        state.leaves, state.groups_known = leaves_of(given)
+        if isinstance(given, Opaque):
+            state.groups_known = False
+    for other in run.optimizers:
+        if other.state.created is call.site and other.state.leaves == state.leaves and state.leaves:
+            state.like = other.state.like
+            break
+    fused = call.keywords.get("fused")
+    state.fused = fused is not None and flag(fused[0], False) is not False
+    optimizer = Optimizer(state)
+    run.optimizers.append(optimizer)
+    return optimizer
+
+
+def is_optimizer(cls: Class) -> bool:
+    """Whether a class of the project is an optimizer of torch's kind."""
+    return any(
+        name.startswith("torch.optim.") and name.rsplit(".", 1)[-1] in (*OPTIMIZERS, "Optimizer")
+        for name in cls.outside()
+    )
+
+
+def make_own_optimizer(run: Run, cls: Class, call: Call) -> Optimizer:
+    """An optimizer of a class of the project: it owns the parameters that it is handed first, as torch's do.
+
+    How a step of its own writes the weights, and how often it calls a closure, is not looked at.
+    """
+    optimizer = make_optimizer(run, cls.name, call)
+    optimizer.state.cls = cls
+    step = cls.lookup("step")
+    if step is not None:
+        optimizer.state.fused = None
+        written = getattr(step, "node", None)
+        if written is None or any(
+            isinstance(n, ast.Attribute) and n.attr in ("backward", "zero_grad") for n in walk(written)
+        ):
+            optimizer.state.groups_known = False
+    return optimizer
