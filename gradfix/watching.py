@@ -194,8 +194,9 @@ def _patched(
     name = shown(path)
     relative = name if not os.path.isabs(name) else os.path.basename(name)
     unsafe = " --unsafe-fixes" if fix.applicability == "unsafe" else ""
+    unsafe += " --unproved" if fix.unproved else ""
     return explanation._replace(
-        fix=f"fix ({fix.effect}, {fix.applicability}): {fix.message}",
+        fix=f"fix ({fix.effect}, {fix.standing}): {fix.message}",
         patch=patches.unified_diff(relative.replace(os.sep, "/"), parsed.source.data, after),
         apply=f"gradfix apply --select {finding.code}{unsafe} {_as_run(name, path, command)}",
     )
