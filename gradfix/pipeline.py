@@ -29,6 +29,7 @@ from gradfix.codemod import (
     Unanalysed,
 )
 from gradfix.parallel import WORTH_PROCESSES, for_each
+from gradfix.placing import placed
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, Source
 from gradfix.splice import spliced
@@ -387,8 +388,14 @@ def _reported(analysis: _Analysis, options: Options) -> tuple[Finding, ...]:
     return tuple(
         finding
         for finding in analysis.findings
-        if finding.code in options.selected and not analysis.source.suppressed(finding.code, finding.span)
+        if finding.code in options.selected and not _silenced(finding, analysis.source)
     )
+
+
+def _silenced(finding: Finding, parsed: Source) -> bool:
+    """Whether a comment silences a finding: where it is found, or where it is told."""
+    told = [finding, *(placed(finding, fix, parsed.tree) for fix in finding.fixes)]
+    return any(parsed.suppressed(one.code, one.span) for one in told)
 
 
 # ---------------------------------------------------------------------------- choosing a fix
@@ -447,7 +454,9 @@ def _with_fixes(
         )
     for reported in chosen:
         lent = everything.program.lent() if everything.program is not None else ()
-        if reported.fix is not None or not _elsewhere(reported.finding, lent):
+        if reported.fix is not None:
+            yield reported._replace(finding=placed(reported.finding, reported.fix, analysis.source.tree))
+        elif not _elsewhere(reported.finding, lent):
             yield reported
 
 
@@ -730,7 +739,8 @@ def _apply_in_turn(analysis: _Analysis, options: Options) -> tuple[_Analysis, tu
         if after is None:
             continue
         attempt = _prove(analysis, candidate, after, options)._replace(
-            also=_gone(analysis, candidate, after, options)
+            also=_gone(analysis, candidate, after, options),
+            shown=placed(candidate.finding, candidate.fix, analysis.source.tree),
         )
         if attempt.applied:
             applied.append(attempt)

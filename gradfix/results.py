@@ -71,6 +71,14 @@ class Attempt(NamedTuple):
     also: tuple[Finding, ...] = ()
     """The other findings that it resolves, at their places before it."""
 
+    shown: Finding | None = None
+    """The finding at the place where the fix is made, if that is another one."""
+
+    @property
+    def told(self) -> Finding:
+        """The finding for people."""
+        return self.shown or self.finding
+
     @property
     def resolved(self) -> int:
         """How many findings it resolves."""

@@ -47,7 +47,7 @@ class Text:
         do.
         """
         for file in plan.files:
-            for finding, group in groupby(file.attempts, lambda attempt: attempt.finding):
+            for finding, group in groupby(file.attempts, lambda attempt: attempt.told):
                 tried = list(group)
                 lines = split_lines(tried[0].before)
                 rows = [*self._why(file.path, lines, finding)]
