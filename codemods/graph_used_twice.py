@@ -11,6 +11,7 @@ Which repair:
 
 * one optimizer (or none) consumes both gradients, and nothing looks at or clears gradients in between:
   the losses are summed into one backward. The gradients are those of two backwards but for rounding;
+  A loop that does nothing but differentiate them becomes one backward of their sum;
 * what leads only to parameters whose gradients of the second loss nobody ever consumes (a target that other
   networks compute) is detached where that loss uses it;
 * where one loss mixes a network of its own with the network that the other loss trains, and each network has
@@ -55,9 +56,9 @@ from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import add_retain, line, names_bound, names_read, note, offered, receiver, shown
+from gradfix.edits import add_retain, insert, line, names_bound, names_read, note, offered, receiver, shown
 from gradfix.intent import doubt
-from gradfix.segments import enclosed
+from gradfix.segments import call_method, enclosed
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -130,6 +131,7 @@ def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
         return
     if diagnose(run, event) is Diagnosis.OUTSIDE:
         yield from _cut_off(program, run, event)
+        yield from _one_for_all(program, run, event)
         return
     group = _group(run, event)
     if len(group) < 2:
@@ -230,6 +232,43 @@ def _cut_off(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     yield from _as_fix(found, "detach what is computed before the loop", Claim("E1", line(event.site)))
 
 
+def _one_for_all(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
+    """One backward of their sum in the place of a loop that does nothing but differentiate losses."""
+    statement, call = program.statement(event.site), event.site
+    loop = program.parent(statement)
+    assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+    if not isinstance(loop, ast.For) or loop.body != [statement] or loop.orelse or not _only_retain(call):
+        return
+    if not isinstance(loop.target, ast.Name) or loop.target.id != program.segment(call.func.value):
+        return
+    group = [b for b in backwards(run) if b.site is call and b.path[:-1] == event.path[:-1]]
+    if not _together(run, group) or "sum" in names_bound(program.tree):
+        return
+    text = program.segment(loop.iter)
+    # What is gone through is one tensor, or something that holds several.
+    elements = all(root.site is loop.iter for b in group for root in b.roots)
+    total = call_method(text, loop.iter, "sum") if elements else f"sum({text})"
+    edits = [insert(loop, "before", f"{total}.backward()"), RemoveStatement(Span.of(loop))]
+    unsure = _doubt(run, group) is not None
+    claim = Claim("E1", line(event.site))
+    yield Fix(
+        "sum the losses into one backward",
+        Effect.CHANGES if unsure else Effect.REPAIRS,
+        tuple(edits),
+        claim._replace(unchanged=()) if unsure else claim,
+    )
+
+
+def _together(run: Run, group: list[Backward]) -> bool:
+    """Whether one optimizer, or none, consumes what some backwards give, and nothing happens in between."""
+    owners = [consumers(run, b) for b in group]
+    if len(owners[0]) > 1 or any(o != owners[0] for o in owners):
+        return False
+    first, last = group[0].serial, group[-1].serial
+    between = [e for e in run.events if first < e.serial < last and isinstance(e, (Step, ZeroGrad, Change))]
+    return not between and not run.grad_read_between(first, last)
+
+
 def _uses(within: Collection[Node], beyond: Collection[Node]) -> Iterator[tuple[ast.expr | None, Node]]:
     """Where a loss uses something of ``beyond`` directly."""
     for node in within:
@@ -308,12 +347,7 @@ def _summed(program: Program, run: Run, group: list[Backward]) -> list[Edit] | N
     )
     if not plain or any(program.block(s) is not program.block(statements[0]) for s in statements):
         return None
-    owners = [consumers(run, b) for b in group]
-    if len(owners[0]) > 1 or any(o != owners[0] for o in owners):
-        return None
-    first, last = group[0].serial, group[-1].serial
-    between = [e for e in run.events if first < e.serial < last and isinstance(e, (Step, ZeroGrad, Change))]
-    if between or run.grad_read_between(first, last):
+    if not _together(run, group):
         return None
     block = program.block(statements[0])
     inside = block[block.index(statements[0]) + 1 : block.index(statements[-1])]

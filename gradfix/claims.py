@@ -35,6 +35,9 @@ from learning at all. So the checks here compare what optimizers *consume*:
     receives both (see :mod:`gradfix.intent`).
 ``consumes``
     Every step finds a gradient.
+``modes``
+    Where the claim says so, every step finds the networks in the modes (training, evaluation) in which the
+    first step of its optimizer found them, and in the original one does not.
 ``feeds``
     Every step consumes gradients of exactly the declared backward calls.
 ``same-loss``
@@ -96,7 +99,7 @@ CONTRADICTION = "recorder contradiction"
 """Begins the detail of a check where equal hashes stand for different values."""
 NO_NUMBERS = "and there are no numbers"
 """Ends the detail of a check where hashes differ, which prove nothing then, in a run without data."""
-SUBSTANCE = COMPARISONS | {"feeds", "kept"}
+SUBSTANCE = COMPARISONS | {"feeds", "kept", "modes"}
 """Checks of which at least one must hold for evidence to be evidence."""
 
 
@@ -146,6 +149,7 @@ def check(
     checks = [case.original(), case.fixed_runs(), *case.reached()]
     checks += [*case.unchanged(), *case.against_reference()]
     checks += [*case.kept(), *case.once(), *case.meant(), *case.consumes(), *case.feeds(), *case.around()]
+    checks += case.modes()
     if still is not None:
         checks += case.same_loss(still)
     return _doubted([*checks, *case.leaves()], contradiction(before, after, reference))
@@ -1082,6 +1086,18 @@ class _Case:
                 found[index] = found[index] & self.after.receivers(sorted(feeds)) or found[index]
         return found
 
+    def modes(self) -> list[Check]:
+        """Whether the networks train in the modes in which training began, as the claim may say."""
+        if not self.claim.steady_modes:
+            return []
+        if _other_mode(self.before) is None:
+            return [Check("modes", "not checked", "the original's steps find the networks in one mode, too")]
+        other = _other_mode(self.after)
+        if other is not None:
+            return [Check("modes", "fails", f"{other} in another mode than the first step did")]
+        detail = f"{_each(len(self.after.steps))} finds the networks in the mode that the first one found"
+        return [Check("modes", "holds", detail)]
+
     def feeds(self) -> list[Check]:
         """Whether each step consumes gradients of exactly the declared backward calls."""
         declared = self.declared()
@@ -1259,6 +1275,19 @@ class _Case:
             if one[name].digest != other[name].digest
         }
         return {name for each in held for name in each} - moved if moved else set()
+
+
+def _other_mode(run: Recording) -> str | None:
+    """The first step that finds a network's settings changed since its optimizer's first step, in words."""
+    first: dict[int, Mapping[str, str]] = {}
+    turns: Counter[int] = Counter()
+    for step in run.steps:
+        known = first.setdefault(step.optimizer, step.modules)
+        turns[step.optimizer] += 1
+        changed = next((name for name, settings in known.items() if step.modules.get(name) != settings), None)
+        if changed is not None:
+            return f"step {turns[step.optimizer]} of {run.optimizers[step.optimizer].name} finds {changed}"
+    return None
 
 
 def _times(count: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from gradfix import guards
-from gradfix.autograd.graph import Backward, Event, OptimizerState, Step
+from gradfix.autograd.graph import Backward, Event, ModuleCall, OptimizerState, Step
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.codemod import (
@@ -137,6 +137,12 @@ def shown(program: Program, node: ast.expr | ast.stmt) -> str:
     if len(text) > SHOWN and isinstance(node, ast.Call):
         return f"{shown(program, node.func)}(…)"
     return text
+
+
+def network(call: ModuleCall) -> ast.expr:
+    """What names the network that is called: ``net`` in ``net(x)`` and in ``net.forward(x)``."""
+    function = call.site.func
+    return function.value if isinstance(function, ast.Attribute) and function.attr == "forward" else function
 
 
 def stepped(program: Program, optimizer: OptimizerState) -> str | None:

@@ -222,7 +222,7 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
                 for leaf in top.family():
                     _forget(leaf)
 
-            set_mode(run, value, None)
+            set_mode(run, value, None, node)
             forget_state(value, depth)
         elif isinstance(value, Opaque) and value.leaf is not None:
             for leaf in value.leaf.family():

@@ -71,7 +71,17 @@ class Leaf:
     An unknown network is one block whose ``children`` are the blocks of its attributes.
     """
 
-    __slots__ = ("children", "created", "grad", "label", "lender", "requires", "storage", "unknown_grad")
+    __slots__ = (
+        "children",
+        "copied",
+        "created",
+        "grad",
+        "label",
+        "lender",
+        "requires",
+        "storage",
+        "unknown_grad",
+    )
 
     def __init__(self, label: str, requires: Tri = True, created: ast.AST | None = None) -> None:
         self.label = label
@@ -85,6 +95,8 @@ class Leaf:
         """Something unknown may have written the gradient."""
         self.children: list[Leaf] = []
         self.created = created
+        self.copied = False
+        """Made by copying another one."""
 
     def family(self) -> list[Leaf]:
         """This block and the blocks of everything below it."""
@@ -150,6 +162,12 @@ class ModuleCall:
     serial: int
     leaves: set[Leaf] = field(default_factory=set)
     stack: Stack = ()
+    training: Tri = None
+    """Whether the network is in training mode."""
+    result: object = None
+    """What it returned."""
+    mode: ModeChange | None = None
+    """What has put it into that mode, if anything has since it was made."""
 
 
 class Node:
@@ -301,6 +319,30 @@ class Change(Event):
     None: it may."""
     layer: object = None
     """The layer that works in place, if one did it."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Stored:
+    """Something that carries a graph was put into a list, or into something unknown as into a list."""
+
+    value: object
+    expression: ast.expr
+    into: object
+    held: int
+    """How much the list holds since; 0 where that is not known."""
+    path: Path
+    serial: int
+    stack: Stack
+    symbolic: int
+    """How many loops of unknown length were running."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ModeChange(Event):
+    """A network put into training or evaluation mode: ``train()``, ``eval()``."""
+
+    training: Tri
+    """None: it is not known into which."""
 
 
 class OptimizerState:

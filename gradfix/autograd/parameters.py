@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from gradfix.autograd.graph import Leaf, Tri
+from gradfix.autograd.graph import Leaf, ModeChange, Tri
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import Const, Each, Mapping, Module, Opaque, Params, Sequence, Tensor, Value
 
@@ -134,9 +134,19 @@ def set_requires(run: Run, holder: Value, leaves: list[Leaf], value: Value, site
         holder.requires = wanted
 
 
-def set_mode(run: Run, module: Module, training: Tri) -> None:
-    """Put a network and everything in it into training or evaluation mode, or into one that is not known."""
-    for part_ in _below(module, {}):
+def set_mode(run: Run, network: Module | Opaque, training: Tri, node: ast.AST | None = None) -> None:
+    """Put a network and everything in it into training or evaluation mode, or into one that is not known.
+
+    At ``node``, or before anything is run.
+    """
+    change = None
+    if node is not None:
+        calls = tuple(call for call, _ in run.stack)
+        change = ModeChange(run.home(node), run.path, run.tick(), training, calls=calls)
+        run.events.append(change)
+    for part_ in _below(network, {}) if isinstance(network, Module) else [network]:
+        if change is not None:
+            run.mode_of[part_] = change
         if isinstance(part_, Module) and part_.training is not training:
             part_.training = training
             run.modes += 1

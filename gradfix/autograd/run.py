@@ -15,6 +15,7 @@ from gradfix.autograd.graph import (
     Change,
     Event,
     Leaf,
+    ModeChange,
     ModuleCall,
     Node,
     OptimizerState,
@@ -22,6 +23,7 @@ from gradfix.autograd.graph import (
     Stack,
     Step,
     Storage,
+    Stored,
     Tri,
     reach,
 )
@@ -39,6 +41,8 @@ from gradfix.autograd.values import (
     Sequence,
     Tensor,
     Value,
+    graphs_in,
+    tensors_in,
 )
 
 
@@ -278,9 +282,13 @@ class Run:
         """How many attributes and items have been written."""
         self.modes = 0
         """How often a network has been put into another mode."""
+        self.mode_of: dict[object, ModeChange] = {}
+        """What has put each network, or part of one, into the mode that it is in."""
         self.keyed: dict[Tensor, Opaque] = {}
         """What tensors turned out to be that have items by name."""
         self.appended: list[Sequence] = []
+        self.stored: list[Stored] = []
+        """What was put into lists that carries a graph."""
         self.carried: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
         """What carried a graph into each pass but the first."""
         self.before: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
@@ -383,7 +391,7 @@ class Run:
                         value.attributes = {}
                 frame.variables = {}
         kept = (self.nodes, self.events, self.module_calls, self.kept, self.decisions, self.templates)
-        for held in (*kept, self.parts, self.views):
+        for held in (*kept, self.parts, self.views, self.stored):
             held.clear()
 
     # ------------------------------------------------------------------ statements
@@ -460,6 +468,21 @@ class Run:
         self.events.append(event)
         tensor.storage.move(event)
         return event
+
+    def store(self, value: Value, expression: ast.expr, into: Value) -> None:
+        """Note that a list, or something unknown, was given a value to hold, if that carries a graph."""
+        if value.__class__ is not Const and any(t.node is not None for t in tensors_in(value)):
+            held = len(into.items) if isinstance(into, Sequence) else 0
+            now = self.path, self.tick(), self.stack, self.symbolic
+            self.stored.append(Stored(value, expression, into, held, *now))
+
+    def hand_on(self, value: Value) -> None:
+        """Note that a value was put into something unknown: who handed that in, or made it, has the value."""
+        graphs = graphs_in([value]) if value.__class__ is not Const else []
+        if self.inside:
+            self.returned += graphs
+        elif graphs:
+            self.escapes.append((self.tick(), graphs))
 
     # ------------------------------------------------------------------ imported modules
 

@@ -133,6 +133,7 @@ class Entry:
         merge: Callable[[Found, Found], None] | None = None,
         repeated: bool = False,
         besides: Callable[[Run], Container[ast.AST]] = lambda run: (),
+        against: Callable[[Run], Container[ast.AST]] | None = None,
     ) -> Iterator[Found]:
         """What ``observe`` finds whichever way undecided conditions go, or options of the command line aside.
 
@@ -141,10 +142,11 @@ class Entry:
         hold. It may also depend on options of the command line, if it is there when none is given. A
         mistake that is silent is not. ``merge`` adds what another run shows of the same mistake, in a
         branch that the first did not take. Of what it takes a second time to see (``repeated``), a run says
-        nothing that comes to the anchor once and leaves the loop.
+        nothing that comes to the anchor once and leaves the loop. Where no event happens at the anchor,
+        ``against`` gives the places of which a run shows the contrary.
         """
         told: set[ast.AST] = set()
-        for found in self._certain(observe, anchor, raises, merge, repeated, besides):
+        for found in self._certain(observe, anchor, raises, merge, repeated, besides, against):
             if anchor(found) not in self.known:
                 told.add(anchor(found))
                 yield found
@@ -163,6 +165,7 @@ class Entry:
         merge: Callable[[Found, Found], None] | None,
         repeated: bool,
         besides: Callable[[Run], Container[ast.AST]],
+        against: Callable[[Run], Container[ast.AST]] | None,
     ) -> Iterator[Found]:
         """What the runs of this way into the file find."""
         seen = [(run, observe(run)) for run in self.runs]
@@ -174,14 +177,15 @@ class Entry:
         ):
             return
         reached = [{e.site for e in run.events} for run in self.runs]
+        contrary = reached if against is None else [against(run) for run in self.runs]
         keys = {key: found for _, observations in reversed(seen) for key, found in observations.items()}
         for key, found in keys.items():
             at = anchor(found)
             holds = getattr(at, "lineno", 0) > 0  # a place in an imported module is not in this file
-            for (run, observations), sites in zip(seen, reached):
+            for (run, observations), sites in zip(seen, contrary):
                 if key in observations or at not in sites or not self._testifies(run, raises):
                     continue
-                once = [event for event in run.events if event.site is at]
+                once = [event for event in run.events if event.site is at] if repeated else []
                 if (not repeated or len(once) > 1 or not once[0].path) and at not in besides(run):
                     holds = False
                     break

@@ -394,6 +394,25 @@ class Mapping(Value):
             self.items = dict(zip(items, held))
             self.open = True
 
+    def fresh(self, key: str) -> Value:
+        """What it gives for a key of which nobody has seen what it holds."""
+        return Opaque(key)
+
+
+class Lists(Mapping):
+    """``defaultdict(list)``: a key that is asked for first holds an empty list."""
+
+    __slots__ = ("loops",)
+
+    def __init__(self, items: dict[Any, Value], open: bool = True, loops: int | None = None) -> None:
+        super().__init__(items, open)
+        self.loops = loops
+        """How many loops of unknown length were running when it was made."""
+
+    def fresh(self, key: str) -> Value:
+        """A list that is as old as the dict."""
+        return Sequence("list", [], False, self.loops)
+
 
 class Record(Mapping):
     """A dict whose keys are attributes as well, or a namespace."""
@@ -664,11 +683,7 @@ class GradMode(Value):
 class Scaler(Value):
     """A ``GradScaler``."""
 
-    __slots__ = ("factor",)
-
-    def __init__(self) -> None:
-        self.factor = Tensor()
-        """What it multiplies losses by."""
+    __slots__ = ()
 
 
 class Namespace(Value):

@@ -726,10 +726,10 @@ class Recorder:
             around: dict[str, Any] = {
                 "random": self.effects.draws(),
                 "buffers": self.effects.buffers(self.describe, self.provenance.of),
+                "modules": self.effects.settings(),
             }
             if self.job["updates"]:
                 around["others"] = self.effects.others(self.describe, self.provenance.of)
-                around["modules"] = self.effects.settings()
                 around["clips"] = self.clips.pop(owner, [])
             if self.draws:
                 around["drawn"] = self.draws.counts()

@@ -244,7 +244,7 @@ class Step:
     others: Mapping[str, Values] = field(default_factory=dict)
     """The parameters of named networks that no optimizer owns, if that was asked for: averages, targets."""
     modules: Mapping[str, str] = field(default_factory=dict)
-    """By module of torch's own, with its class: its settings, as text, if that was asked for."""
+    """By module of torch's own, with its class: its settings, as text."""
     clips: tuple[str, ...] = ()
     """How its gradients were clipped since the step before, as text, if that was asked for."""
     scale: float = 1.0

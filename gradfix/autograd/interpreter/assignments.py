@@ -104,6 +104,7 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
         return None
     if isinstance(old, Sequence) and old.kind == "list" and isinstance(node.op, ast.Add):
         extend(run, old, operand)
+        run.store(operand, node.value, old)
         return None
     if isinstance(old, (Const, Index)) and isinstance(operand, Const) and counts_passes(run, target, frame):
         named = isinstance(target, ast.Name)

@@ -59,7 +59,7 @@ def passes_of(run: Run, node: ast.For | ast.While | ast.AsyncFor) -> int:
 def pass_numbers(run: Run, node: ast.For | ast.While | ast.AsyncFor) -> Iterator[int]:
     """The numbers of the passes to run; what a pass shows of inner loops may ask for more of them."""
     number, shown = 0, _Shown(run, node)
-    while number < passes_of(run, node) + shown.asks_for_more():
+    while number < passes_of(run, node) + shown.asks_for_more() or (number == 1 and shown.switches_mode()):
         shown.begin()
         yield number
         number += 1
@@ -144,7 +144,7 @@ def forget_counters(run: Run, loop: ast.AST, frame: Frame, before: dict[str, Val
 class _Shown:
     """What the passes of a running loop have shown, as far as it asks for another pass."""
 
-    __slots__ = ("first", "last", "nodes", "pinned", "run", "trains", "unturned")
+    __slots__ = ("calls", "first", "last", "nodes", "pinned", "run", "trains", "unturned")
 
     def __init__(self, run: Run, loop: ast.AST) -> None:
         self.run = run
@@ -158,6 +158,7 @@ class _Shown:
         """A pass begins."""
         self.last = self.run.serial
         self.nodes = len(self.run.nodes)
+        self.calls = len(self.run.module_calls)
 
     def asks_for_more(self) -> bool:
         """Whether there is something that only a further pass would show.
@@ -175,6 +176,15 @@ class _Shown:
             return False
         made = self.run.nodes[self.nodes :]
         return any(self.first < edge.node.serial <= self.last for node in made for edge in node.edges)
+
+    def switches_mode(self) -> bool:
+        """Whether the pass leaves a network in evaluation mode that it has called in another."""
+        run = self.run
+        return any(
+            call.training is not False and mode.training is False and mode.serial > call.serial
+            for call in run.module_calls[self.calls :]
+            if (mode := run.mode_of.get(call.module)) is not None
+        )
 
 
 UNSURE = Opaque("pass")
@@ -280,7 +290,7 @@ def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
     def items() -> Iterator[Value | None]:
         number, shown = 0, _Shown(run, node)
         while True:
-            limit = passes_of(run, node) + shown.asks_for_more()
+            limit = max(passes_of(run, node) + shown.asks_for_more(), 2 * shown.switches_mode())
             shown.begin()
             value = run.evaluate(node.test, frame)
             known = truth(value) if not isinstance(node.test, ast.BoolOp) else _known(run, node.test, frame)

@@ -6,7 +6,7 @@ from gradfix.autograd.arguments import Call
 from gradfix.autograd.engine import step
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import methods_of
-from gradfix.autograd.semantics.operations import simple
+from gradfix.autograd.semantics.operations import scaled, simple
 from gradfix.autograd.semantics.unknown import adopted
 from gradfix.autograd.values import (
     NONE,
@@ -31,7 +31,7 @@ def _scaler_method(
     if call.name == "scale" and call.args:
         value, expression = call.args[0]
         if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (base.factor, expression)], call.site)
+            return scaled(run, base, value, expression, call.site)
         return value
     if call.name == "step" and call.args:
         optimizer = adopted(run, call.args[0][0]) or call.args[0][0]

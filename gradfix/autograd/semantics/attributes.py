@@ -39,7 +39,6 @@ from gradfix.autograd.values import (
     Super,
     Tensor,
     Value,
-    graphs_in,
     tensors_in,
 )
 
@@ -139,6 +138,13 @@ def member_of(run: Run, namespace: Namespace, name: str) -> Value:
     return value if value is not None else External(f"{namespace.frame.origin}.{name}")
 
 
+def calls_network(value: Value, name: str) -> bool:
+    """Whether a method of a network does what calling it does: ``net.forward(x)`` is a call of ``net``."""
+    if name != "forward" or not isinstance(value, Module) or "forward" in value.attributes:
+        return False
+    return value.cls is not None and value.cls.lookup("__call__") is None
+
+
 @attributes_of(Module, Instance)
 def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.AST) -> Value:
     held = value.attributes.get(name)
@@ -151,7 +157,7 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
     if value.cls is not None:
         found = value.cls.lookup(name)
         if isinstance(found, Function):
-            return found.bind(value)
+            return Method(value, name) if calls_network(value, name) else found.bind(value)
         if isinstance(found, Property):
             return call_value(run, found.function.bind(value), Call([], {}, node))
         if isinstance(found, Static):
@@ -226,9 +232,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
                 and not value.leaf.label.startswith("parameter")
             ):
                 holder.leaf = value.leaf
-        if isinstance(holder, Opaque) and run.inside:
-            # Who handed the object in has what is put there.
-            run.returned += graphs_in([value])
+        if isinstance(holder, Opaque):
+            run.hand_on(value)
         if isinstance(holder, Module) and holder.kind != "user":
             bind_weight(run, value)
     elif isinstance(holder, Record):

@@ -151,6 +151,8 @@ def set_by_name(run: Run, call: Call) -> Value:
             call.args[0][0].attributes[f"<{len(call.args[0][0].attributes)}>"] = call.args[2][0]
         elif isinstance(call.args[0][0], Module):
             bind_weight(run, call.args[2][0])
+        elif isinstance(call.args[0][0], Opaque):
+            run.hand_on(call.args[2][0])
     return NONE
 
 

@@ -9,7 +9,19 @@ from gradfix.autograd.semantics.dispatch import Transfer, attribute, call_value,
 from gradfix.autograd.semantics.items import take_out
 from gradfix.autograd.semantics.iteration import extend
 from gradfix.autograd.semantics.unknown import call_opaque
-from gradfix.autograd.values import NONE, Const, Each, Mapping, Opaque, Params, Record, Sequence, Value
+from gradfix.autograd.values import (
+    NONE,
+    Const,
+    Each,
+    External,
+    Lists,
+    Mapping,
+    Opaque,
+    Params,
+    Record,
+    Sequence,
+    Value,
+)
 
 
 @methods_of(Record)
@@ -48,6 +60,7 @@ def _sequence_method(
     if call.name in ("append", "appendleft", "add") and call.args:
         base.add([call.args[0][0]])
         base.grows |= base.loops is not None and run.symbolic > base.loops
+        run.store(*call.args[0], base)
         return NONE
     if call.name in ("extend", "update") and call.args:
         extend(run, base, call.args[0][0])
@@ -172,6 +185,9 @@ def make_record(run: Run, call: Call) -> Value:
 
 
 def make_defaultdict(run: Run, call: Call) -> Value:
+    first = call.args[0][0] if call.args else NONE
+    if isinstance(first, External) and first.name == "builtins.list":
+        return Lists({}, loops=run.symbolic)
     return Mapping({}, True)
 
 

@@ -81,7 +81,7 @@ def _mapping_item(
             held = None
         if held is not None:
             return held
-        fresh = Opaque(str(index.value))
+        fresh = value.fresh(str(index.value))
         if isinstance(index.value, (str, int)):
             value.items[index.value] = fresh
         return fresh
@@ -296,8 +296,7 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         return
     if isinstance(holder, Opaque):
         perhaps_changed(holder)
-        if run.inside:
-            run.returned += graphs_in([value])
+        run.hand_on(value)
         if holder.label == "_parameters" and not is_leaf(value):
             run.substituted = True  # Whatever it was computed of: it is no parameter any more.
     if isinstance(target.slice, ast.Slice):

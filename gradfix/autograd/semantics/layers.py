@@ -20,7 +20,7 @@ from gradfix.autograd.parameters import (
     set_requires,
 )
 from gradfix.autograd.run import Chain, Run
-from gradfix.autograd.semantics.attributes import method_held, set_attribute
+from gradfix.autograd.semantics.attributes import calls_network, method_held, set_attribute
 from gradfix.autograd.semantics.dispatch import call_value, called, iterate, methods_of
 from gradfix.autograd.semantics.frameworks import lightning
 from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
@@ -65,6 +65,8 @@ def _network_method(
     base: Module,
     call: Call,
 ) -> Value:
+    if calls_network(base, call.name):
+        return call_module(run, base, call)
     held = method_held(run, base, call.name, call.site)
     if held is not None:
         if isinstance(held, Opaque) and held.owner is None:
@@ -82,8 +84,12 @@ def call_module(run: Run, module: Module, call: Call) -> Value:
     entered = enter_call(run, module, known_leaves(run, module), call)
     try:
         if call.keywords or entered is None:
-            return _forward(run, module, call)
-        return templated(run, module, [v for v, _ in call.args], lambda: _forward(run, module, call))
+            result = _forward(run, module, call)
+        else:
+            result = templated(run, module, [v for v, _ in call.args], lambda: _forward(run, module, call))
+        if entered is not None:
+            entered.result = result
+        return result
     finally:
         if entered is not None:
             run.current_call = None
@@ -109,7 +115,8 @@ def _forward(run: Run, module: Module, call: Call) -> Value:
         _note_use(run, module, call)
     active = drops(module.options.get("p"), module.training) if module.kind in DROPOUTS else True
     mode = "#eval" if active is False else "#inplace" if overwrites and active else ""
-    table = operators.module(module.kind + mode) or operators.module(module.kind)
+    kind = module.kind + (".plain" if "affine" in module.options and module.leaf is None else "")
+    table = operators.module(kind + mode) or operators.module(kind)
     if table is None:
         return _block_forward(run, module, module.leaf, call)
     result = apply(run, table, call.args, call.keywords, call.site, module.leaf, module)
@@ -197,7 +204,7 @@ def module_method(
     if call.name in SAME or call.name in ("share_memory",):
         if call.name in ("train", "eval"):
             wanted = call.argument("mode", 0) if call.name == "train" else FALSE
-            set_mode(run, base, flag(wanted, True))
+            set_mode(run, base, flag(wanted, True), call.site)
         if call.name == "apply":
             poison_versions(run, base)
         return base
@@ -300,6 +307,14 @@ INPLACE = {
 """Where a layer, or a function of ``torch.nn.functional``, takes ``inplace`` by position."""
 
 
+AFFINE = {
+    **dict.fromkeys(("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"), ("affine", 3, FALSE)),
+    **dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm"), ("affine", 3, TRUE)),
+    **dict.fromkeys(("LayerNorm", "RMSNorm"), ("elementwise_affine", 2, TRUE)),
+}
+"""Layers that have parameters only if they are asked to: how they are asked, and what they do if not."""
+
+
 def make_module(run: Run, name: str, last: str, call: Call) -> Value:
     """An instance of one of torch's own modules."""
     module = Module(name)
@@ -338,6 +353,11 @@ def make_module(run: Run, name: str, last: str, call: Call) -> Value:
     if name in DROPOUTS:
         module.options["p"] = call.argument("p", 0) or Const(None if "**" in call.keywords else 0.5)
     table = operators.module(name)
+    for ending, (keyword, position, default) in AFFINE.items():
+        if last.endswith(ending):
+            module.options["affine"] = call.argument(keyword, position) or default
+    if flag(module.options.get("affine"), None) is False:
+        return module
     if table is None or "weight" in table.operands:
         module.leaf = Leaf(module.label)
         given = call.keywords.get("bias")
@@ -371,7 +391,9 @@ def deep_copy(value: Value, copies: dict[Module, Module] | None = None) -> Value
         for slot in ("leaf", "rest"):
             leaf = getattr(value, slot)
             if leaf is not None:
-                setattr(copy, slot, Leaf(leaf.label, leaf.requires))
+                own = Leaf(leaf.label, leaf.requires)
+                own.copied = True
+                setattr(copy, slot, own)
         return copy
     if isinstance(value, Sequence):
         return Sequence(value.kind, [deep_copy(v, copies) for v in value.items], value.open)
@@ -383,6 +405,7 @@ def deep_copy(value: Value, copies: dict[Module, Module] | None = None) -> Value
     if isinstance(value, Opaque) and value.leaf is not None:
         made = Opaque(value.label)
         made.block().requires = value.leaf.requires
+        made.block().copied = True
         return made
     if isinstance(value, (Instance, Opaque)):
         return Opaque("copy")

@@ -355,6 +355,14 @@ def simple(run: Run, name: str, args: list[Argument], site: ast.AST) -> Value:
     return unknown(run, args, {}, site, name)
 
 
+def scaled(run: Run, by: Value, value: Tensor | Opaque, expression: ast.expr, site: ast.AST) -> Value:
+    """A loss multiplied by what something else has in hand, a ``GradScaler``: by the same each time."""
+    result = simple(run, "mul", [(value, expression), (Tensor(), expression)], site)
+    if isinstance(result, (Tensor, Opaque)) and result.node is not None:
+        result.node.beside = 1, by
+    return result
+
+
 def unknown(
     run: Run,
     args: list[Argument],
@@ -417,6 +425,11 @@ def enter_call(
         return None
     operands = [(e, v) for v, e in call.given]
     entered = ModuleCall(module, call.site, operands, run.path, run.tick(), set(leaves), run.stack)  # type: ignore[arg-type]
+    entered.mode = run.mode_of.get(module)
+    if entered.mode is not None:
+        entered.training = entered.mode.training
+    elif isinstance(module, Module):
+        entered.training = module.training
     run.current_call = entered
     run.module_calls.append(entered)
     return entered

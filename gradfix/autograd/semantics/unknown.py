@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from gradfix.autograd import operators, options
-from gradfix.autograd.arguments import Argument, Call, Keywords, nowhere
+from gradfix.autograd.arguments import Argument, Call, Keywords, flag, nowhere
 from gradfix.autograd.engine import backward, forget_state, poison, step, zero_grad
 from gradfix.autograd.graph import Backward, Contribution, Edge, Leaf, OptimizerState, Storage
-from gradfix.autograd.parameters import leaves_of, set_requires
+from gradfix.autograd.parameters import leaves_of, set_mode, set_requires
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import call_value, called, methods_of
 from gradfix.autograd.semantics.distributions import DENSITIES
@@ -24,13 +24,14 @@ from gradfix.autograd.semantics.operations import (
     overload,
     perhaps_changed,
     record,
-    simple,
+    scaled,
     unknown,
 )
 from gradfix.autograd.semantics.optimizers import make_optimizer, optimizer_method
 from gradfix.autograd.semantics.tensors import PLAIN, SAME
 from gradfix.autograd.semantics.texts import TEXT, text_method
 from gradfix.autograd.values import (
+    FALSE,
     NONE,
     TRUE,
     Const,
@@ -266,6 +267,8 @@ def _opaque_method(
         if isinstance(filled, Opaque) and filled.node is not None:
             base.node, base.requires = filled.node, filled.requires
         return base
+    if call.name == "append" and call.discarded and len(call.args) == 1 and base.node is None:
+        run.store(*call.args[0], base)
     clears_or_steps = call.name == "zero_grad" or (call.name == "step" and not call.args)
     if base.leaf is None and (base.optimizer is not None or clears_or_steps):
         optimizer = adopted(run, base)
@@ -309,6 +312,10 @@ def _opaque_method(
         if base.storage is None:
             base.storage = Storage()
         return Tensor(None, False, base.storage)
+    if base.node is None and call.name in ("train", "eval") and len(call.given) <= (call.name == "train"):
+        wanted = call.argument("mode", 0) if call.name == "train" else FALSE
+        set_mode(run, base, flag(wanted, True), call.site)
+        return base
     if call.name in SAME and not call.discarded:
         return base
     if call.name in ("train", "eval", "apply", "cuda", "to", "float", "half", "double"):
@@ -330,7 +337,7 @@ def _opaque_method(
     if call.name == "scale" and len(call.args) == 1 and base.node is None:
         value, expression = call.args[0]
         if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (base.factor, expression)], call.site)
+            return scaled(run, base, value, expression, call.site)
     if base.label == "distribution" and base.node is not None and call.name in DENSITIES:
         made = run.node(call.name, call.site)
         made.saves = None
