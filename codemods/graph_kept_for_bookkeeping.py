@@ -154,7 +154,7 @@ def _survey(program: Program, run: Run) -> Survey:
 
 def _outside(run: Run) -> set[Node]:
     """What somebody who is not seen has, and could walk if it is not freed."""
-    return run.escaped_after(-1) | reach([(node, True) for node in run.returned]).keys()
+    return run.escaped_since(-1) | reach([(node, True) for node in run.returned]).keys()
 
 
 def _freed(graph: dict[Node, bool], path: Path) -> Backward | None:

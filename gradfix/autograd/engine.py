@@ -14,6 +14,7 @@ from gradfix.autograd.graph import (
     Node,
     OptimizerState,
     Step,
+    Update,
     ZeroGrad,
     reach,
     run_backward,
@@ -25,7 +26,6 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     Class,
     Const,
-    Each,
     External,
     Function,
     Instance,
@@ -35,7 +35,9 @@ from gradfix.autograd.values import (
     Opaque,
     Optimizer,
     Params,
+    Scaler,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
     tensors_in,
@@ -50,7 +52,9 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
     """``tensor.backward(gradient, retain_graph, create_graph, inputs)``."""
     create = flag(call.argument("create_graph", 2), False)
     retain = flag(call.argument("retain_graph", 1), create)
-    event = Backward(run.home(call.site), run.path, run.tick(), [run.operand(v, e) for v, e in roots], retain)
+    event = Backward(
+        run.home(call.site), run.path, run.next_serial(), [run.operand(v, e) for v, e in roots], retain
+    )
     event.calls = tuple(site for site, _ in run.stack)
     event.certain = "**" not in call.keywords
     event.caught = run.catching > 0
@@ -79,6 +83,9 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
             event.certain = event.certain and known
     if any(name not in BACKWARD_KEYWORDS for name in call.keywords):
         event.certain = event.blind = False
+    if run.scaled:
+        made = (*(value for value, _ in roots), *reach(nodes))
+        event.scaler = next((run.scaled[one] for one in made if one in run.scaled), None)
     only: set[Node] | None = None
     inputs = call.keywords.get("inputs")
     if inputs is not None:
@@ -109,7 +116,7 @@ def differentiate(run: Run, call: Call) -> Value:
         call.args[0][1] if call.args else call.keywords["outputs"][1] if "outputs" in call.keywords else None
     )
     receivers = [run.operand(outputs, expression)] if expression and outputs else []
-    event = Backward(run.home(call.site), run.path, run.tick(), receivers, retain)
+    event = Backward(run.home(call.site), run.path, run.next_serial(), receivers, retain)
     event.accumulates = False
     event.certain = "**" not in call.keywords
     event.caught = run.catching > 0
@@ -171,9 +178,9 @@ def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
     return found
 
 
-def step(run: Run, optimizer: Optimizer, node: ast.AST) -> None:
-    """``optimizer.step()``."""
-    event = Step(run.home(node), run.path, run.tick(), optimizer.state)
+def step(run: Run, optimizer: Optimizer, node: ast.AST, scaler: Value | None = None) -> None:
+    """``optimizer.step()``, or ``scaler.step(optimizer)``."""
+    event = Step(run.home(node), run.path, run.next_serial(), optimizer.state, scaler=scaler)
     event.calls = tuple(site for site, _ in run.stack)
     run.events.append(event)
     run_step(event)
@@ -183,7 +190,7 @@ def zero_grad(
     run: Run, target: Value, leaves: list[Leaf], node: ast.AST, to_none: bool = True, certain: bool = True
 ) -> None:
     """Gradients cleared, by whatever writing."""
-    event = ZeroGrad(run.home(node), run.path, run.tick(), target)
+    event = ZeroGrad(run.home(node), run.path, run.next_serial(), target)
     run_zero(event, leaves, to_none, certain)
     if run.strangers and not any(_steps(run, state) and state.leaves[0] in leaves for state in run.strangers):
         # What is cleared here may be what others own, unless it is an optimizer that clears its own.
@@ -203,7 +210,7 @@ def _of_strangers(run: Run) -> list[Leaf]:
     return [leaf for state in run.strangers for leaf in state.leaves]
 
 
-def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
+def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
     """Something unknown was handed these values: whatever it could do to them may have happened.
 
     It could run a backward through a graph, step an optimizer, clear gradients, freeze parameters.
@@ -212,11 +219,14 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
         leaf.unknown_grad = True
     for value in values:
         if isinstance(value, Learner):
-            poison(run, [value.module], node, depth)
+            havoc(run, [value.module], node, depth)
         elif isinstance(value, Optimizer):
             for leaf in value.state.owned():
                 _forget(leaf)
             value.state.groups_known = False
+            value.state.escaped = True
+        elif isinstance(value, Scaler) or (run.scaled and value in run.scaled.values()):
+            run.events.append(Update(run.home(node), run.path, run.next_serial(), value))
         elif isinstance(value, Module):
             for top in value.leaves():
                 for leaf in top.family():
@@ -227,13 +237,13 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
         elif isinstance(value, Opaque) and value.leaf is not None:
             for leaf in value.leaf.family():
                 _forget(leaf)
-        elif isinstance(value, (Params, Each)):
+        elif isinstance(value, (Params, SummaryTensor)):
             for top in value.leaves:
                 for leaf in top.family():
                     _forget(leaf)
         elif isinstance(value, (Tensor, Opaque)):
             if value.node is not None:
-                run.escapes.append((run.tick(), [value.node]))
+                run.escapes.append((run.next_serial(), [value.node]))
                 graph = reach([(value.node, True)])
                 if any(sure and n.freed_by is not None and n.saves is True for n, sure in graph.items()):
                     continue  # Differentiated once more it would raise.
@@ -242,15 +252,15 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
                     for leaf, _, _ in reached.leaves:
                         leaf.unknown_grad = True
         elif isinstance(value, Sequence) and depth:
-            poison(run, value.items, node, depth - 1)
+            havoc(run, value.items, node, depth - 1)
             if value.kind == "list":
                 value.open = True
         elif isinstance(value, Mapping) and depth:
-            poison(run, list(value.items.values()), node, depth - 1)
+            havoc(run, list(value.items.values()), node, depth - 1)
         elif isinstance(value, Instance) and depth:
-            poison(run, [*value.attributes.values(), *filter(None, [value.inherited])], node, depth - 1)
+            havoc(run, [*value.attributes.values(), *filter(None, [value.inherited])], node, depth - 1)
         elif isinstance(value, Function) and depth and isinstance(value.bound, (Instance, Module)):
-            poison(run, [value.bound], node, depth - 1)
+            havoc(run, [value.bound], node, depth - 1)
         elif isinstance(value, (Class, External)):
             continue
 

@@ -189,7 +189,7 @@ class Condition(Opaque):
 class Tensor(Value):
     """A tensor: where it hangs in the graph, whether it requires grad, which memory it has."""
 
-    __slots__ = ("base", "leaf", "node", "perhaps", "requires", "storage", "views")
+    __slots__ = ("base", "leaf", "may_view", "node", "requires", "storage", "views")
 
     def __init__(
         self, node: Node | None = None, requires: Tri = False, storage: Storage | None = None
@@ -202,7 +202,7 @@ class Tensor(Value):
         """The tensor that this is a view of."""
         self.views: abc.Sequence[Tensor] = ()
         """Its views, whose graph follows it when it is changed in place."""
-        self.perhaps: Leaf | None = None
+        self.may_view: Leaf | None = None
         """The leaf that this may be a view of, or a copy."""
 
     def seen_as(self, view: Tensor) -> None:
@@ -220,7 +220,7 @@ class Tensor(Value):
         return tensor
 
 
-class Each(Value):
+class SummaryTensor(Value):
     """ "Every parameter of this set": what a loop variable over ``parameters()`` stands for."""
 
     __slots__ = ("itself", "leaves", "view")
@@ -681,9 +681,25 @@ class GradMode(Value):
 
 
 class Scaler(Value):
-    """A ``GradScaler``."""
+    """A ``GradScaler``; one that is switched off leaves losses and gradients as they are."""
 
-    __slots__ = ()
+    __slots__ = ("enabled",)
+
+    def __init__(self, enabled: Tri = True) -> None:
+        self.enabled = enabled
+
+
+class Schedule(Opaque):
+    """A scheduler of torch's kind: it sets the learning rate of an optimizer, and leaves gradients alone."""
+
+    __slots__ = ("optimizer_state", "resumed")
+
+    def __init__(self, label: str, optimizer: OptimizerState, resumed: bool) -> None:
+        super().__init__(label)
+        self.harmless = True
+        self.optimizer_state = optimizer
+        self.resumed = resumed
+        """Whether it may begin with a later value than the first."""
 
 
 class Namespace(Value):

@@ -7,16 +7,16 @@ import ast
 from gradfix.autograd import operators
 from gradfix.autograd.graph import Edge, Storage
 from gradfix.autograd.parameters import LAYERED, hold, is_leaf
-from gradfix.autograd.run import Run, used_nothing
+from gradfix.autograd.run import Run, used_none
 from gradfix.autograd.semantics.dispatch import attribute, items_of
 from gradfix.autograd.semantics.names import member
 from gradfix.autograd.semantics.operations import (
     apply,
     changed_in_place,
     operands_of,
-    perhaps_changed,
     record,
     unknown,
+    weak_update,
 )
 from gradfix.autograd.semantics.statelessness import keeps_nothing
 from gradfix.autograd.values import (
@@ -46,7 +46,7 @@ def _other_item(run: Run, value: Value, index: Value, expression: ast.expr, site
 @items_of(Const)
 def _constant_item(run: Run, value: Const, index: Value, expression: ast.expr, site: ast.AST | None) -> Value:
     if value is NONE:
-        used_nothing(run, site or expression)
+        used_none(run, site or expression)
     return Opaque("item")
 
 
@@ -220,7 +220,7 @@ def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value
     bounds = node.slice
     assert isinstance(bounds, ast.Slice)
     if value is NONE:
-        used_nothing(run, node)
+        used_none(run, node)
     parts: list[int | None] = []
     for bound in (bounds.lower, bounds.upper, bounds.step):
         if bound is None:
@@ -295,7 +295,7 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
             changed_in_place(run, holder, node, requires, saves, "item assignment", target)
         return
     if isinstance(holder, Opaque):
-        perhaps_changed(holder)
+        weak_update(holder)
         run.hand_on(value)
         if holder.label == "_parameters" and not is_leaf(value):
             run.substituted = True  # Whatever it was computed of: it is no parameter any more.
