@@ -22,7 +22,8 @@ weights (`load_state_dict`, in-place writes) or is in evaluation mode. If nothin
 author knows whether it is a constant, or was forgotten when the optimizer was made: the finding names both,
 unless a gradient only passes through it on the way to another one, or somebody clears what it gets.
 
-By hand: detach the result, or freeze the network, if it is a constant; if not, give it to an optimizer.
+By hand: detach what the network says (`target(x).detach()`, or compute it under `torch.no_grad()`), or give
+its parameters to an optimizer if it is to be trained.
 
 Effect: preserves.
 """
