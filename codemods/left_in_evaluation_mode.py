@@ -23,8 +23,6 @@ Preconditions:
 Who freezes the statistics of a pretrained network on purpose calls `eval()` before the loss, in each pass, or
 on parts of it: of that nothing is said.
 
-By hand: call `train()` where training goes on.
-
 `train()` is put in front of the phase that trains: the outermost statement of the loop that does and does not
 evaluate. Effect: changes.
 
