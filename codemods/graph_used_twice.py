@@ -75,7 +75,11 @@ def find(program: Program) -> Iterator[Finding]:
                 note(first.site, "this backward frees the graph"),
                 note(event.site, "this one goes through it again: autograd raises"),
             ]
+            advice = ""
             if diagnose(run, event) is Diagnosis.OUTSIDE:
+                advice = (
+                    "compute it anew in each pass of the loop, or detach it if it is a constant of the loss"
+                )
                 message = (
                     f"`{loss}` goes through a graph that is built before the loop and freed in its first pass"
                 )
@@ -90,6 +94,7 @@ def find(program: Program) -> Iterator[Finding]:
                 tuple(notes),
                 offered(_fixes(program, run, event)),
                 event.failure.kind,
+                advice,
             )
 
 
