@@ -54,8 +54,10 @@ def doubt(ledger: Ledger, first: Call, second: Call) -> Doubt | None:
     owners = {optimizer for each in consumers for parameter, optimizer in each.items() if parameter in shared}
     if len(owners) > 1:
         return Doubt(first, second, shared, "each goes into parameters of several optimizers")
-    if (first.reached & second.reached) - shared:
-        # Of two players that take turns, each throws away what the other's loss has left.
+    apart = (first.reached & second.reached) - shared
+    if any(parameter in each for each in consumers for parameter in apart):
+        # Of two players that take turns, each throws away what the other's loss has left. What neither of
+        # the two is ever consumed by, both only pass through.
         return Doubt(first, second, shared, "other parameters that both reach do not consume both")
     calls = [(call, {*each.values()}) for call, each in zip((first, second), consumers)]
     for (one, mine), (other, theirs) in (calls, calls[::-1]):
