@@ -13,6 +13,7 @@ from gradfix.autograd.semantics.names import member
 from gradfix.autograd.semantics.operations import (
     apply,
     changed_in_place,
+    each_changed,
     operands_of,
     perhaps_changed,
     record,
@@ -23,6 +24,7 @@ from gradfix.autograd.values import (
     NONE,
     Attributes,
     Const,
+    Each,
     External,
     Frame,
     Index,
@@ -293,6 +295,12 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
             node.saves = True  # an item is a view: see _changed_in_place
         if not (node is None and holder is value):
             changed_in_place(run, holder, node, requires, saves, "item assignment", target)
+        return
+    if isinstance(holder, Each):
+        where = target.slice
+        whole = isinstance(where, ast.Slice) and not (where.lower or where.upper or where.step)
+        whole = whole or (isinstance(where, ast.Constant) and where.value is ...)
+        each_changed(run, holder, target, emptied=whole and isinstance(value, Const) and value.value == 0)
         return
     if isinstance(holder, Opaque):
         perhaps_changed(holder)

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Argument, Call, Keywords
+from gradfix.autograd.engine import change_gradients
 from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Storage, Tri
 from gradfix.autograd.operators import OUT, Operator
 from gradfix.autograd.run import Run
@@ -399,8 +400,10 @@ def unknown(
     return result
 
 
-def each_changed(run: Run, each: Each, site: ast.AST) -> None:
-    """An in-place write to every parameter of a set (or to its gradients or data)."""
+def each_changed(run: Run, each: Each, site: ast.AST, emptied: bool = False) -> None:
+    """An in-place write to every parameter of a set (or to its gradients, perhaps of zeros, or its data)."""
+    if each.view == "grad":
+        change_gradients(run, each, site, emptied)
     if each.view == "":
         for leaf in each.leaves:
             event = run.change(Tensor.of_leaf(leaf), site, "in-place write")

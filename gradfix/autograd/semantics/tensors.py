@@ -6,7 +6,7 @@ import ast
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.engine import backward, zero_grad
+from gradfix.autograd.engine import backward, change_gradients, zero_grad
 from gradfix.autograd.parameters import set_requires
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.attributes import TENSOR_DATA
@@ -142,13 +142,10 @@ def _each_method(
         set_requires(run, base, base.leaves, call.args[0][0] if call.args else TRUE, call.site)
         return base
     if base.view == "grad":
-        if call.name == "zero_" or (
-            call.name in ("fill_", "mul_")
-            and call.args
-            and isinstance(call.args[0][0], Const)
-            and call.args[0][0].value == 0
-        ):
-            zero_grad(run, base, base.leaves, call.site, to_none=False)
+        if call.name.endswith("_") and call.name not in ("detach_", "requires_grad_"):
+            by = call.args[0][0] if call.args else NONE
+            nothing = call.name in ("fill_", "mul_") and isinstance(by, Const) and by.value == 0
+            change_gradients(run, base, call.site, emptied=nothing or call.name == "zero_")
         if call.name in NUMBERS:
             return Opaque(call.name)
         graph = [o for v, e in call.given for o in operands_of(v, e)]

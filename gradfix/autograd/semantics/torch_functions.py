@@ -41,7 +41,10 @@ def call_torch(run: Run, name: str, last: str, call: Call) -> Value | None:
             for leaf in leaves_of(value)[0] if isinstance(value, Each) else ():
                 run.change(Tensor.of_leaf(leaf), call.site, last)
         return call.args[0][0] if call.args else NONE
-    if name.startswith(("torch.nn.utils.clip_grad", "torch.cuda.", "torch.manual_seed", "torch.backends.")):
+    if last.startswith("clip_grad"):
+        run.clipped.append(run.tick())
+        return Opaque(last)
+    if name.startswith(("torch.cuda.", "torch.manual_seed", "torch.backends.")):
         return Opaque(last)
     lookup = name
     inplace = None

@@ -331,6 +331,7 @@ def _opaque_method(
         if wrapped is not None:
             return wrapped
     if call.name.startswith("clip_grad"):
+        run.clipped.append(run.tick())
         return Opaque(call.name)
     if call.name == "scale" and len(call.args) == 1 and base.node is None:
         value, expression = call.args[0]
