@@ -95,7 +95,7 @@ def needless(run: Run, lasting: bool = False) -> dict[Hashable, Backward]:
             or any(not later.roots for later in every[number + 1 :])
             # Where it leads from there is not always seen; what it begins with is.
             or any(root in event.visited for later in every[number + 1 :] for root in later.roots)
-            or bool(kept & run.escaped_after(event.serial))
+            or bool(kept & run.escaped_since(event.serial))
             or _kept_in_a_list(run, event, kept)
             or (not useless and any(_survives(run, event, held) for held in returned.values() if held & kept))
         )

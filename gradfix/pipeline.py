@@ -302,7 +302,7 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
     messages = analysis.messages
     if analysis.program is not None:
         messages = analysis.program.messages  # The choice of a fix may have asked for further runs.
-        analysis.program.dissolve()
+        analysis.program.release()
     return FileReport(file.path, parsed.text, reported, problems, messages, tuple(notes), unseen)
 
 

@@ -53,10 +53,10 @@ class Call:
         """The expression of what a method is called on."""
         if isinstance(self.site, ast.Call) and isinstance(self.site.func, ast.Attribute):
             return self.site.func.value
-        return nowhere(self.site)
+        return unwritten(self.site)
 
 
-def nowhere(node: ast.AST) -> ast.expr:
+def unwritten(node: ast.AST) -> ast.expr:
     """An expression for an argument that is written nowhere: the call itself."""
     return node if isinstance(node, ast.expr) else ast.Constant(None)
 

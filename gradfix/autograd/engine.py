@@ -25,7 +25,6 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     Class,
     Const,
-    Each,
     External,
     Function,
     Instance,
@@ -36,6 +35,7 @@ from gradfix.autograd.values import (
     Optimizer,
     Params,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
     tensors_in,
@@ -50,7 +50,9 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
     """``tensor.backward(gradient, retain_graph, create_graph, inputs)``."""
     create = flag(call.argument("create_graph", 2), False)
     retain = flag(call.argument("retain_graph", 1), create)
-    event = Backward(run.home(call.site), run.path, run.tick(), [run.operand(v, e) for v, e in roots], retain)
+    event = Backward(
+        run.home(call.site), run.path, run.next_serial(), [run.operand(v, e) for v, e in roots], retain
+    )
     event.calls = tuple(site for site, _ in run.stack)
     event.certain = "**" not in call.keywords
     event.caught = run.catching > 0
@@ -109,7 +111,7 @@ def differentiate(run: Run, call: Call) -> Value:
         call.args[0][1] if call.args else call.keywords["outputs"][1] if "outputs" in call.keywords else None
     )
     receivers = [run.operand(outputs, expression)] if expression and outputs else []
-    event = Backward(run.home(call.site), run.path, run.tick(), receivers, retain)
+    event = Backward(run.home(call.site), run.path, run.next_serial(), receivers, retain)
     event.accumulates = False
     event.certain = "**" not in call.keywords
     event.caught = run.catching > 0
@@ -173,7 +175,7 @@ def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
 
 def step(run: Run, optimizer: Optimizer, node: ast.AST) -> None:
     """``optimizer.step()``."""
-    event = Step(run.home(node), run.path, run.tick(), optimizer.state)
+    event = Step(run.home(node), run.path, run.next_serial(), optimizer.state)
     event.calls = tuple(site for site, _ in run.stack)
     run.events.append(event)
     run_step(event)
@@ -183,7 +185,7 @@ def zero_grad(
     run: Run, target: Value, leaves: list[Leaf], node: ast.AST, to_none: bool = True, certain: bool = True
 ) -> None:
     """Gradients cleared, by whatever writing."""
-    event = ZeroGrad(run.home(node), run.path, run.tick(), target)
+    event = ZeroGrad(run.home(node), run.path, run.next_serial(), target)
     run_zero(event, leaves, to_none, certain)
     if run.strangers and not any(_steps(run, state) and state.leaves[0] in leaves for state in run.strangers):
         # What is cleared here may be what others own, unless it is an optimizer that clears its own.
@@ -193,7 +195,7 @@ def zero_grad(
         run.events.append(event)
 
 
-def change_gradients(run: Run, each: Each, site: ast.AST, emptied: bool = False) -> None:
+def change_gradients(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool = False) -> None:
     """The gradients of some parameters are written in place: set to zero (``emptied``), or made other ones.
 
     Who changes what has been consumed keeps account of it, a momentum say: nobody knows what is left of it.
@@ -201,7 +203,7 @@ def change_gradients(run: Run, each: Each, site: ast.AST, emptied: bool = False)
     if emptied:
         zero_grad(run, each, each.leaves, site, to_none=False)
         return
-    run.clipped.append(run.tick())
+    run.clipped.append(run.next_serial())
     for leaf in each.leaves:
         if leaf.grad and all(one.consumed for one in leaf.grad.values()):
             leaf.unknown_grad = True
@@ -217,7 +219,7 @@ def _of_strangers(run: Run) -> list[Leaf]:
     return [leaf for state in run.strangers for leaf in state.leaves]
 
 
-def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
+def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
     """Something unknown was handed these values: whatever it could do to them may have happened.
 
     It could run a backward through a graph, step an optimizer, clear gradients, freeze parameters.
@@ -226,7 +228,7 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
         leaf.unknown_grad = True
     for value in values:
         if isinstance(value, Learner):
-            poison(run, [value.module], node, depth)
+            havoc(run, [value.module], node, depth)
         elif isinstance(value, Optimizer):
             for leaf in value.state.owned():
                 _forget(leaf)
@@ -241,13 +243,13 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
         elif isinstance(value, Opaque) and value.leaf is not None:
             for leaf in value.leaf.family():
                 _forget(leaf)
-        elif isinstance(value, (Params, Each)):
+        elif isinstance(value, (Params, SummaryTensor)):
             for top in value.leaves:
                 for leaf in top.family():
                     _forget(leaf)
         elif isinstance(value, (Tensor, Opaque)):
             if value.node is not None:
-                run.escapes.append((run.tick(), [value.node]))
+                run.escapes.append((run.next_serial(), [value.node]))
                 graph = reach([(value.node, True)])
                 if any(sure and n.freed_by is not None and n.saves is True for n, sure in graph.items()):
                     continue  # Differentiated once more it would raise.
@@ -256,15 +258,15 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
                     for leaf, _, _ in reached.leaves:
                         leaf.unknown_grad = True
         elif isinstance(value, Sequence) and depth:
-            poison(run, value.items, node, depth - 1)
+            havoc(run, value.items, node, depth - 1)
             if value.kind == "list":
                 value.open = True
         elif isinstance(value, Mapping) and depth:
-            poison(run, list(value.items.values()), node, depth - 1)
+            havoc(run, list(value.items.values()), node, depth - 1)
         elif isinstance(value, Instance) and depth:
-            poison(run, [*value.attributes.values(), *filter(None, [value.inherited])], node, depth - 1)
+            havoc(run, [*value.attributes.values(), *filter(None, [value.inherited])], node, depth - 1)
         elif isinstance(value, Function) and depth and isinstance(value.bound, (Instance, Module)):
-            poison(run, [value.bound], node, depth - 1)
+            havoc(run, [value.bound], node, depth - 1)
         elif isinstance(value, (Class, External)):
             continue
 

@@ -322,6 +322,22 @@ class Change(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class Stored:
+    """Something that carries a graph was put into a list, or into something unknown as into a list."""
+
+    value: object
+    expression: ast.expr
+    into: object
+    held: int
+    """How much the list holds since; 0 where that is not known."""
+    path: Path
+    serial: int
+    stack: Stack
+    symbolic: int
+    """How many loops of unknown length were running."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class ModeChange(Event):
     """A network put into training or evaluation mode: ``train()``, ``eval()``."""
 

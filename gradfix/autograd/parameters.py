@@ -7,14 +7,24 @@ from collections.abc import Iterable
 
 from gradfix.autograd.graph import Leaf, ModeChange, Tri
 from gradfix.autograd.run import Run
-from gradfix.autograd.values import Const, Each, Mapping, Module, Opaque, Params, Sequence, Tensor, Value
+from gradfix.autograd.values import (
+    Const,
+    Mapping,
+    Module,
+    Opaque,
+    Params,
+    Sequence,
+    SummaryTensor,
+    Tensor,
+    Value,
+)
 
 
 def leaves_of(value: Value) -> tuple[list[Leaf], bool]:
     """The parameters in what was handed to an optimizer or clipped, and whether that is all of them."""
     if isinstance(value, Params):
         return value.leaves, value.complete
-    if isinstance(value, Each):
+    if isinstance(value, SummaryTensor):
         return value.leaves, True
     if isinstance(value, Tensor):
         return ([value.leaf], True) if value.leaf is not None else ([], value.requires is False)
@@ -108,7 +118,7 @@ def add_layers(container: Module, layers: list[Value]) -> None:
 
 def is_leaf(value: Value) -> bool:
     """Whether a value is a parameter, or none, as against a tensor that was computed."""
-    if isinstance(value, Each):
+    if isinstance(value, SummaryTensor):
         return value.view == ""
     return isinstance(value, Const) or (isinstance(value, Tensor) and value.leaf is not None)
 
@@ -116,7 +126,7 @@ def is_leaf(value: Value) -> bool:
 def set_requires(run: Run, holder: Value, leaves: list[Leaf], value: Value, site: ast.AST) -> None:
     """``requires_grad = value`` on parameters or on a tensor."""
     wanted: Tri = bool(value.value) if isinstance(value, Const) else None
-    if run.some and isinstance(holder, Each):
+    if run.some and isinstance(holder, SummaryTensor):
         wanted = None
     if isinstance(holder, Tensor) and holder.leaf is None:
         if wanted is not False and holder.node is None:
@@ -142,7 +152,7 @@ def set_mode(run: Run, network: Module | Opaque, training: Tri, node: ast.AST | 
     change = None
     if node is not None:
         calls = tuple(call for call, _ in run.stack)
-        change = ModeChange(run.home(node), run.path, run.tick(), training, calls=calls)
+        change = ModeChange(run.home(node), run.path, run.next_serial(), training, calls=calls)
         run.events.append(change)
     for part_ in _below(network, {}) if isinstance(network, Module) else [network]:
         if change is not None:
@@ -164,7 +174,7 @@ def _below(module: Module, seen: dict[Value, None]) -> dict[Value, None]:
     return seen
 
 
-def poison_versions(run: Run, module: Module) -> None:
+def havoc_versions(run: Run, module: Module) -> None:
     """Weights may have been written in place by something unknown (weight initialisation)."""
     for leaf in module_leaves(module):
         leaf.storage.maybe += 1

@@ -23,6 +23,7 @@ from gradfix.autograd.graph import (
     Stack,
     Step,
     Storage,
+    Stored,
     Tri,
     reach,
 )
@@ -40,6 +41,8 @@ from gradfix.autograd.values import (
     Sequence,
     Tensor,
     Value,
+    graphs_in,
+    tensors_in,
 )
 
 
@@ -65,7 +68,7 @@ class Chain(NamedTuple):
     """The number of the first memory that only these layers can hold."""
 
 
-class OutOfFuel(Exception):
+class BudgetExceeded(Exception):
     """The run took more steps than its budget; the argument names the function that it was in, if any."""
 
 
@@ -136,10 +139,10 @@ class Scenario:
         return any(isinstance(site, Alternative) for site in self.flipped)
 
 
-class Replayed(Protocol):
-    """The graph of a network's call, which can be recorded again (:mod:`gradfix.autograd.templates`)."""
+class Replayable(Protocol):
+    """The graph of a network's call, which can be recorded again (:mod:`gradfix.autograd.summaries`)."""
 
-    def lay(self, run: Run, operands: list[Value]) -> Value:
+    def replay(self, run: Run, operands: list[Value]) -> Value:
         """Record it here and now, on other operands."""
 
 
@@ -181,14 +184,14 @@ def expression(*kinds: type[ast.expr]) -> Callable[[Handler], Handler]:
 class Run:
     """One symbolic execution, with the events and calls it met."""
 
-    def __init__(self, relevance: Relevance, scenario: Scenario, fuel: int) -> None:
+    def __init__(self, relevance: Relevance, scenario: Scenario, budget: int) -> None:
         self.relevance = relevance
         self.scenario = scenario
-        self.fuel = fuel
+        self.budget = budget
         self.serial = 0
         self.path: Path = ()
         self.events: list[Event] = []
-        self.sorted: Any = None
+        self.index: Any = None
         """The events by kind: see :mod:`gradfix.autograd.questions`, which makes it when it is asked."""
         self.module_calls: list[ModuleCall] = []
         self.current_call: ModuleCall | None = None
@@ -244,7 +247,7 @@ class Run:
         self.nothing: set[ast.AST] = set()
         """Where None is used as if it were something: what cannot be seen must have replaced it."""
         self.undecided: dict[ast.AST, list[Any]] = {}
-        self.decisions: dict[Any, bool] = {}
+        self.path_condition: dict[Any, bool] = {}
         self.made: set[tuple[ast.AST, str]] = set()
         """The attributes by their classes that hold networks and optimizers since an object was made."""
         self.outset: dict[Any, ast.AST | None] = {}
@@ -271,7 +274,7 @@ class Run:
         """What knows what it is a part of."""
         self.views: list[Tensor] = []
         """What knows what it is a view of."""
-        self.templates: dict[Hashable, Replayed] = {}
+        self.summaries: dict[Hashable, Replayable] = {}
         self.any_number: tuple[str, Opaque | None] | None = None
         """The number of one of several things of one make, of which the first is looked at."""
         self.leaves_known: dict[Module, tuple[int, list[Leaf]]] = {}
@@ -284,6 +287,8 @@ class Run:
         self.keyed: dict[Tensor, Opaque] = {}
         """What tensors turned out to be that have items by name."""
         self.appended: list[Sequence] = []
+        self.stored: list[Stored] = []
+        """What was put into lists that carries a graph."""
         self.carried: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
         """What carried a graph into each pass but the first."""
         self.before: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
@@ -342,16 +347,16 @@ class Run:
 
     # ------------------------------------------------------------------ bookkeeping
 
-    def tick(self) -> int:
+    def next_serial(self) -> int:
         """The next serial number: the order of nodes and events."""
         self.serial += 1
         return self.serial
 
-    def spent(self) -> OutOfFuel:
+    def spent(self) -> BudgetExceeded:
         """What is raised when the budget is spent: it names the function that has been called first."""
-        return OutOfFuel(getattr(self.active[0][0], "name", "") if self.active else "")
+        return BudgetExceeded(getattr(self.active[0][0], "name", "") if self.active else "")
 
-    def escaped_after(self, serial: int) -> set[Node]:
+    def escaped_since(self, serial: int) -> set[Node]:
         """Every node that something unknown could traverse after the given moment."""
         roots = [(node, True) for at, nodes in self.escapes if at > serial for node in nodes]
         return set(reach(roots))
@@ -360,12 +365,12 @@ class Run:
         """Whether a gradient was looked at between two serial numbers, or changed."""
         return any(first < at < last for at in (*self.clipped, *(at for at, _ in self.grad_reads)))
 
-    def dissolve(self) -> None:
+    def release(self) -> None:
         """Let go of everything, so that it is freed at once: nobody asks about this run any more.
 
         What happened and the nodes that it happened to hold each other, as variables and functions do.
         """
-        self.sorted = None
+        self.index = None
         for part in self.parts:
             part.parent = None
         for view in self.views:
@@ -387,8 +392,8 @@ class Run:
                     ):
                         value.attributes = {}
                 frame.variables = {}
-        kept = (self.nodes, self.events, self.module_calls, self.kept, self.decisions, self.templates)
-        for held in (*kept, self.parts, self.views):
+        kept = (self.nodes, self.events, self.module_calls, self.kept, self.path_condition, self.summaries)
+        for held in (*kept, self.parts, self.views, self.stored):
             held.clear()
 
     # ------------------------------------------------------------------ statements
@@ -396,8 +401,8 @@ class Run:
     def block(self, statements: list[ast.stmt], frame: Frame) -> Flow:
         """Execute statements in order until one of them diverts control."""
         for statement in statements:
-            self.fuel -= 1
-            if self.fuel <= 0:
+            self.budget -= 1
+            if self.budget <= 0:
                 raise self.spent()
             self.statement = statement
             handler = STATEMENTS.get(statement.__class__)
@@ -411,10 +416,10 @@ class Run:
         """Count something as so many statements: it takes as much work.
 
         Raises:
-            OutOfFuel: The budget is spent.
+            BudgetExceeded: The budget is spent.
         """
-        self.fuel -= steps
-        if self.fuel <= 0:
+        self.budget -= steps
+        if self.budget <= 0:
             raise self.spent()
 
     def file(self, statements: list[ast.stmt], frame: Frame) -> None:
@@ -461,10 +466,25 @@ class Run:
 
     def change(self, tensor: Tensor, site: ast.AST, what: str, layer: Module | None = None) -> Change:
         """An in-place change of a tensor's memory."""
-        event = Change(self.home(site), self.path, self.tick(), what, layer=layer)
+        event = Change(self.home(site), self.path, self.next_serial(), what, layer=layer)
         self.events.append(event)
         tensor.storage.move(event)
         return event
+
+    def store(self, value: Value, expression: ast.expr, into: Value) -> None:
+        """Note that a list, or something unknown, was given a value to hold, if that carries a graph."""
+        if value.__class__ is not Const and any(t.node is not None for t in tensors_in(value)):
+            held = len(into.items) if isinstance(into, Sequence) else 0
+            now = self.path, self.next_serial(), self.stack, self.symbolic
+            self.stored.append(Stored(value, expression, into, held, *now))
+
+    def hand_on(self, value: Value) -> None:
+        """Note that a value was put into something unknown: who handed that in, or made it, has the value."""
+        graphs = graphs_in([value]) if value.__class__ is not Const else []
+        if self.inside:
+            self.returned += graphs
+        elif graphs:
+            self.escapes.append((self.next_serial(), graphs))
 
     # ------------------------------------------------------------------ imported modules
 
@@ -496,7 +516,7 @@ class Alternative(ast.If):
     """The question whether a dict is asked for one of its keys, as if ``if key == name:`` were written."""
 
 
-def used_nothing(run: Run, node: ast.AST) -> None:
+def used_none(run: Run, node: ast.AST) -> None:
     """None is used as if it were something: subscripted, unpacked, computed with, asked for a method.
 
     Where only this way round leaves it at None, Python raises. In the main run something that cannot be seen

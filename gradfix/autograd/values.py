@@ -189,7 +189,7 @@ class Condition(Opaque):
 class Tensor(Value):
     """A tensor: where it hangs in the graph, whether it requires grad, which memory it has."""
 
-    __slots__ = ("base", "leaf", "node", "perhaps", "requires", "storage", "views")
+    __slots__ = ("base", "leaf", "may_view", "node", "requires", "storage", "views")
 
     def __init__(
         self, node: Node | None = None, requires: Tri = False, storage: Storage | None = None
@@ -202,7 +202,7 @@ class Tensor(Value):
         """The tensor that this is a view of."""
         self.views: abc.Sequence[Tensor] = ()
         """Its views, whose graph follows it when it is changed in place."""
-        self.perhaps: Leaf | None = None
+        self.may_view: Leaf | None = None
         """The leaf that this may be a view of, or a copy."""
 
     def seen_as(self, view: Tensor) -> None:
@@ -220,7 +220,7 @@ class Tensor(Value):
         return tensor
 
 
-class Each(Value):
+class SummaryTensor(Value):
     """ "Every parameter of this set": what a loop variable over ``parameters()`` stands for."""
 
     __slots__ = ("itself", "leaves", "view")
@@ -393,6 +393,25 @@ class Mapping(Value):
             held, self.size = _fitting(items.values())
             self.items = dict(zip(items, held))
             self.open = True
+
+    def fresh(self, key: str) -> Value:
+        """What it gives for a key of which nobody has seen what it holds."""
+        return Opaque(key)
+
+
+class Lists(Mapping):
+    """``defaultdict(list)``: a key that is asked for first holds an empty list."""
+
+    __slots__ = ("loops",)
+
+    def __init__(self, items: dict[Any, Value], open: bool = True, loops: int | None = None) -> None:
+        super().__init__(items, open)
+        self.loops = loops
+        """How many loops of unknown length were running when it was made."""
+
+    def fresh(self, key: str) -> Value:
+        """A list that is as old as the dict."""
+        return Sequence("list", [], False, self.loops)
 
 
 class Record(Mapping):

@@ -36,7 +36,7 @@ MODEL = tuple(
 )
 BELOW_SEMANTICS = (
     *("graph", "counting", "relevance", "operators", "values", "run", "arguments", "parameters", "engine"),
-    *("imports", "options", "unbound", "templates", "matching"),
+    *("imports", "options", "unbound", "summaries", "matching"),
 )
 
 MAY_NOT_IMPORT = {

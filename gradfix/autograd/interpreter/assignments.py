@@ -10,16 +10,16 @@ from gradfix.autograd.semantics.arithmetic import binary, counted, inplace_binar
 from gradfix.autograd.semantics.attributes import set_attribute
 from gradfix.autograd.semantics.items import delete_item, set_item
 from gradfix.autograd.semantics.iteration import extend
-from gradfix.autograd.semantics.operations import each_changed, perhaps_changed
+from gradfix.autograd.semantics.operations import weak_update, write_to_all
 from gradfix.autograd.values import (
     Const,
-    Each,
     Frame,
     Index,
     Instance,
     Module,
     Opaque,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
 )
@@ -99,12 +99,13 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
             return None
         assign(run, target, changed, frame, None)
         return None
-    if isinstance(old, Each):
+    if isinstance(old, SummaryTensor):
         nothing = isinstance(node.op, ast.Mult) and isinstance(operand, Const) and operand.value == 0
-        each_changed(run, old, node, emptied=nothing)
+        write_to_all(run, old, node, emptied=nothing)
         return None
     if isinstance(old, Sequence) and old.kind == "list" and isinstance(node.op, ast.Add):
         extend(run, old, operand)
+        run.store(operand, node.value, old)
         return None
     if isinstance(old, (Const, Index)) and isinstance(operand, Const) and counts_passes(run, target, frame):
         named = isinstance(target, ast.Name)
@@ -114,7 +115,7 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
     result = binary(run, node.op, old, operand, node.target, node.value, node)
     if old.__class__ is Opaque and old.storage is not None:
         # Of a number this makes another one, a tensor is changed in place.
-        perhaps_changed(old)
+        weak_update(old)
         if result.__class__ is Opaque:
             result.storage = old.storage
         elif isinstance(result, Tensor):

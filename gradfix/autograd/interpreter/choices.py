@@ -63,7 +63,7 @@ def _alternative(
             run.undecided.setdefault(site, []).append(keys[name])
         others = [name for name, site in sites.items() if site in run.scenario.flipped]
         run.equals[first[1]] = next(iter(others), usual if run.scenario.main or not sites else [*sites][-1])
-        run.decisions.update({key: name == run.equals[first[1]] for name, key in keys.items()})
+        run.path_condition.update({key: name == run.equals[first[1]] for name, key in keys.items()})
     return held[run.equals[first[1]]]
 
 

@@ -12,7 +12,6 @@ from gradfix.autograd.semantics.arithmetic import of_pass
 from gradfix.autograd.values import (
     Condition,
     Const,
-    Each,
     Frame,
     Index,
     Instance,
@@ -22,6 +21,7 @@ from gradfix.autograd.values import (
     Opaque,
     Optimizer,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
 )
@@ -97,7 +97,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
         if isinstance(op, (ast.Is, ast.IsNot)):
             same = None
             if isinstance(right, Const) and right.value is None and not isinstance(left, (Opaque, Const)):
-                same = isinstance(left, Each) and left.is_none()
+                same = isinstance(left, SummaryTensor) and left.is_none()
             elif isinstance(left, (Module, Optimizer, Instance)) and isinstance(
                 right, (Module, Optimizer, Instance)
             ):

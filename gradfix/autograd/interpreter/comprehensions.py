@@ -12,7 +12,7 @@ from gradfix.autograd.interpreter.conditions import decide, truth
 from gradfix.autograd.run import Run, expression
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.semantics.names import asks_for_gradient
-from gradfix.autograd.values import Const, Each, Frame, Mapping, Opaque, Params, Sequence, Value
+from gradfix.autograd.values import Const, Frame, Mapping, Opaque, Params, Sequence, SummaryTensor, Value
 
 
 @expression(ast.ListComp, ast.SetComp, ast.GeneratorExp)
@@ -25,7 +25,7 @@ def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp
         run, node.generators, 0, inner, lambda: out.append(run.evaluate(node.elt, inner)), often
     )
     kind = "tuple" if isinstance(node, ast.GeneratorExp) else "list"
-    if len(out) == 1 and isinstance(out[0], Each) and out[0].view == "":
+    if len(out) == 1 and isinstance(out[0], SummaryTensor) and out[0].view == "":
         picked = Params(out[0].leaves, complete)
         picked.half = _half(node.generators)
         if picked.half is not None:
@@ -33,8 +33,8 @@ def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp
             if isinstance(source, Params) and not source.complete:
                 picked.half = None
         return picked
-    if any(isinstance(v, Each) for v in out):
-        leaves = [leaf for v in out if isinstance(v, Each) for leaf in v.leaves]
+    if any(isinstance(v, SummaryTensor) for v in out):
+        leaves = [leaf for v in out if isinstance(v, SummaryTensor) for leaf in v.leaves]
         return Params(leaves, complete)
     return Sequence(kind, out, not complete)
 
@@ -76,7 +76,7 @@ def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> Value:
             out[key.value] = value
         else:
             unknown = True
-            if isinstance(value, Each) and value.view == "":
+            if isinstance(value, SummaryTensor) and value.view == "":
                 named.extend(value.leaves)
 
     complete = _generate(run, node.generators, 0, inner, add, 2 if run.relevance.differentiates(node) else 1)
@@ -109,9 +109,9 @@ def _generate(
         tests = [t for t in generator.ifs if not asks_for_gradient(t, generator.target)]
         named = isinstance(item, Sequence) and len(item.items) == 2
         each = item.items[1] if isinstance(item, Sequence) and named else item
-        if isinstance(each, Each) and len(tests) < len(generator.ifs):
+        if isinstance(each, SummaryTensor) and len(tests) < len(generator.ifs):
             # Those that are left out get no gradient: to whoever wants it, all are there.
-            each = Each([leaf for leaf in each.leaves if leaf.requires is not False], each.view)
+            each = SummaryTensor([leaf for leaf in each.leaves if leaf.requires is not False], each.view)
             item = Sequence("tuple", [item.items[0], each]) if isinstance(item, Sequence) else each
         else:
             tests = generator.ifs

@@ -99,12 +99,12 @@ def _choose(
         # A function gives what is asked about elsewhere too: ``def over(run): return run.done``. Where
         # training hangs on it, what was answered before says nothing: the value has changed unseen.
         given = "truth", ("value", id(value))
-        if given in run.decisions and not learns:
-            return run.decisions[given]
+        if given in run.path_condition and not learns:
+            return run.path_condition[given]
     answer = _choose_openly(run, test, value, frame, default, site, key, negated)
     if given is not None:
         run.kept.append(value)
-        run.decisions[given] = answer
+        run.path_condition[given] = answer
     if learns:
         run.hinged.add(key or given)
     return answer
@@ -138,7 +138,9 @@ def may_repeat(run: Run, iterable: ast.expr, frame: Frame) -> bool:
             number = comparable(run, node.args[0], frame)
             if number is None or number[0] == "const":
                 return True
-            if run.decisions.get(("Gt", number, 1)) is False or run.decisions.get(("Eq", number, 1)):
+            if run.path_condition.get(("Gt", number, 1)) is False or run.path_condition.get(
+                ("Eq", number, 1)
+            ):
                 return False
             run.several.add(number)
     return True
@@ -153,7 +155,7 @@ def settled_by_training(run: Run, test: ast.expr, frame: Frame) -> bool | None:
         stop = isinstance(test.op, ast.Or)
         return stop if any(settled_by_training(run, part, frame) is stop for part in test.values) else None
     key, negated = question(run, test, frame)
-    return run.decisions[key] is not negated if key in run.hinged and key in run.decisions else None
+    return run.path_condition[key] is not negated if key in run.hinged and key in run.path_condition else None
 
 
 def _choose_openly(
@@ -174,7 +176,7 @@ def _choose_openly(
         or any(run.relevance.switched(site))
         or run.relevance.started(site)
     )
-    if key is not None and key in run.decisions:
+    if key is not None and key in run.path_condition:
         if site is not None and trains and site not in run.undecided:
             # Decided while networks were set up, and asked again where they are trained.
             run.undecided[site] = [key]
@@ -182,11 +184,11 @@ def _choose_openly(
             if before is not None:
                 run.answered[site] = before
             if run.parsed:
-                held = run.decisions[key] is not negated
+                held = run.path_condition[key] is not negated
                 _note_options(run, site, test, value, frame, held)
             if site in run.scenario.flipped and key not in run.reversed:
-                keep_answer(run, test, frame, run.decisions[key] is negated)
-        return run.decisions[key] is not negated
+                keep_answer(run, test, frame, run.path_condition[key] is negated)
+        return run.path_condition[key] is not negated
     if key is not None and key[0] == "Eq" and key[1] in run.equals:
         guessed = run.outset.get((*key[:2], run.equals[key[1]]))
         if guessed is not None and run.equals[key[1]] != key[2]:
@@ -242,7 +244,7 @@ def was_guessed(run: Run, test: ast.expr, frame: Frame) -> bool:
 def keep_answer(run: Run, test: ast.expr, frame: Frame, holds: bool) -> None:
     """Keep another answer to a question than the one that was guessed."""
     key, negated = question(run, test, frame)
-    if key is not None and run.decisions.get(key) is not (holds is not negated):
+    if key is not None and run.path_condition.get(key) is not (holds is not negated):
         if key[0] == "Eq" and key[1] in run.equals:
             _equals_something_else(run, key[1])
         _note_decision(run, key, holds is not negated)
@@ -250,7 +252,7 @@ def keep_answer(run: Run, test: ast.expr, frame: Frame, holds: bool) -> None:
 
 def _note_decision(run: Run, key: tuple[Any, ...], answer: bool) -> None:
     """Keep the answer to a question, and which value something has by it."""
-    run.decisions[key] = answer
+    run.path_condition[key] = answer
     if key[0] == "Eq" and answer and isinstance(key[2], (str, int, float, bool)):
         run.equals[key[1]] = key[2]
 
@@ -297,8 +299,8 @@ def evaluated_again(run: Run, node: ast.expr, frame: Frame) -> Value | None:
 def _equals_something_else(run: Run, atom: tuple[Any, ...]) -> None:
     """Forget which value something has: it is asked about as if it had another."""
     del run.equals[atom]
-    for known in [k for k in run.decisions if k[0] == "Eq" and k[1] == atom]:
-        del run.decisions[known]
+    for known in [k for k in run.path_condition if k[0] == "Eq" and k[1] == atom]:
+        del run.path_condition[known]
 
 
 def leaning(run: Run, answer: bool) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from gradfix.autograd import imports, options, unbound
 from gradfix.autograd.interpreter.calls import call_expression
 from gradfix.autograd.interpreter.choices import chosen_by_name
-from gradfix.autograd.interpreter.conditions import truth
+from gradfix.autograd.interpreter.conditions import evaluated_again, truth
+from gradfix.autograd.relevance import children
 from gradfix.autograd.run import Flow, Impossible, Run, expression, statement
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.semantics.arithmetic import binary
@@ -26,9 +28,11 @@ from gradfix.autograd.values import (
     Const,
     External,
     Frame,
+    Function,
     GradMode,
     Length,
     Mapping,
+    Module,
     Opaque,
     Sequence,
     Tensor,
@@ -47,6 +51,7 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
             return None
         acts = run.relevance.touches(node) or run.relevance.evaluates(node)
         if not acts and _only_tells(run, function, frame):
+            _compute_told(run, value, frame)
             return None
         result = call_expression(run, value, frame, discarded=True)
         if isinstance(result, GradMode) and result.switch:
@@ -54,6 +59,28 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
     elif not isinstance(value, ast.Constant):
         run.evaluate(value, frame)
     return None
+
+
+def _compute_told(run: Run, told: ast.Call, frame: Frame) -> None:
+    """Compute what functions and networks of the project tell: ``print(f"{evaluate(net, loader):.3f}")``."""
+    for call in _calls_within(told):
+        if isinstance(evaluated_again(run, call.func, frame), (Function, Module)):
+            run.evaluate(call, frame)
+        else:
+            _compute_told(run, call, frame)
+
+
+@lru_cache(maxsize=4096)
+def _calls_within(told: ast.Call) -> tuple[ast.Call, ...]:
+    """The calls within a call that are in no other one."""
+    found: list[ast.Call] = []
+    work = children(told)
+    for node in work:
+        if isinstance(node, ast.Call):
+            found.append(node)
+        else:
+            work += children(node)
+    return tuple(found)
 
 
 def _only_tells(run: Run, function: ast.expr, frame: Frame) -> bool:

@@ -12,7 +12,7 @@ from gradfix.autograd.interpreter.contexts import drive
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Break, Continue, Flow, Run, statement
 from gradfix.autograd.semantics import dispatch
-from gradfix.autograd.semantics.iteration import generator, is_each
+from gradfix.autograd.semantics.iteration import generator, is_summary
 from gradfix.autograd.values import (
     Class,
     Condition,
@@ -58,7 +58,7 @@ def passes_of(run: Run, node: ast.For | ast.While | ast.AsyncFor) -> int:
 
 def pass_numbers(run: Run, node: ast.For | ast.While | ast.AsyncFor) -> Iterator[int]:
     """The numbers of the passes to run; what a pass shows of inner loops may ask for more of them."""
-    number, shown = 0, _Shown(run, node)
+    number, shown = 0, _Unrolling(run, node)
     while number < passes_of(run, node) + shown.asks_for_more() or (number == 1 and shown.switches_mode()):
         shown.begin()
         yield number
@@ -141,7 +141,7 @@ def forget_counters(run: Run, loop: ast.AST, frame: Frame, before: dict[str, Val
             frame.variables[name] = Opaque("counter")
 
 
-class _Shown:
+class _Unrolling:
     """What the passes of a running loop have shown, as far as it asks for another pass."""
 
     __slots__ = ("calls", "first", "last", "nodes", "pinned", "run", "trains", "unturned")
@@ -248,7 +248,7 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
         graphless = run.grad_enabled is False and run.current_call is not None
         limit = EXACT if graphless or run.relevance.differentiates(node) else 64
         if len(items) <= limit and run.weight * len(items) <= EXACT_TOTAL * (1 if limit == EXACT else 8):
-            if any(is_each(i) for i in items):
+            if any(is_summary(i) for i in items):
                 return _over_parameters(run, node, frame, items)
             unrolled = all(_names_a_part(i) for i in items)
             if unrolled:
@@ -288,7 +288,7 @@ def _names_a_part(item: Value) -> bool:
 @statement(ast.While)
 def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
     def items() -> Iterator[Value | None]:
-        number, shown = 0, _Shown(run, node)
+        number, shown = 0, _Unrolling(run, node)
         while True:
             limit = max(passes_of(run, node) + shown.asks_for_more(), 2 * shown.switches_mode())
             shown.begin()

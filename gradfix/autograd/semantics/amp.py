@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.engine import step
 from gradfix.autograd.run import Run
-from gradfix.autograd.semantics.dispatch import methods_of
+from gradfix.autograd.semantics.dispatch import function, method, other_methods
 from gradfix.autograd.semantics.operations import scaled, simple
 from gradfix.autograd.semantics.unknown import adopted
 from gradfix.autograd.values import (
@@ -22,29 +22,36 @@ from gradfix.autograd.values import (
 )
 
 
-@methods_of(Scaler)
-def _scaler_method(
-    run: Run,
-    base: Scaler,
-    call: Call,
-) -> Value:
-    if call.name == "scale" and call.args:
-        value, expression = call.args[0]
-        if isinstance(value, (Tensor, Opaque)):
-            return scaled(run, base, value, expression, call.site)
-        return value
-    if call.name == "step" and call.args:
-        optimizer = adopted(run, call.args[0][0]) or call.args[0][0]
-        if isinstance(optimizer, Optimizer):
-            step(run, optimizer, call.site)
-            return NONE
+@method(Scaler, "scale")
+def _scale(run: Run, scaler: Scaler, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    value, expression = call.args[0]
+    if isinstance(value, (Tensor, Opaque)):
+        return scaled(run, scaler, value, expression, call.site)
+    return value
+
+
+@method(Scaler, "step")
+def _step(run: Run, scaler: Scaler, call: Call) -> Value | None:
+    optimizer = (adopted(run, call.args[0][0]) or call.args[0][0]) if call.args else None
+    if not isinstance(optimizer, Optimizer):
+        return None
+    step(run, optimizer, call.site)
+    return NONE
+
+
+@other_methods(Scaler)
+def _other_method(run: Run, scaler: Scaler, call: Call) -> Value:
     return Opaque(call.name)
 
 
+@function("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
 def grad_scaler(run: Run, call: Call) -> Value:
     return Scaler()
 
 
+@function("apex.amp.scale_loss")
 def scale_loss(run: Run, call: Call) -> Value:
     """``with apex.amp.scale_loss(loss, optimizer) as scaled: scaled.backward()``."""
     given = call.args[0] if call.args else call.keywords.get("loss")
@@ -53,6 +60,7 @@ def scale_loss(run: Run, call: Call) -> Value:
     return Scaled(simple(run, "mul", [given, (Tensor(), given[1])], call.site))
 
 
+@function("apex.amp.initialize")
 def amp_initialize(run: Run, call: Call) -> Value:
     """``apex.amp.initialize(models, optimizers, ...)``: what it is handed, patched."""
     models, optimizers = (
@@ -66,11 +74,13 @@ def amp_initialize(run: Run, call: Call) -> Value:
     return Sequence("tuple", [models, optimizers])
 
 
+@function("apex.amp.init")
 def amp_handle(run: Run, call: Call) -> Value:
     """``handle = apex.amp.init()``: the older interface, whose handle scales losses as the module does."""
     return External("apex.amp")
 
 
+@function("apex.amp.master_params")
 def master_params(run: Run, call: Call) -> Value:
     """``apex.amp.master_params(optimizer)``: what it steps on."""
     owner = call.args[0][0] if call.args else NONE

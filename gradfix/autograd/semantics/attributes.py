@@ -6,19 +6,18 @@ import ast
 import os
 
 from gradfix.autograd import imports, unbound
-from gradfix.autograd.arguments import Call, nowhere
+from gradfix.autograd.arguments import Call, unwritten
 from gradfix.autograd.engine import zero_grad
 from gradfix.autograd.graph import Backward, Leaf, reach
 from gradfix.autograd.parameters import is_leaf, set_requires
 from gradfix.autograd.run import Impossible, Run
-from gradfix.autograd.semantics.dispatch import attribute, attributes_of, call_value, item, methods_of
+from gradfix.autograd.semantics.dispatch import attribute, attributes_of, call_value, item, other_methods
 from gradfix.autograd.semantics.items import part
 from gradfix.autograd.semantics.names import MODULE_METHODS, member
 from gradfix.autograd.values import (
     Attributes,
     Class,
     Const,
-    Each,
     External,
     Function,
     Instance,
@@ -36,10 +35,10 @@ from gradfix.autograd.values import (
     Scaler,
     Sequence,
     Static,
+    SummaryTensor,
     Super,
     Tensor,
     Value,
-    graphs_in,
     tensors_in,
 )
 
@@ -99,7 +98,7 @@ def _class_attribute(run: Run, value: Class, name: str, node: ast.AST) -> Value:
 @attributes_of(Record)
 def _record_attribute(run: Run, value: Record, name: str, node: ast.AST) -> Value:
     if name in value.items or not hasattr(dict, name):
-        return item(run, value, Const(name), nowhere(node), node)
+        return item(run, value, Const(name), unwritten(node), node)
     return Method(value, name)
 
 
@@ -233,21 +232,20 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
                 and not value.leaf.label.startswith("parameter")
             ):
                 holder.leaf = value.leaf
-        if isinstance(holder, Opaque) and run.inside:
-            # Who handed the object in has what is put there.
-            run.returned += graphs_in([value])
+        if isinstance(holder, Opaque):
+            run.hand_on(value)
         if isinstance(holder, Module) and holder.kind != "user":
             bind_weight(run, value)
     elif isinstance(holder, Record):
         holder.items[name] = value
-    elif isinstance(holder, (Tensor, Each)):
+    elif isinstance(holder, (Tensor, SummaryTensor)):
         leaves = [holder.leaf] if isinstance(holder, Tensor) and holder.leaf else []
-        if isinstance(holder, Each):
+        if isinstance(holder, SummaryTensor):
             leaves = holder.leaves
         if name in ("grad", "_grad"):
             if isinstance(value, Const) and value.value is None:
                 zero_grad(run, holder, leaves, target)
-            elif isinstance(value, Each) and value.itself and len(value.leaves) == len(leaves):
+            elif isinstance(value, SummaryTensor) and value.itself and len(value.leaves) == len(leaves):
                 for leaf, lender in zip(leaves, value.leaves):
                     leaf.grad, leaf.unknown_grad = lender.grad, lender.unknown_grad
                     leaf.lender = lender if lender is not leaf else None
@@ -260,7 +258,7 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             pass
 
 
-@methods_of(Attributes)
+@other_methods(Attributes)
 def _attributes_method(
     run: Run,
     base: Attributes,

@@ -7,10 +7,17 @@ import ast
 from gradfix.autograd import imports, options
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.parameters import leaves_of
-from gradfix.autograd.run import Exited, Run, used_nothing
+from gradfix.autograd.run import Exited, Run, used_none
 from gradfix.autograd.semantics.arithmetic import binary
 from gradfix.autograd.semantics.attributes import bind_weight, set_attribute
-from gradfix.autograd.semantics.dispatch import Transfer, attribute, call_value, iterate, methods_of
+from gradfix.autograd.semantics.dispatch import (
+    attribute,
+    call_value,
+    function,
+    iterate,
+    other_methods,
+    package,
+)
 from gradfix.autograd.semantics.layers import canonical_module
 from gradfix.autograd.semantics.names import MODULE_METHODS
 from gradfix.autograd.semantics.operations import operands_of, unknown
@@ -24,7 +31,6 @@ from gradfix.autograd.values import (
     Attributes,
     Class,
     Const,
-    Each,
     External,
     Instance,
     Iteration,
@@ -36,13 +42,14 @@ from gradfix.autograd.values import (
     Params,
     Partial,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
     tensors_in,
 )
 
 
-@methods_of(Const)
+@other_methods(Const)
 def _constant_method(
     run: Run,
     base: Const,
@@ -54,19 +61,21 @@ def _constant_method(
             text_method(base.value, call.name, parts, call.keywords), [value for value, _ in call.args]
         )
     if base is NONE:
-        used_nothing(run, call.site)
+        used_none(run, call.site)
     return call_opaque(run, Opaque(call.name), call)
 
 
+@function("functools.partial")
 def make_partial(run: Run, call: Call) -> Value:
     if not call.args:
         return Opaque("partial")
     return Partial(call.args[0][0], call.args[1:], {k: v for k, (v, _) in call.keywords.items()})
 
 
+@function("itertools.chain")
 def chain(run: Run, call: Call) -> Value:
     values = [v for v, _ in call.args]
-    if any(isinstance(v, (Params, Each)) for v in values):
+    if any(isinstance(v, (Params, SummaryTensor)) for v in values):
         leaves, complete = leaves_of(Sequence("list", values))
         return Params(leaves, complete)
     items: list[Value] = []
@@ -78,6 +87,7 @@ def chain(run: Run, call: Call) -> Value:
     return Sequence("list", items)
 
 
+@function("itertools.chain.from_iterable")
 def chain_from_iterable(run: Run, call: Call) -> Value:
     items, _ = iterate(run, call.args[0][0], None) if call.args else (None, None)
     if items is None:
@@ -85,6 +95,7 @@ def chain_from_iterable(run: Run, call: Call) -> Value:
     return chain(run, Call([(v, call.args[0][1]) for v in items], {}, call.site))
 
 
+@function("builtins.range")
 def make_range(run: Run, call: Call) -> Value:
     bounds = [v.value for v, _ in call.args if isinstance(v, Const) and isinstance(v.value, int)]
     # Of many passes that an option asks for the first ones show as much.
@@ -102,18 +113,21 @@ def make_range(run: Run, call: Call) -> Value:
     return Opaque("range")
 
 
-def make_iteration(kind: str) -> Transfer:
-    def handler(run: Run, call: Call) -> Value:
-        start: int | None = 0
-        parts = [v for v, _ in call.args]
-        if kind == "enumerate":
-            given = call.argument("start", 1)
-            parts = parts[:1]
-            if given is not None:
-                start = given.value if isinstance(given, Const) and isinstance(given.value, int) else None
-        return Iteration(kind, parts, start) if parts else Opaque(kind)
+@function("builtins.zip", "builtins.reversed")
+def make_iteration(run: Run, call: Call) -> Value:
+    kind = call.name.removeprefix("builtins.")
+    parts = [v for v, _ in call.args]
+    return Iteration(kind, parts) if parts else Opaque(kind)
 
-    return handler
+
+@function("builtins.enumerate")
+def enumerate_items(run: Run, call: Call) -> Value:
+    given = call.argument("start", 1)
+    start: int | None = 0
+    if given is not None:
+        start = given.value if isinstance(given, Const) and isinstance(given.value, int) else None
+    parts = [v for v, _ in call.args[:1]]
+    return Iteration("enumerate", parts, start) if parts else Opaque("enumerate")
 
 
 SOME = {
@@ -123,6 +137,7 @@ SOME = {
 """What stands for whatever a module of torch is asked for by a name that is not known."""
 
 
+@function("builtins.getattr")
 def get_by_name(run: Run, call: Call) -> Value:
     if len(call.args) >= 2 and isinstance(call.args[1][0], Const) and isinstance(call.args[1][0].value, str):
         return attribute(run, call.args[0][0], call.args[1][0].value, call.site)
@@ -140,6 +155,7 @@ def get_by_name(run: Run, call: Call) -> Value:
     return found
 
 
+@function("builtins.setattr")
 def set_by_name(run: Run, call: Call) -> Value:
     if len(call.args) == 3:
         name = call.args[1][0]
@@ -151,14 +167,18 @@ def set_by_name(run: Run, call: Call) -> Value:
             call.args[0][0].attributes[f"<{len(call.args[0][0].attributes)}>"] = call.args[2][0]
         elif isinstance(call.args[0][0], Module):
             bind_weight(run, call.args[2][0])
+        elif isinstance(call.args[0][0], Opaque):
+            run.hand_on(call.args[2][0])
     return NONE
 
 
+@function("builtins.exit", "builtins.quit", "sys.exit", "os._exit")
 def end(run: Run, call: Call) -> Value:
     run.turned_back()
     raise Exited
 
 
+@function("builtins.len")
 def length_of(run: Run, call: Call) -> Value:
     value = call.args[0][0] if call.args else NONE
     if isinstance(value, Sequence) and not value.open:
@@ -168,6 +188,7 @@ def length_of(run: Run, call: Call) -> Value:
     return Opaque("length")
 
 
+@function("builtins.isinstance")
 def is_instance(run: Run, call: Call) -> Value:
     if len(call.args) != 2:
         return Opaque("condition")
@@ -201,6 +222,7 @@ def is_instance(run: Run, call: Call) -> Value:
     return Const(answer)
 
 
+@function("builtins.hasattr")
 def has_attribute(run: Run, call: Call) -> Value:
     if (
         len(call.args) == 2
@@ -218,6 +240,7 @@ def has_attribute(run: Run, call: Call) -> Value:
     return Opaque("condition")
 
 
+@function("builtins.sum")
 def sum_of(run: Run, call: Call) -> Value:
     """``sum(losses)``: additions, which save nothing."""
 
@@ -233,6 +256,7 @@ def sum_of(run: Run, call: Call) -> Value:
     return total
 
 
+@function("functools.reduce")
 def reduce(run: Run, call: Call) -> Value:
     """``functools.reduce(function, losses)``: the function of what there is so far and each further one."""
     if len(call.args) < 2:
@@ -252,6 +276,7 @@ def reduce(run: Run, call: Call) -> Value:
     return total
 
 
+@function("operator.add")
 def add(run: Run, call: Call) -> Value:
     """``operator.add``, which somebody hands to something else."""
 
@@ -261,6 +286,7 @@ def add(run: Run, call: Call) -> Value:
     return binary(run, ast.Add(), left, right, at, beside, call.site)
 
 
+@function("builtins.next")
 def next_of(run: Run, call: Call) -> Value:
     if not call.args:
         return Opaque("next")
@@ -273,6 +299,7 @@ def next_of(run: Run, call: Call) -> Value:
     return items[0] if items else Opaque("next")
 
 
+@function("builtins.map")
 def map_over(run: Run, call: Call) -> Value:
     if len(call.args) < 2:
         return Opaque("map")
@@ -285,6 +312,7 @@ def map_over(run: Run, call: Call) -> Value:
     return Sequence("list", results, not known)
 
 
+@function("builtins.filter")
 def filter_parameters(run: Run, call: Call) -> Value:
     """``filter(lambda p: p.requires_grad, net.parameters())``: those that require grad now."""
     if len(call.args) == 2 and isinstance(call.args[1][0], Params):
@@ -294,10 +322,12 @@ def filter_parameters(run: Run, call: Call) -> Value:
     return Opaque("filter")
 
 
+@function("itertools.islice", "itertools.cycle", "builtins.iter")
 def first_argument(run: Run, call: Call) -> Value:
     return call.args[0][0] if call.args else NONE
 
 
+@function("builtins.issubclass")
 def is_subclass(run: Run, call: Call) -> Value:
     if len(call.args) == 2 and isinstance(call.args[0][0], Class):
         of, kind = call.args[0][0], call.args[1][0]
@@ -308,6 +338,7 @@ def is_subclass(run: Run, call: Call) -> Value:
     return Opaque("condition")
 
 
+@function("builtins.__import__", "importlib.import_module")
 def import_module(run: Run, call: Call) -> Value:
     """``importlib.import_module`` or ``__import__``: a module of the project, also by an option's default."""
     name = options.given(call.args[0][0]) if len(call.args) == 1 else NONE
@@ -326,50 +357,72 @@ def import_module(run: Run, call: Call) -> Value:
     return Opaque("module")
 
 
-def call_builtin(run: Run, call: Call) -> Value:
-    if call.name == "vars" and call.args and isinstance(call.args[0][0], (Module, Instance)):
-        return Attributes(call.args[0][0])
-    if call.name == "vars" and call.args and isinstance(call.args[0][0], options.Options):
-        return Mapping(dict(call.args[0][0].attributes), True)
-    if call.name == "str" and call.args and call.args[0][0].__class__ in (Const, options.Default):
-        # The name of a layer: "conv" + str(number).
-        given = call.args[0][0]
-        assert isinstance(given, Const)
+@function("builtins.vars")
+def attributes_as_dict(run: Run, call: Call) -> Value | None:
+    of = call.args[0][0] if call.args else NONE
+    if isinstance(of, (Module, Instance)):
+        return Attributes(of)
+    return Mapping(dict(of.attributes), True) if isinstance(of, options.Options) else None
+
+
+@function("builtins.str")
+def text_of(run: Run, call: Call) -> Value | None:
+    """The name of a layer: ``"conv" + str(number)``."""
+    given = call.args[0][0] if call.args else None
+    if isinstance(given, Const) and given.__class__ in (Const, options.Default):
         return given.__class__(str(given.value))
-    if call.name == "type" and len(call.args) == 1 and isinstance(call.args[0][0], Tensor):
-        return External("torch.FloatTensor")  # of whatever precision: what it makes has no graph
-    if call.name == "exec" and not run.active and getattr(call.site, "lineno", 0) > 0:
-        options.overridden(run)
-        return NONE
-    if call.name in (
-        "print",
-        "input",
-        "open",
-        "repr",
-        "str",
-        "id",
-        "hash",
-        "format",
-        "type",
-        "callable",
-        "vars",
-    ):
-        return Opaque(call.name)
-    if call.name in ("float", "int", "bool", "round", "abs") and call.args:
-        value = call.args[0][0]
-        if call.name == "abs" and isinstance(value, (Tensor, Opaque)) and tensors_in(value):
-            return unknown(run, call.args, call.keywords, call.site, call.name)
-        if (
-            isinstance(value, Const)
-            and isinstance(value.value, (int, float))
-            and call.name in ("float", "int", "bool")
-        ):
-            return Const({"float": float, "int": int, "bool": bool}[call.name](value.value))
-        return Opaque(call.name)
-    if call.name in ("max", "min") and call.args:
-        return (
-            unknown(run, call.args, call.keywords, call.site, call.name)
-            if any(tensors_in(v) for v, _ in call.args)
-            else Opaque(call.name)
-        )
-    return Opaque(call.name)
+    return None
+
+
+@function("builtins.type")
+def type_of(run: Run, call: Call) -> Value | None:
+    """Of a tensor, of whatever precision: what it makes has no graph."""
+    of_tensor = len(call.args) == 1 and isinstance(call.args[0][0], Tensor)
+    return External("torch.FloatTensor") if of_tensor else None
+
+
+@function("builtins.exec")
+def execute(run: Run, call: Call) -> Value | None:
+    if run.active or getattr(call.site, "lineno", 0) <= 0:
+        return None
+    options.overridden(run)
+    return NONE
+
+
+@function("builtins.float", "builtins.int", "builtins.bool")
+def number_of(run: Run, call: Call) -> Value | None:
+    given = call.args[0][0] if call.args else None
+    if not isinstance(given, Const) or not isinstance(given.value, (int, float)):
+        return None
+    kinds = {"builtins.float": float, "builtins.int": int, "builtins.bool": bool}
+    return Const(kinds[call.name](given.value))
+
+
+@function("builtins.abs")
+def absolute(run: Run, call: Call) -> Value | None:
+    given = call.args[0][0] if call.args else None
+    if isinstance(given, (Tensor, Opaque)) and tensors_in(given):
+        return unknown(run, call.args, call.keywords, call.site, "abs")
+    return None
+
+
+@function("builtins.max", "builtins.min")
+def extreme(run: Run, call: Call) -> Value | None:
+    if not any(tensors_in(v) for v, _ in call.args):
+        return None
+    return unknown(run, call.args, call.keywords, call.site, call.name.removeprefix("builtins."))
+
+
+@package("builtins")
+def other_builtin(run: Run, call: Call) -> Value | None:
+    name = call.name.removeprefix("builtins.")
+    first = call.args[0][0] if call.args else None
+    return None if isinstance(first, (Params, SummaryTensor)) and name[:1].isupper() else Opaque(name)
+
+
+function("argparse.ArgumentParser")(options.make_parser)
+
+
+@function("argparse.Namespace")
+def settings(run: Run, call: Call) -> Value:
+    return Opaque("namespace")

@@ -4,140 +4,196 @@ from __future__ import annotations
 
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.parameters import leaves_of
-from gradfix.autograd.run import Run, used_nothing
-from gradfix.autograd.semantics.dispatch import Transfer, attribute, call_value, iterate, methods_of
+from gradfix.autograd.run import Run, used_none
+from gradfix.autograd.semantics.dispatch import (
+    attribute,
+    before_methods,
+    call_value,
+    function,
+    iterate,
+    method,
+    other_methods,
+)
 from gradfix.autograd.semantics.items import take_out
 from gradfix.autograd.semantics.iteration import extend
-from gradfix.autograd.semantics.unknown import call_opaque
-from gradfix.autograd.values import NONE, Const, Each, Mapping, Opaque, Params, Record, Sequence, Value
+from gradfix.autograd.values import (
+    NONE,
+    Const,
+    External,
+    Lists,
+    Mapping,
+    Opaque,
+    Params,
+    Record,
+    Sequence,
+    SummaryTensor,
+    Value,
+)
 
 
-@methods_of(Record)
-def _record_method(
-    run: Run,
-    base: Record,
-    call: Call,
-) -> Value:
-    if call.name in base.items or not hasattr(dict, call.name):
-        return call_value(run, attribute(run, base, call.name, call.site), call)
-    return _mapping_method(run, base, call)
+@before_methods(Record)
+def _held_by_record(run: Run, record: Record, call: Call) -> Value | None:
+    if call.name in record.items or not hasattr(dict, call.name):
+        return call_value(run, attribute(run, record, call.name, call.site), call)
+    return None
 
 
-@methods_of(Params)
-def _parameters_method(
-    run: Run,
-    base: Params,
-    call: Call,
-) -> Value:
-    if call.name in ("items", "values"):
-        return Params(
-            base.leaves, base.complete, named=call.name == "items"
-        )  # a dict of them, by their names
-    return call_opaque(run, Opaque(call.name), call)
+@method(Params, "items", "values")
+def _named_parameters(run: Run, parameters: Params, call: Call) -> Value:
+    """A dict of them, by their names."""
+    return Params(parameters.leaves, parameters.complete, named=call.name == "items")
 
 
-@methods_of(Sequence)
-def _sequence_method(
-    run: Run,
-    base: Sequence,
-    call: Call,
-) -> Value:
-    if run.scenario.chosen and base.kind == "tuple" and not hasattr(tuple, call.name):
-        used_nothing(run, call.site)  # Nor has a tuple what is asked for: the choice does not fit.
-    run.appended.append(base)
-    if call.name in ("append", "appendleft", "add") and call.args:
-        base.add([call.args[0][0]])
-        base.grows |= base.loops is not None and run.symbolic > base.loops
-        return NONE
-    if call.name in ("extend", "update") and call.args:
-        extend(run, base, call.args[0][0])
-        return NONE
-    if call.name == "insert" and len(call.args) == 2:
-        at = call.args[0][0]
-        base.items.insert(
-            at.value if isinstance(at, Const) and isinstance(at.value, int) else 0, call.args[1][0]
-        )
-        return NONE
-    if call.name in ("pop", "popleft"):
-        at = call.args[0][0] if call.args else Const(-1 if call.name == "pop" else 0)
-        if (
-            isinstance(at, Const)
-            and isinstance(at.value, int)
-            and -len(base.items) <= at.value < len(base.items)
-        ):
-            return take_out(base, at.value)
-        return Opaque("item")
-    if call.name == "clear":
-        base.items.clear()
-        base.open = base.grows = False
-        return NONE
-    if call.name in ("copy", "__iter__"):
-        return Sequence(base.kind, list(base.items), base.open)
-    if call.name in ("reverse", "sort"):
-        base.items.reverse() if call.name == "reverse" else None
-        return NONE
+@before_methods(Sequence)
+def _note_change(run: Run, sequence: Sequence, call: Call) -> Value | None:
+    if run.scenario.chosen and sequence.kind == "tuple" and not hasattr(tuple, call.name):
+        used_none(run, call.site)  # Nor has a tuple what is asked for: the choice does not fit.
+    run.appended.append(sequence)
+    return None
+
+
+@other_methods(Sequence, Mapping)
+def _other_method(run: Run, container: Sequence | Mapping, call: Call) -> Value:
     return Opaque(call.name)
 
 
-@methods_of(Mapping)
-def _mapping_method(
-    run: Run,
-    base: Mapping,
-    call: Call,
-) -> Value:
-    if call.name in ("values", "items", "keys"):
-        items: list[Value] = list(base.items.values())
-        if call.name == "keys":
-            items = [Const(k) for k in base.items]
-        elif call.name == "items":
-            items = [Sequence("tuple", [Const(k), v]) for k, v in base.items.items()]
-        return Sequence("list", items, base.open)
-    if call.name in ("get", "pop", "setdefault") and call.args:
-        key = call.args[0][0]
-        if isinstance(key, Const) and isinstance(key.value, (str, int, float, bool, type(None))):
-            if key.value in base.items:
-                return base.items.pop(key.value) if call.name == "pop" else base.items[key.value]
-            default = call.args[1][0] if len(call.args) > 1 else NONE
-            if call.name == "setdefault":
-                base.items[key.value] = default
-            return Opaque("item") if base.open else default
+@method(Sequence, "append", "appendleft", "add")
+def _append(run: Run, sequence: Sequence, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    sequence.add([call.args[0][0]])
+    sequence.grows |= sequence.loops is not None and run.symbolic > sequence.loops
+    run.store(*call.args[0], sequence)
+    return NONE
+
+
+@method(Sequence, "extend", "update")
+def _extend(run: Run, sequence: Sequence, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    extend(run, sequence, call.args[0][0])
+    return NONE
+
+
+@method(Sequence, "insert")
+def _insert(run: Run, sequence: Sequence, call: Call) -> Value | None:
+    if len(call.args) != 2:
+        return None
+    at = call.args[0][0]
+    place = at.value if isinstance(at, Const) and isinstance(at.value, int) else 0
+    sequence.items.insert(place, call.args[1][0])
+    return NONE
+
+
+@method(Sequence, "pop", "popleft")
+def _pop(run: Run, sequence: Sequence, call: Call) -> Value:
+    at = call.args[0][0] if call.args else Const(-1 if call.name == "pop" else 0)
+    number = at.value if isinstance(at, Const) and isinstance(at.value, int) else None
+    if number is None or not -len(sequence.items) <= number < len(sequence.items):
         return Opaque("item")
-    if call.name == "update":
-        for value, _ in call.args:
-            if isinstance(value, Mapping):
-                base.items.update(value.items)
-                base.open = base.open or value.open
-            else:
-                base.open = True
-        base.items.update({k: v for k, (v, _) in call.keywords.items()})
-        return NONE
-    if call.name == "copy":
-        return Mapping(dict(base.items), base.open)
-    if call.name == "clear":
-        base.items.clear()
-        return NONE
-    return Opaque(call.name)
+    return take_out(sequence, number)
 
 
-def make_list(kind: str) -> Transfer:
-    def handler(run: Run, call: Call) -> Value:
-        if not call.args:
-            return Sequence(kind, [], False, run.symbolic)
-        value = call.args[0][0]
-        if isinstance(value, Params):
-            return value
-        items, element = iterate(run, value, call.args[0][1])
-        if items is None:
-            if isinstance(value, Sequence):
-                return Sequence(kind, list(value.items), True)
-            return value if isinstance(value, Opaque) else Sequence(kind, [element(0)], True)
-        if any(isinstance(i, Each) for i in items):
-            return Params(leaves_of(Sequence("list", items))[0])
-        return Sequence(kind, list(items))
-
-    return handler
+@method(Sequence, "clear")
+def _clear(run: Run, sequence: Sequence, call: Call) -> Value:
+    sequence.items.clear()
+    sequence.open = sequence.grows = False
+    return NONE
 
 
+@method(Sequence, "copy", "__iter__")
+def _copy(run: Run, sequence: Sequence, call: Call) -> Value:
+    return Sequence(sequence.kind, list(sequence.items), sequence.open)
+
+
+@method(Sequence, "reverse")
+def _reverse(run: Run, sequence: Sequence, call: Call) -> Value:
+    sequence.items.reverse()
+    return NONE
+
+
+@method(Sequence, "sort")
+def _sort(run: Run, sequence: Sequence, call: Call) -> Value:
+    return NONE
+
+
+@method(Mapping, "keys")
+def _keys(run: Run, mapping: Mapping, call: Call) -> Value:
+    return Sequence("list", [Const(k) for k in mapping.items], mapping.open)
+
+
+@method(Mapping, "values")
+def _values(run: Run, mapping: Mapping, call: Call) -> Value:
+    return Sequence("list", list(mapping.items.values()), mapping.open)
+
+
+@method(Mapping, "items")
+def _items(run: Run, mapping: Mapping, call: Call) -> Value:
+    pairs: list[Value] = [Sequence("tuple", [Const(k), v]) for k, v in mapping.items.items()]
+    return Sequence("list", pairs, mapping.open)
+
+
+@method(Mapping, "get", "pop", "setdefault")
+def _get(run: Run, mapping: Mapping, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    key = call.args[0][0]
+    if not isinstance(key, Const) or not isinstance(key.value, (str, int, float, bool, type(None))):
+        return Opaque("item")
+    if key.value in mapping.items:
+        return mapping.items.pop(key.value) if call.name == "pop" else mapping.items[key.value]
+    default = call.args[1][0] if len(call.args) > 1 else NONE
+    if call.name == "setdefault":
+        mapping.items[key.value] = default
+    return Opaque("item") if mapping.open else default
+
+
+@method(Mapping, "update")
+def _update(run: Run, mapping: Mapping, call: Call) -> Value:
+    for value, _ in call.args:
+        if isinstance(value, Mapping):
+            mapping.items.update(value.items)
+            mapping.open = mapping.open or value.open
+        else:
+            mapping.open = True
+    mapping.items.update({k: v for k, (v, _) in call.keywords.items()})
+    return NONE
+
+
+@method(Mapping, "copy")
+def _copy_of_mapping(run: Run, mapping: Mapping, call: Call) -> Value:
+    return Mapping(dict(mapping.items), mapping.open)
+
+
+@method(Mapping, "clear")
+def _clear_mapping(run: Run, mapping: Mapping, call: Call) -> Value:
+    mapping.items.clear()
+    return NONE
+
+
+KINDS = {"builtins.list": "list", "builtins.sorted": "list", "builtins.tuple": "tuple", "builtins.set": "set"}
+"""What makes a list, a tuple or a set of something."""
+
+
+@function(*KINDS)
+def make_list(run: Run, call: Call) -> Value:
+    kind = KINDS.get(call.name, "list")
+    if not call.args:
+        return Sequence(kind, [], False, run.symbolic)
+    value = call.args[0][0]
+    if isinstance(value, Params):
+        return value
+    items, element = iterate(run, value, call.args[0][1])
+    if items is None:
+        if isinstance(value, Sequence):
+            return Sequence(kind, list(value.items), True)
+        return value if isinstance(value, Opaque) else Sequence(kind, [element(0)], True)
+    if any(isinstance(i, SummaryTensor) for i in items):
+        return Params(leaves_of(Sequence("list", items))[0])
+    return Sequence(kind, list(items))
+
+
+@function("builtins.dict", "collections.OrderedDict")
 def make_dict(run: Run, call: Call) -> Value:
     if call.args and isinstance(call.args[0][0], Params) and call.args[0][0].named:
         return call.args[0][0]
@@ -160,24 +216,30 @@ def make_dict(run: Run, call: Call) -> Value:
 
 RECORDS = frozenset(
     """munch.Munch munch.DefaultMunch easydict.EasyDict addict.Dict attrdict.AttrDict dotmap.DotMap
-    types.SimpleNamespace argparse.Namespace""".split()
+    types.SimpleNamespace""".split()
 )
 """What makes dicts whose keys are attributes."""
 
 
+@function(*RECORDS)
 def make_record(run: Run, call: Call) -> Value:
     held = make_dict(run, call)
     assert isinstance(held, Mapping)
     return Record(held.items, held.open or "**" in call.keywords)
 
 
+@function("collections.defaultdict")
 def make_defaultdict(run: Run, call: Call) -> Value:
+    first = call.args[0][0] if call.args else NONE
+    if isinstance(first, External) and first.name == "builtins.list":
+        return Lists({}, loops=run.symbolic)
     return Mapping({}, True)
 
 
+@function("collections.deque")
 def make_deque(run: Run, call: Call) -> Value:
     size = call.argument("maxlen", 1)
-    result = make_list("list")(run, Call(call.args[:1], {}, call.site))
+    result = make_list(run, Call(call.args[:1], {}, call.site))
     if isinstance(result, Sequence) and size is not None:
         result.open = True
     return result

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 
 from gradfix.autograd import imports
-from gradfix.autograd.arguments import Argument, Call, Keywords, nowhere
+from gradfix.autograd.arguments import Argument, Call, Keywords, unwritten
 from gradfix.autograd.graph import Leaf
 from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Impossible, Run, Stopped
 from gradfix.autograd.semantics.attributes import member_of
-from gradfix.autograd.semantics.dispatch import attribute, call_method, call_value, called, methods_of
+from gradfix.autograd.semantics.dispatch import attribute, call_method, call_value, called, other_methods
 from gradfix.autograd.semantics.distributions import distribution
 from gradfix.autograd.semantics.names import FUNCTION
 from gradfix.autograd.semantics.operations import unknown
@@ -20,7 +20,6 @@ from gradfix.autograd.semantics.unknown import call_opaque
 from gradfix.autograd.values import (
     NONE,
     Class,
-    Each,
     External,
     Frame,
     Function,
@@ -36,6 +35,7 @@ from gradfix.autograd.values import (
     Property,
     Sequence,
     Static,
+    SummaryTensor,
     Suspended,
     Tensor,
     Value,
@@ -64,7 +64,7 @@ def _call_bound(run: Run, value: Method, call: Call) -> Value:
 
 @called(Partial)
 def _call_partial(run: Run, value: Partial, call: Call) -> Value:
-    merged = {k: (v, nowhere(call.site)) for k, v in value.keywords.items()}
+    merged = {k: (v, unwritten(call.site)) for k, v in value.keywords.items()}
     return call_value(
         run,
         value.function,
@@ -87,7 +87,7 @@ def _call_instance(run: Run, value: Instance, call: Call) -> Value:
     return call_opaque(run, Opaque(value.cls.name), call)
 
 
-@methods_of(Namespace)
+@other_methods(Namespace)
 def _namespace_member(
     run: Run,
     base: Namespace,
@@ -147,7 +147,7 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
         return call_opaque(run, missing, Call(args, call.keywords, call.site, False))
     frame = Frame(function.frame, function)
     if function.bound is not None:
-        args = [(function.bound, nowhere(call.site)), *args]
+        args = [(function.bound, unwritten(call.site)), *args]
     spec = definition.args
     if spec.vararg is None and len(args) > len(spec.posonlyargs) + len(spec.args):
         # Python raises here: this is not the function that is called.
@@ -220,12 +220,14 @@ def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> Params |
     # Who picks by name or by kind leaves some to others.
     complete = all(isinstance(test, ast.Attribute) and test.attr == "requires_grad" for test in tests)
     for value, unknown_loops in found:
-        if not isinstance(value, (Each, Params, Tensor)) or (isinstance(value, Each) and value.view):
+        if not isinstance(value, (SummaryTensor, Params, Tensor)) or (
+            isinstance(value, SummaryTensor) and value.view
+        ):
             return None
         held, known = leaves_of(value)
         leaves.update(dict.fromkeys(held))
         # A loop over the parameters of a network is one, in a loop over its parts none may be left out.
-        complete = complete and known and unknown_loops <= isinstance(value, Each)
+        complete = complete and known and unknown_loops <= isinstance(value, SummaryTensor)
     return Params(list(leaves), complete) if leaves else None
 
 

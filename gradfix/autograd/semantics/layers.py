@@ -5,37 +5,43 @@ from __future__ import annotations
 import ast
 
 from gradfix.autograd import operators
-from gradfix.autograd.arguments import Argument, Call, flag, nowhere, to_none
-from gradfix.autograd.engine import backward, poison, zero_grad
+from gradfix.autograd.arguments import Argument, Call, flag, to_none, unwritten
+from gradfix.autograd.engine import havoc, zero_grad
 from gradfix.autograd.graph import Leaf, Storage, Tri
 from gradfix.autograd.parameters import (
     LAYERED,
     _below,
     add_layers,
+    havoc_versions,
     hold,
     known_leaves,
     module_leaves,
-    poison_versions,
     set_mode,
     set_requires,
 )
 from gradfix.autograd.run import Chain, Run
 from gradfix.autograd.semantics.attributes import calls_network, method_held, set_attribute
-from gradfix.autograd.semantics.dispatch import call_value, called, iterate, methods_of
-from gradfix.autograd.semantics.frameworks import lightning
+from gradfix.autograd.semantics.dispatch import (
+    before_methods,
+    call_value,
+    called,
+    iterate,
+    method,
+    other_methods,
+)
 from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
 from gradfix.autograd.semantics.operations import (
     Operand,
     apply,
     enter_call,
     operands_of,
-    perhaps_in_place,
     record,
+    weak_update_of_operand,
 )
 from gradfix.autograd.semantics.statelessness import keeps_nothing
 from gradfix.autograd.semantics.tensors import SAME
 from gradfix.autograd.semantics.unknown import call_opaque
-from gradfix.autograd.templates import templated
+from gradfix.autograd.summaries import summarised
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -59,22 +65,18 @@ def _call_module(run: Run, value: Module, call: Call) -> Value:
     return call_module(run, value, call)
 
 
-@methods_of(Module)
-def _network_method(
-    run: Run,
-    base: Module,
-    call: Call,
-) -> Value:
-    if calls_network(base, call.name):
-        return call_module(run, base, call)
-    held = method_held(run, base, call.name, call.site)
+@before_methods(Module)
+def _method_of_the_project(run: Run, module: Module, call: Call) -> Value | None:
+    if calls_network(module, call.name):
+        return call_module(run, module, call)
+    held = method_held(run, module, call.name, call.site)
     if held is not None:
         if isinstance(held, Opaque) and held.owner is None:
-            held.owner = base
+            held.owner = module
         return call_value(run, held, call)
-    if call.name in CONTEXT and base.cls is not None and FUNCTION in base.cls.outside():
+    if call.name in CONTEXT and module.cls is not None and FUNCTION in module.cls.outside():
         return NONE
-    return module_method(run, base, call)
+    return None
 
 
 def call_module(run: Run, module: Module, call: Call) -> Value:
@@ -86,7 +88,7 @@ def call_module(run: Run, module: Module, call: Call) -> Value:
         if call.keywords or entered is None:
             result = _forward(run, module, call)
         else:
-            result = templated(run, module, [v for v, _ in call.args], lambda: _forward(run, module, call))
+            result = summarised(run, module, [v for v, _ in call.args], lambda: _forward(run, module, call))
         if entered is not None:
             entered.result = result
         return result
@@ -121,7 +123,7 @@ def _forward(run: Run, module: Module, call: Call) -> Value:
         return _block_forward(run, module, module.leaf, call)
     result = apply(run, table, call.args, call.keywords, call.site, module.leaf, module)
     if overwrites and active is None:
-        perhaps_in_place(call.args, call.keywords, result)
+        weak_update_of_operand(call.args, call.keywords, result)
     return result
 
 
@@ -145,7 +147,7 @@ def drops(probability: Value | None, training: Tri) -> Tri:
 
 def _chain(run: Run, module: Module, args: list[Argument], node: ast.AST) -> Value:
     value: Value = args[0][0] if args else Opaque("input")
-    expression = args[0][1] if args else nowhere(node)
+    expression = args[0][1] if args else unwritten(node)
     outer = run.chain
     if outer is None or outer.site is not node:
         given = value.storage if isinstance(value, (Tensor, Opaque)) else None
@@ -194,91 +196,129 @@ def _block_forward(run: Run, module: Module, leaf: Leaf | None, call: Call) -> V
     return result
 
 
-def module_method(
-    run: Run,
-    base: Module,
-    call: Call,
-) -> Value:
-    if call.name in ("parameters", "named_parameters"):
-        return Params(module_leaves(base), True, call.name == "named_parameters")
-    if call.name in SAME or call.name in ("share_memory",):
-        if call.name in ("train", "eval"):
-            wanted = call.argument("mode", 0) if call.name == "train" else FALSE
-            set_mode(run, base, flag(wanted, True), call.site)
-        if call.name == "apply":
-            poison_versions(run, base)
-        return base
-    if call.name == "zero_grad":
-        zero_grad(run, base, module_leaves(base), call.site, to_none(call))
-        return NONE
-    if call.name == "requires_grad_":
-        wanted = call.args[0][0] if call.args else call.keywords.get("requires_grad", (TRUE, call.site))[0]
-        set_requires(run, base, module_leaves(base), wanted, call.site)
-        return base
-    if call.name in ("forward", "__call__"):
-        return call_module(run, base, call)
-    if call.name == "load_state_dict":
-        for leaf in module_leaves(base):
-            run.change(Tensor.of_leaf(leaf), call.site, "load_state_dict")
-        return NONE
-    if (
-        call.name in ("register_buffer", "register_parameter", "add_module", "register_module")
-        and len(call.args) >= 2
-    ):
-        key = call.args[0][0]
-        if isinstance(key, Const) and isinstance(key.value, str):
-            set_attribute(run, base, key.value, call.args[1][0], call.args[1][1])
-            if isinstance(call.args[1][0], (Module, Opaque)) and base.kind in LAYERED:
-                add_layers(base, [call.args[1][0]])
-        elif isinstance(call.args[1][0], Module) or (
-            isinstance(call.args[1][0], Opaque) and base.kind in LAYERED
-        ):
-            add_layers(base, [call.args[1][0]])
-        return NONE
-    if call.name == "append" and call.args:
-        add_layers(base, [call.args[0][0]])
-        return base
-    if call.name == "extend" and call.args:
-        items, element = iterate(run, call.args[0][0], None)
-        add_layers(base, [element(0)] if items is None else items)
-        return base
-    if (
-        call.name == "update"
-        and call.args
-        and isinstance(call.args[0][0], Mapping)
-        and base.kind == "torch.nn.ModuleDict"
-    ):
-        run.mutations += 1
-        hold(base, call.args[0][0].items.values())
-        base.attributes.update({str(key): layer for key, layer in call.args[0][0].items.items()})
-        return NONE
-    if call.name == "modules":
-        return Sequence("list", list(_below(base, {})))
-    if call.name in ("children", "values"):
-        direct: list[Value] = [
-            v for v in [*base.items, *base.attributes.values()] if isinstance(v, (Module, Opaque))
-        ]
-        return Sequence("list", direct)
-    if call.name in ("named_children", "items", "named_modules"):
-        pairs: list[Value] = [
-            Sequence("tuple", [Const(k), v]) for k, v in base.attributes.items() if isinstance(v, Module)
-        ]
-        return Sequence("list", pairs, call.name == "named_modules")
-    if call.name == "keys":
-        return Sequence("list", [Const(k) for k in base.attributes])
-    if call.name == "manual_backward" and call.args:
-        backward(run, [call.args[0]], Call([], call.keywords, call.site))
-        return NONE
-    known = lightning(run, base, call.name, call.args, call.site)
-    if known is not None:
-        return known
+@method(Module, "parameters", "named_parameters")
+def _parameters(run: Run, module: Module, call: Call) -> Value:
+    return Params(module_leaves(module), True, call.name == "named_parameters")
+
+
+@method(Module, *(SAME - {"train", "eval", "apply"}))
+def _module_itself(run: Run, module: Module, call: Call) -> Value:
+    return module
+
+
+@method(Module, "train", "eval")
+def _mode(run: Run, module: Module, call: Call) -> Value:
+    wanted = call.argument("mode", 0) if call.name == "train" else FALSE
+    set_mode(run, module, flag(wanted, True), call.site)
+    return module
+
+
+@method(Module, "apply")
+def _initialised(run: Run, module: Module, call: Call) -> Value:
+    havoc_versions(run, module)
+    return module
+
+
+@method(Module, "zero_grad")
+def _zero_grad(run: Run, module: Module, call: Call) -> Value:
+    zero_grad(run, module, module_leaves(module), call.site, to_none(call))
+    return NONE
+
+
+@method(Module, "requires_grad_")
+def _requires_grad(run: Run, module: Module, call: Call) -> Value:
+    wanted = call.args[0][0] if call.args else call.keywords.get("requires_grad", (TRUE, call.site))[0]
+    set_requires(run, module, module_leaves(module), wanted, call.site)
+    return module
+
+
+@method(Module, "forward", "__call__")
+def _forward_itself(run: Run, module: Module, call: Call) -> Value:
+    return call_module(run, module, call)
+
+
+@method(Module, "load_state_dict")
+def _load_state_dict(run: Run, module: Module, call: Call) -> Value:
+    for leaf in module_leaves(module):
+        run.change(Tensor.of_leaf(leaf), call.site, "load_state_dict")
+    return NONE
+
+
+@method(Module, "register_buffer", "register_parameter", "add_module", "register_module")
+def _register(run: Run, module: Module, call: Call) -> Value | None:
+    if len(call.args) < 2:
+        return None
+    key, (part, expression) = call.args[0][0], call.args[1]
+    if isinstance(key, Const) and isinstance(key.value, str):
+        set_attribute(run, module, key.value, part, expression)
+        if isinstance(part, (Module, Opaque)) and module.kind in LAYERED:
+            add_layers(module, [part])
+    elif isinstance(part, Module) or (isinstance(part, Opaque) and module.kind in LAYERED):
+        add_layers(module, [part])
+    return NONE
+
+
+@method(Module, "append")
+def _append(run: Run, module: Module, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    add_layers(module, [call.args[0][0]])
+    return module
+
+
+@method(Module, "extend")
+def _extend(run: Run, module: Module, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    items, element = iterate(run, call.args[0][0], None)
+    add_layers(module, [element(0)] if items is None else items)
+    return module
+
+
+@method(Module, "update")
+def _update(run: Run, module: Module, call: Call) -> Value | None:
+    layers = call.args[0][0] if call.args else None
+    if not isinstance(layers, Mapping) or module.kind != "torch.nn.ModuleDict":
+        return None
+    run.mutations += 1
+    hold(module, layers.items.values())
+    module.attributes.update({str(key): layer for key, layer in layers.items.items()})
+    return NONE
+
+
+@method(Module, "modules")
+def _modules(run: Run, module: Module, call: Call) -> Value:
+    return Sequence("list", list(_below(module, {})))
+
+
+@method(Module, "children", "values")
+def _children(run: Run, module: Module, call: Call) -> Value:
+    parts = [*module.items, *module.attributes.values()]
+    return Sequence("list", [part for part in parts if isinstance(part, (Module, Opaque))])
+
+
+@method(Module, "named_children", "items", "named_modules")
+def _named_children(run: Run, module: Module, call: Call) -> Value:
+    pairs: list[Value] = [
+        Sequence("tuple", [Const(k), v]) for k, v in module.attributes.items() if isinstance(v, Module)
+    ]
+    return Sequence("list", pairs, call.name == "named_modules")
+
+
+@method(Module, "keys")
+def _keys(run: Run, module: Module, call: Call) -> Value:
+    return Sequence("list", [Const(k) for k in module.attributes])
+
+
+@other_methods(Module)
+def _other_method(run: Run, module: Module, call: Call) -> Value:
     if call.name in MODULE_METHODS:
         return Opaque(call.name)
     fresh = Opaque(call.name)
-    fresh.owner = base if not call.discarded else None
-    base.attributes[call.name] = fresh
+    fresh.owner = module if not call.discarded else None
+    module.attributes[call.name] = fresh
     if call.discarded:
-        poison(run, [base, *(v for v, _ in call.args), *(v for v, _ in call.keywords.values())], call.site)
+        havoc(run, [module, *call.values], call.site)
         return NONE
     return call_opaque(run, fresh, call)
 

@@ -19,7 +19,9 @@ from gradfix.autograd.semantics.dispatch import (
     call_method,
     call_value,
     called,
-    methods_of,
+    function,
+    method,
+    other_methods,
 )
 from gradfix.autograd.semantics.operations import Operand, enter_call, operands_of, record
 from gradfix.autograd.values import NONE, Learner, Module, Opaque, Value, tensors_in
@@ -28,19 +30,6 @@ from gradfix.autograd.values import NONE, Learner, Module, Opaque, Value, tensor
 @called(Learner)
 def _call_learner(run: Run, value: Learner, call: Call) -> Value:
     return call_learner(run, value, call)
-
-
-@methods_of(Learner)
-def _learner_or_network(
-    run: Run,
-    base: Learner,
-    call: Call,
-) -> Value:
-    own = learner_method(run, base, call)
-    if own is not None:
-        return own
-    result = call_method(run, base.module, call)
-    return base if result is base.module else result
 
 
 @attributes_of(Learner)
@@ -73,6 +62,12 @@ MOVING = frozenset("to cuda cpu float half double train eval".split())
 """Methods of a network that give it back."""
 
 
+@function(
+    "learn2learn.algorithms.MAML",
+    "learn2learn.algorithms.MetaSGD",
+    "learn2learn.algorithms.maml.MAML",
+    "learn2learn.algorithms.meta_sgd.MetaSGD",
+)
 def make_learner(run: Run, call: Call) -> Value:
     """``MAML(model, lr, first_order=False)`` and ``MetaSGD(model, lr=1.0, first_order=False)``."""
 
@@ -86,27 +81,43 @@ def make_learner(run: Run, call: Call) -> Value:
     return Learner(model, leaves, flag(call.argument("first_order", 2), False))
 
 
-def learner_method(run: Run, learner: Learner, call: Call) -> Value | None:
-    """A method that learners have of their own, or any of a clone; None for what the network itself does."""
+@method(Learner, "clone")
+def _clone(run: Run, learner: Learner, call: Call) -> Value:
+    first_order = flag(call.argument("first_order", 0), learner.first_order)
+    made = Learner(learner.module, learner.leaves, first_order, cloned=True)
+    made.adapted = learner.adapted
+    return made
 
-    if call.name == "clone":
-        first_order = flag(call.argument("first_order", 0), learner.first_order)
-        made = Learner(learner.module, learner.leaves, first_order, cloned=True)
-        made.adapted = learner.adapted
-        return made
-    if call.name == "adapt":
-        first_order = flag(call.argument("first_order", 1), learner.first_order)
-        _adapt(run, learner, call.argument("loss", 0), first_order, call.site)
-        return NONE
-    if not learner.cloned:
-        return None
-    if call.name in MOVING:
-        return learner
-    if call.name == "zero_grad":
-        return NONE  # What a clone calls its parameters are no leaves, and no gradient ends in them.
-    if call.name in ("parameters", "named_parameters", "state_dict", "buffers"):
-        return Opaque(call.name)
-    return call_learner(run, learner, call)
+
+@method(Learner, "adapt")
+def _adapt_to_loss(run: Run, learner: Learner, call: Call) -> Value:
+    first_order = flag(call.argument("first_order", 1), learner.first_order)
+    _adapt(run, learner, call.argument("loss", 0), first_order, call.site)
+    return NONE
+
+
+@method(Learner, *MOVING)
+def _clone_itself(run: Run, learner: Learner, call: Call) -> Value | None:
+    return learner if learner.cloned else None
+
+
+@method(Learner, "zero_grad")
+def _clear_clone(run: Run, learner: Learner, call: Call) -> Value | None:
+    # What a clone calls its parameters are no leaves, and no gradient ends in them.
+    return NONE if learner.cloned else None
+
+
+@method(Learner, "parameters", "named_parameters", "state_dict", "buffers")
+def _of_clone(run: Run, learner: Learner, call: Call) -> Value | None:
+    return Opaque(call.name) if learner.cloned else None
+
+
+@other_methods(Learner)
+def _other_method(run: Run, learner: Learner, call: Call) -> Value:
+    if learner.cloned:
+        return call_learner(run, learner, call)
+    result = call_method(run, learner.module, call)
+    return learner if result is learner.module else result
 
 
 def _adapt(run: Run, learner: Learner, loss: Value | None, first_order: Tri, node: ast.AST) -> None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.engine import poison
+from gradfix.autograd.engine import havoc
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.attributes import method_held
-from gradfix.autograd.semantics.dispatch import call_method, call_value, methods_of
+from gradfix.autograd.semantics.dispatch import call_method, call_value, inherent_method, other_methods
 from gradfix.autograd.semantics.functions import inherit
-from gradfix.autograd.semantics.layers import module_method
 from gradfix.autograd.semantics.libraries import HARMLESS, NETWORKS
 from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
 from gradfix.autograd.semantics.processes import PROCESSES, start
-from gradfix.autograd.semantics.unknown import LOGGING, _told, call_opaque
+from gradfix.autograd.semantics.unknown import LOGGING, call_opaque, is_logging
 from gradfix.autograd.values import NONE, Class, Function, Instance, Module, Opaque, Static, Super, Value
 
 
-@methods_of(Instance)
+@other_methods(Instance)
 def _instance_method(
     run: Run,
     base: Instance,
@@ -34,15 +33,15 @@ def _instance_method(
         return NONE
     if base.inherited is not None:
         return call_method(run, base.inherited, call)
-    if _told(call.name, call.args, call.keywords, call.discarded):
+    if is_logging(call):
         return Opaque(call.name)  # a logger that hands on what it is asked for, by ``__getattr__``
     if call.discarded and call.name not in LOGGING and base.cls.unknown_bases():
         # What is inherited from somewhere that cannot be seen has all of the object in hand.
-        poison(run, [base], call.site)
+        havoc(run, [base], call.site)
     return call_opaque(run, _inherited(base, call.name), call)
 
 
-@methods_of(Class)
+@other_methods(Class)
 def _class_method(
     run: Run,
     base: Class,
@@ -66,7 +65,7 @@ def _inherited(instance: Instance, name: str) -> Opaque:
     return value
 
 
-@methods_of(Super)
+@other_methods(Super)
 def _super_method(
     run: Run,
     base: Super,
@@ -91,5 +90,5 @@ def _super_method(
             of.items += [v for v, _ in call.args if isinstance(v, Module)]
         return NONE
     if isinstance(of, Module) and call.name in MODULE_METHODS:
-        return module_method(run, of, Call(call.args, call.keywords, call.site, False, call.name))
+        return inherent_method(run, of, Call(call.args, call.keywords, call.site, False, call.name))
     return call_opaque(run, Opaque(call.name), Call(call.args, call.keywords, call.site, True))

@@ -18,11 +18,11 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     NONE,
     Const,
-    Each,
     Module,
     Opaque,
     Params,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
     tensors_in,
@@ -64,7 +64,7 @@ def operands_of(value: Value, expression: ast.expr | None) -> list[Operand]:
     """The tensors in an argument."""
     if value.__class__ is Tensor:
         return [Operand(value, expression)]
-    if isinstance(value, Each):
+    if isinstance(value, SummaryTensor):
         return [Operand(leaf, expression) for leaf in value.leaves] if value.view == "" else []
     if isinstance(value, Params):
         return [Operand(leaf, expression) for leaf in value.leaves]
@@ -269,12 +269,12 @@ def apply(
         place = int(getattr(args[0][0], "node", None) is node.edges[0].node)
         node.beside = place, args[place][0]
     if table.result == "inplace":
-        if isinstance(first, Each):
-            each_changed(run, first, site)
+        if isinstance(first, SummaryTensor):
+            write_to_all(run, first, site)
             return first
         if not isinstance(first, Tensor):
             if isinstance(first, Opaque):
-                perhaps_changed(first)
+                weak_update(first)
             return first if first is not None else Opaque("result")
         return changed_in_place(run, first, node, requires, saves_result, table.name, site, layer)
     if node is None and vague and run.grad_enabled is not False and table.result != "detached":
@@ -284,7 +284,7 @@ def apply(
         # A view of something that requires grad does so too, even then; but nothing reaches the original.
         requires = False if first.requires is False else None
     if table.result == "detached" and isinstance(first, Tensor) and first.node is not None:
-        run.detached.append((run.tick(), first.node, site))
+        run.detached.append((run.next_serial(), first.node, site))
     shared = table.result in ("view", "detached") and isinstance(first, (Tensor, Opaque))
     storage = first.storage if shared else None  # type: ignore[union-attr]
 
@@ -292,12 +292,12 @@ def apply(
         tensor = Tensor(node if differentiable else None, requires if differentiable else False, storage)
         if isinstance(first, Tensor):
             if table.result == "view":
-                tensor.base, tensor.perhaps = first.base or first, first.perhaps
+                tensor.base, tensor.may_view = first.base or first, first.may_view
                 tensor.base.seen_as(tensor)
                 run.views.append(tensor)
             elif table.result == "either":
                 tensor.storage.may_be(first.storage)
-                tensor.perhaps = first.perhaps or _leaf_of(first)
+                tensor.may_view = first.may_view or _leaf_of(first)
         if saves_result and differentiable and node is not None and not node.saved_result:
             node.saved_result = True
             node.saved += ((tensor.storage, tensor.storage.version, None),)
@@ -326,7 +326,11 @@ def changed_in_place(
     if run.grad_enabled is not False and leaf is not None and leaf.requires is True:
         event.leaf_error = not run.catching
         return tensor
-    if run.grad_enabled is not False and tensor.perhaps is not None and tensor.perhaps.requires is not False:
+    if (
+        run.grad_enabled is not False
+        and tensor.may_view is not None
+        and tensor.may_view.requires is not False
+    ):
         event.leaf_error = None
     if node is not None:
         tensor.node, tensor.requires = node, requires
@@ -341,7 +345,7 @@ def changed_in_place(
     return tensor
 
 
-def perhaps_changed(value: Opaque) -> None:
+def weak_update(value: Opaque) -> None:
     """Something unknown was changed in place: if it is a tensor, graphs that have saved it notice."""
     if value.storage is None:
         value.storage = Storage()
@@ -400,7 +404,7 @@ def unknown(
     return result
 
 
-def each_changed(run: Run, each: Each, site: ast.AST, emptied: bool = False) -> None:
+def write_to_all(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool = False) -> None:
     """An in-place write to every parameter of a set (or to its gradients, perhaps of zeros, or its data)."""
     if each.view == "grad":
         change_gradients(run, each, site, emptied)
@@ -427,7 +431,7 @@ def enter_call(
     if run.current_call is not None or not isinstance(call.site, ast.Call):
         return None
     operands = [(e, v) for v, e in call.given]
-    entered = ModuleCall(module, call.site, operands, run.path, run.tick(), set(leaves), run.stack)  # type: ignore[arg-type]
+    entered = ModuleCall(module, call.site, operands, run.path, run.next_serial(), set(leaves), run.stack)  # type: ignore[arg-type]
     entered.mode = run.mode_of.get(module)
     if entered.mode is not None:
         entered.training = entered.mode.training
@@ -438,12 +442,12 @@ def enter_call(
     return entered
 
 
-def perhaps_in_place(args: list[Argument], keywords: Keywords, result: Value) -> None:
+def weak_update_of_operand(args: list[Argument], keywords: Keywords, result: Value) -> None:
     """What was taken to compute a new tensor may have changed its operand instead."""
     given = args[0] if args else keywords.get("input")
     operand = given[0] if given is not None else None
     if isinstance(operand, Opaque):
-        perhaps_changed(operand)
+        weak_update(operand)
     elif isinstance(operand, Tensor):
         operand.storage.maybe += 1
         if isinstance(result, Tensor):

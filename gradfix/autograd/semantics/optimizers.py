@@ -10,7 +10,13 @@ from gradfix.autograd.graph import OptimizerState
 from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
-from gradfix.autograd.semantics.dispatch import attributes_of, call_value, methods_of
+from gradfix.autograd.semantics.dispatch import (
+    attributes_of,
+    before_methods,
+    call_value,
+    method,
+    other_methods,
+)
 from gradfix.autograd.values import (
     NONE,
     Class,
@@ -36,39 +42,57 @@ def _optimizer_attribute(run: Run, value: Optimizer, name: str, node: ast.AST) -
     return Method(value, name)
 
 
-@methods_of(Optimizer)
-def optimizer_method(
-    run: Run,
-    base: Optimizer,
-    call: Call,
-) -> Value:
-    own = base.state.cls.lookup(call.name) if isinstance(base.state.cls, Class) else None
-    if call.name == "zero_grad":
-        zero_grad(run, base, list(base.state.leaves), call.site, to_none(call), own is None)
-        return NONE
-    if own is not None and call.name != "step":
-        if not isinstance(own, Function) or _touches_gradients(own.node):
-            base.state.groups_known = False  # It may have stepped, or cleared what it likes.
-        return Opaque(call.name)
-    if call.name == "step":
-        closure = call.args[0][0] if call.args else call.keywords.get("closure", (NONE, call.site))[0]
-        result: Value = NONE
-        if isinstance(closure, (Function, Partial)):
-            result = call_value(run, closure, Call([], {}, call.site))
-            if _evaluates_again(base):
-                for leaf in base.state.owned():
-                    run.change(Tensor.of_leaf(leaf), call.site, "step")
-                call_value(run, closure, Call([], {}, call.site))
-        step(run, base, call.site)
-        return result
-    if call.name == "add_param_group" and call.args:
-        leaves, known = leaves_of(call.args[0][0])
-        base.state.leaves += leaves
-        base.state.groups_known = base.state.groups_known and known
-        return NONE
+@method(Optimizer, "zero_grad")
+def _zero_grad(run: Run, optimizer: Optimizer, call: Call) -> Value:
+    inherited = _own_method(optimizer, call.name) is None
+    zero_grad(run, optimizer, list(optimizer.state.leaves), call.site, to_none(call), inherited)
+    return NONE
+
+
+@method(Optimizer, "step")
+def _step(run: Run, optimizer: Optimizer, call: Call) -> Value:
+    closure = call.args[0][0] if call.args else call.keywords.get("closure", (NONE, call.site))[0]
+    result: Value = NONE
+    if isinstance(closure, (Function, Partial)):
+        result = call_value(run, closure, Call([], {}, call.site))
+        if _evaluates_again(optimizer):
+            for leaf in optimizer.state.owned():
+                run.change(Tensor.of_leaf(leaf), call.site, "step")
+            call_value(run, closure, Call([], {}, call.site))
+    step(run, optimizer, call.site)
+    return result
+
+
+@method(Optimizer, "add_param_group")
+def _add_param_group(run: Run, optimizer: Optimizer, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    leaves, known = leaves_of(call.args[0][0])
+    optimizer.state.leaves += leaves
+    optimizer.state.groups_known = optimizer.state.groups_known and known
+    return NONE
+
+
+def _own_method(optimizer: Optimizer, name: str) -> Value | None:
+    """What a class of the project has by the name of a method, if the optimizer is of one."""
+    return optimizer.state.cls.lookup(name) if isinstance(optimizer.state.cls, Class) else None
+
+
+@before_methods(Optimizer)
+def _method_of_the_project(run: Run, optimizer: Optimizer, call: Call) -> Value | None:
+    own = _own_method(optimizer, call.name)
+    if own is None or call.name in ("step", "zero_grad"):
+        return None
+    if not isinstance(own, Function) or _touches_gradients(own.node):
+        optimizer.state.groups_known = False  # It may have stepped, or cleared what it likes.
+    return Opaque(call.name)
+
+
+@other_methods(Optimizer)
+def _other_method(run: Run, optimizer: Optimizer, call: Call) -> Value:
     if call.name.startswith("register_"):
         # A hook may do anything to the gradients.
-        base.state.groups_known = False
+        optimizer.state.groups_known = False
     return Opaque(call.name)
 
 

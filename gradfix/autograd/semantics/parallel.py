@@ -6,11 +6,12 @@ import ast
 
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.run import Run
-from gradfix.autograd.semantics.dispatch import call_value
+from gradfix.autograd.semantics.dispatch import call_value, function
 from gradfix.autograd.semantics.operations import unknown
 from gradfix.autograd.values import NONE, Opaque, Sequence, Tensor, Value
 
 
+@function("torch.nn.parallel.data_parallel", "torch.nn.parallel.data_parallel.data_parallel")
 def data_parallel(run: Run, call: Call) -> Value:
     """``torch.nn.parallel.data_parallel(module, inputs, ...)``: the module, called on the inputs."""
     given = [*call.args, *(call.keywords[name] for name in ("module", "inputs") if name in call.keywords)]
@@ -25,11 +26,13 @@ def data_parallel(run: Run, call: Call) -> Value:
     return call_value(run, module, Call([(inputs, expression)], {}, call.site))
 
 
+@function("torch.nn.parallel.replicate", "torch.nn.parallel.scatter")
 def on_one_device(run: Run, call: Call) -> Value:
     """``replicate`` and ``scatter``: what there is of it on the one device."""
     return Sequence("list", [call.args[0][0]]) if call.args else Opaque("replicas")
 
 
+@function("torch.nn.parallel.parallel_apply")
 def parallel_apply(run: Run, call: Call) -> Value:
     """``torch.nn.parallel.parallel_apply(modules, inputs)``: each module, called on its inputs."""
     if len(call.args) < 2:
@@ -46,6 +49,7 @@ def parallel_apply(run: Run, call: Call) -> Value:
     )
 
 
+@function("torch.nn.parallel.gather")
 def gather(run: Run, call: Call) -> Value:
     """``torch.nn.parallel.gather``: of one device, what it has."""
     given = call.args[0][0] if call.args else NONE

@@ -6,21 +6,14 @@ import ast
 
 from gradfix.autograd.arguments import Argument, Call
 from gradfix.autograd.run import Run
-from gradfix.autograd.semantics.dispatch import call_value, methods_of
-from gradfix.autograd.semantics.unknown import call_opaque
+from gradfix.autograd.semantics.dispatch import call_value, function, method
 from gradfix.autograd.values import NONE, Mapping, Opaque, Process, Sequence, Value
 
 
-@methods_of(Process)
-def _process_method(
-    run: Run,
-    base: Process,
-    call: Call,
-) -> Value:
-    if call.name in ("start", "run"):
-        start(run, base, call.site)
-        return NONE
-    return call_opaque(run, Opaque(call.name), call)
+@method(Process, "start", "run")
+def _start(run: Run, process: Process, call: Call) -> Value:
+    start(run, process, call.site)
+    return NONE
 
 
 PROCESSES = frozenset(
@@ -34,6 +27,7 @@ PROCESSES = frozenset(
 """What runs a function, or its own method ``run``, beside the program once it is told to ``start``."""
 
 
+@function(*PROCESSES)
 def make_process(run: Run, call: Call) -> Value:
     """``Process(group, target, name, args, kwargs)``."""
     target = call.argument("target", 1)
@@ -50,6 +44,7 @@ def make_process(run: Run, call: Call) -> Value:
     return Process(target, handed, {str(k): v for k, v in keys.items()})
 
 
+@function("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn")
 def spawn(run: Run, call: Call) -> Value:
     """``torch.multiprocessing.spawn(fn, args)``: the function gets the number of its process first."""
     target, given = call.argument("fn", 0), call.argument("args", 1)
