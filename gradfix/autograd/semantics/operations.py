@@ -291,7 +291,10 @@ def apply(
     def make(differentiable: bool) -> Value:
         tensor = Tensor(node if differentiable else None, requires if differentiable else False, storage)
         if isinstance(first, Tensor):
-            if table.result == "view":
+            if table.result == "detached":
+                tensor.cut = (first.node, site) if first.node is not None else first.cut
+            elif table.result == "view":
+                tensor.cut = first.cut
                 tensor.base, tensor.may_view = first.base or first, first.may_view
                 tensor.base.seen_as(tensor)
                 run.views.append(tensor)
