@@ -55,7 +55,7 @@ def doubt(ledger: Ledger, first: Call, second: Call) -> Doubt | None:
     calls = [(call, {*each.values()}) for call, each in zip((first, second), consumers)]
     for (one, mine), (other, theirs) in (calls, calls[::-1]):
         spills = theirs < mine
-        alike = theirs == mine and other.reached < one.reached
+        alike = theirs == mine and not one.reached <= other.reached
         if (spills or alike) and _mixes(one, other):
             reason = (
                 f"{one.loss} trains what {other.loss} does not as well, and may have been meant to take "
