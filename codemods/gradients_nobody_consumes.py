@@ -61,7 +61,7 @@ class Wasted:
 def find(program: Program) -> Iterator[Finding]:
     """Report each network without an optimizer that a loss is differentiated into."""
     for entry in program.entries:
-        for found in entry.certain(wasted, lambda one: one.first.site, raises=False):
+        for found in entry.certain(wasted, lambda one: one.backward.site, raises=False):
             yield _finding(program, found)
 
 

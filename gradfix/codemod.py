@@ -157,6 +157,8 @@ class Claim(NamedTuple):
     """Whether networks are run as often, and as early relative to the steps, as in the original. Then random
     draws and buffers (running statistics) are the same at every step, for as long as the weights are. A fix
     that runs one again, no more, or later says that they may differ."""
+    stops: str | None = None
+    """What an error that is not autograd's says, by which the original must end: a part of its text."""
     steady_modes: bool = False
     """Whether every step finds the networks in the modes in which the optimizer's first step found them, and
     those of the original do not."""

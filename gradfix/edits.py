@@ -219,6 +219,18 @@ def offered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
     return tuple(found)
 
 
+def alone(program: Program, statement: ast.stmt) -> ast.stmt:
+    """A statement, or the condition that holds it and nothing else: ``if args.clip: clip(...)``."""
+    while True:
+        outer = program.parent(statement)
+        if not isinstance(outer, ast.If) or outer.orelse or outer.body != [statement]:
+            return statement
+        above = program.parent(outer)
+        if isinstance(above, ast.If) and outer in above.orelse:
+            return statement  # an ``elif``
+        statement = outer
+
+
 def names_read(node: ast.AST) -> set[str]:
     """The variables that a piece of code reads."""
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}

@@ -1002,7 +1002,8 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
         judging.Repair(
             one.analysis.source.text,
             frozenset(number for number, key in enumerate(keyed) if key in one.gone),
-            ", then ".join(one.fixes),
+            f"with this fix: {', then '.join(one.fixes)}",
+            one.choice,
         )
         for one in made
     ]
@@ -1010,6 +1011,8 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
         judging.Mistake(
             next((fix.claim for fix in finding.fixes), Claim()),
             carried=finding.code == "carried-hidden-state",
+            entries=finding.code in _ENTRIES,
+            kept=finding.code in (*_ENTRIES, "stale-forward", "undetached-fake"),
             still_there=_still_there(key, keyed, _keyed(after, options)),
         )
         for key, finding in keyed.items()
@@ -1028,6 +1031,9 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
 
 
 _FindingKey = tuple[str, str, int]
+
+_ENTRIES = ("graph-used-twice", "loss-backpropagated-twice")
+"""The mistakes that are only about which loss is given to whom, and how often."""
 
 
 def _keyed(analysis: _Analysis, options: Options) -> dict[_FindingKey, Finding]:
@@ -1075,6 +1081,8 @@ class _Made(NamedTuple):
     gone: frozenset[_FindingKey]
     """The findings of the original that it does not have."""
     fixes: tuple[str, ...]
+    choice: bool = False
+    """Whether one of them is a choice between losses that only the author can make."""
 
 
 def _repairs(before: _Analysis, options: Options) -> Iterator[_Made]:
@@ -1095,7 +1103,8 @@ def _repairs(before: _Analysis, options: Options) -> Iterator[_Made]:
                 continue
             seen.add(after.source.text)
             gone = every - _keyed(after, options).keys()
-            child = _Made(after, gone, (*made.fixes, fix.message))
+            choice = fix.effect is Effect.CHANGES and keyed[key].code in _ENTRIES
+            child = _Made(after, gone, (*made.fixes, fix.message), made.choice or choice)
             yield child
             work.append((child, open_ - {key}))
 

@@ -14,6 +14,7 @@ from gradfix.autograd.graph import (
     Node,
     OptimizerState,
     Step,
+    Update,
     ZeroGrad,
     reach,
     run_backward,
@@ -34,6 +35,7 @@ from gradfix.autograd.values import (
     Opaque,
     Optimizer,
     Params,
+    Scaler,
     Sequence,
     SummaryTensor,
     Tensor,
@@ -81,6 +83,9 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
             event.certain = event.certain and known
     if any(name not in BACKWARD_KEYWORDS for name in call.keywords):
         event.certain = event.blind = False
+    if run.scaled:
+        made = (*(value for value, _ in roots), *reach(nodes))
+        event.scaler = next((run.scaled[one] for one in made if one in run.scaled), None)
     only: set[Node] | None = None
     inputs = call.keywords.get("inputs")
     if inputs is not None:
@@ -173,9 +178,9 @@ def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
     return found
 
 
-def step(run: Run, optimizer: Optimizer, node: ast.AST) -> None:
-    """``optimizer.step()``."""
-    event = Step(run.home(node), run.path, run.next_serial(), optimizer.state)
+def step(run: Run, optimizer: Optimizer, node: ast.AST, scaler: Value | None = None) -> None:
+    """``optimizer.step()``, or ``scaler.step(optimizer)``."""
+    event = Step(run.home(node), run.path, run.next_serial(), optimizer.state, scaler=scaler)
     event.calls = tuple(site for site, _ in run.stack)
     run.events.append(event)
     run_step(event)
@@ -233,6 +238,9 @@ def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
             for leaf in value.state.owned():
                 _forget(leaf)
             value.state.groups_known = False
+            value.state.escaped = True
+        elif isinstance(value, Scaler) or (run.scaled and value in run.scaled.values()):
+            run.events.append(Update(run.home(node), run.path, run.next_serial(), value))
         elif isinstance(value, Module):
             for top in value.leaves():
                 for leaf in top.family():

@@ -272,6 +272,8 @@ class Backward(Event):
     """An error of it is expected: a handler around it goes on, and nobody wants to be told."""
     blind: bool = False
     """It is uncertain only because nothing is known of the graph of what it differentiates."""
+    scaler: object = None
+    """The ``GradScaler`` that has scaled what it differentiates."""
 
     def fail(self, failure: Failure) -> None:
         """It raises; where that is expected, nobody knows what it still did."""
@@ -293,6 +295,8 @@ class Step(Event):
     """Owned leaves without any gradient."""
     doubtful: bool = False
     """Something unknown may have touched the gradients."""
+    scaler: object = None
+    """The ``GradScaler`` through which it is made."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -306,6 +310,52 @@ class ZeroGrad(Event):
     """Parameters that something unknown had in hand since they were last cleared."""
     let_go: list[Leaf] = field(default_factory=list)
     """Parameters that have no gradient any more, where the tensor is another one's, who keeps it as it is."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Clip(Event):
+    """Gradients clipped where they are, if there are any."""
+
+    leaves: list[Leaf] = field(default_factory=list)
+    held: dict[Leaf, dict[Backward, bool]] = field(default_factory=dict)
+    """For every parameter with a gradient, and for what optimizers own that somebody handed in: the backwards
+    in it, each with whether a step has consumed it already."""
+    doubtful: bool = False
+    """It is not known whose gradients these are, or who has had them in hand."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Unscale(Event):
+    """``scaler.unscale_(optimizer)``: gradients divided by what the loss was multiplied with."""
+
+    scaler: object
+    optimizer: OptimizerState
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Update(Event):
+    """``scaler.update()``, or a scaler in hands that may do so."""
+
+    scaler: object
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Advance(Event):
+    """``scheduler.step()``: a schedule of learning rates goes on to its next value."""
+
+    schedule: object
+    optimizer: OptimizerState
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Replacement(Event):
+    """A layer put in the place of another one, whose parameters optimizers own already."""
+
+    owners: list[OptimizerState]
+    leaves: list[Leaf]
+    """The parameters of the new layer."""
+    whole: list[Leaf]
+    """Those of the network that it was put into."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -351,6 +401,7 @@ class OptimizerState:
     __slots__ = (
         "cls",
         "created",
+        "escaped",
         "fused",
         "groups_known",
         "label",
@@ -367,6 +418,8 @@ class OptimizerState:
         self.leaves: list[Leaf] = []
         self.groups_known = True
         """False: it may own parameters that the model does not see."""
+        self.escaped = False
+        """Something unknown had it in hand, and may have stepped it."""
         self.fused: Tri = False
         """Whether its steps leave the versions of the parameters; None: somebody's own step may do either."""
         self.stranger = False

@@ -93,6 +93,11 @@ def zeros(run: Run) -> list[ZeroGrad]:
 Happened = TypeVar("Happened", bound=Event)
 
 
+def of_kind(run: Run, kind: type[Happened]) -> list[Happened]:
+    """The events of one kind that nobody asks for often, in order."""
+    return [event for event in run.events if isinstance(event, kind)]
+
+
 def between(events: list[Happened], first: int, last: float = math.inf) -> Iterator[Happened]:
     """Those of some events in order that happened after one serial number and before another."""
     start = bisect_right(events, first, key=lambda e: e.serial)

@@ -303,6 +303,8 @@ class Run:
         self.configured: dict[Module, Value] = {}
         """What the optimizers of Lightning's modules are."""
         self.toggled: dict[Module, dict[Leaf, Tri]] = {}
+        self.scaled: dict[Node | Value, Value] = {}
+        """Losses that a ``GradScaler`` has scaled, and their graphs, with the scaler."""
         self.escapes: list[tuple[int, list[Node]]] = []
         """When something unknown was handed graphs that it could traverse, and their roots."""
         self.returned: list[Node] = []

@@ -683,9 +683,25 @@ class GradMode(Value):
 
 
 class Scaler(Value):
-    """A ``GradScaler``."""
+    """A ``GradScaler``; one that is switched off leaves losses and gradients as they are."""
 
-    __slots__ = ()
+    __slots__ = ("enabled",)
+
+    def __init__(self, enabled: Tri = True) -> None:
+        self.enabled = enabled
+
+
+class Schedule(Opaque):
+    """A scheduler of torch's kind: it sets the learning rate of an optimizer, and leaves gradients alone."""
+
+    __slots__ = ("optimizer_state", "resumed")
+
+    def __init__(self, label: str, optimizer: OptimizerState, resumed: bool) -> None:
+        super().__init__(label)
+        self.harmless = True
+        self.optimizer_state = optimizer
+        self.resumed = resumed
+        """Whether it may begin with a later value than the first."""
 
 
 class Namespace(Value):

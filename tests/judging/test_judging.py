@@ -403,7 +403,8 @@ FIRST_GRADS = """
 )
 def test_weights_that_are_moved_by_hand(after: str, expected: str | None, steps: int, tmp_path: Path) -> None:
     if expected is None:
-        expected = "accepted" if steps < 3 else "refuted"
+        # Where the program ends before, nobody has seen what that does.
+        expected = "not run" if steps < 3 else "refuted"
     program = HAND.format(steps=steps)
     old = tmp_path / "old"
     old.mkdir()

@@ -1704,6 +1704,7 @@ for _ in range(3):
     scaler.scale(loss).backward(retain_graph=True)
     {second}.backward()
     scaler.step(optimizer)
+    scaler.update()
 """
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gradfix.autograd.arguments import Call
+from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.engine import step
+from gradfix.autograd.graph import Unscale, Update
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import function, method, other_methods
 from gradfix.autograd.semantics.operations import scaled, simple
@@ -34,11 +35,38 @@ def _scale(run: Run, scaler: Scaler, call: Call) -> Value | None:
 
 @method(Scaler, "step")
 def _step(run: Run, scaler: Scaler, call: Call) -> Value | None:
-    optimizer = (adopted(run, call.args[0][0]) or call.args[0][0]) if call.args else None
-    if not isinstance(optimizer, Optimizer):
+    optimizer = _given(run, call)
+    if optimizer is None:
         return None
-    step(run, optimizer, call.site)
+    step(run, optimizer, call.site, scaler)
     return NONE
+
+
+@method(Scaler, "unscale_")
+@method(Opaque, "unscale_")
+def _unscale(run: Run, scaler: Scaler | Opaque, call: Call) -> Value | None:
+    optimizer = _given(run, call)
+    if optimizer is None:
+        return None
+    run.events.append(Unscale(run.home(call.site), run.path, run.next_serial(), scaler, optimizer.state))
+    return NONE
+
+
+@method(Scaler, "update")
+@method(Opaque, "update")
+def _update(run: Run, scaler: Scaler | Opaque, call: Call) -> Value | None:
+    """Of something unknown only if it has scaled a loss."""
+    if isinstance(scaler, Opaque) and scaler not in run.scaled.values():
+        return None
+    run.events.append(Update(run.home(call.site), run.path, run.next_serial(), scaler))
+    return NONE
+
+
+def _given(run: Run, call: Call) -> Optimizer | None:
+    """The optimizer that a scaler is handed first."""
+    first = call.args[0][0] if call.args else NONE
+    optimizer = adopted(run, first) or first
+    return optimizer if isinstance(optimizer, Optimizer) else None
 
 
 @other_methods(Scaler)
@@ -48,7 +76,10 @@ def _other_method(run: Run, scaler: Scaler, call: Call) -> Value:
 
 @function("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
 def grad_scaler(run: Run, call: Call) -> Value:
-    return Scaler()
+    """``GradScaler(enabled=True)``."""
+    if "**" in call.keywords:
+        return Scaler(None)
+    return Scaler(flag(call.keywords["enabled"][0], True)) if "enabled" in call.keywords else Scaler()
 
 
 @function("apex.amp.scale_loss")

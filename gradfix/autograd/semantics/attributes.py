@@ -11,6 +11,7 @@ from gradfix.autograd.engine import zero_grad
 from gradfix.autograd.graph import Backward, Leaf, reach
 from gradfix.autograd.parameters import is_leaf, set_requires
 from gradfix.autograd.run import Impossible, Run
+from gradfix.autograd.semantics.adjusting import replace
 from gradfix.autograd.semantics.dispatch import attribute, attributes_of, call_value, item, other_methods
 from gradfix.autograd.semantics.items import part
 from gradfix.autograd.semantics.names import MODULE_METHODS, member
@@ -223,6 +224,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             value.owner = holder
         if isinstance(value, Module) and value.label == value.kind.rsplit(".", 1)[-1]:
             value.label = name
+        if run.optimizers and isinstance(value, Module) and isinstance(holder, (Module, Opaque)):
+            replace(run, holder, name, value, target)
         holder.attributes[name] = value
         if name == "weight" and isinstance(holder, Module) and holder.leaf is not None:
             # A layer that is given another one's weights shares them; a bias of its own is left out.

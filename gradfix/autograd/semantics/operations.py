@@ -21,6 +21,7 @@ from gradfix.autograd.values import (
     Module,
     Opaque,
     Params,
+    Scaler,
     Sequence,
     SummaryTensor,
     Tensor,
@@ -366,8 +367,13 @@ def simple(run: Run, name: str, args: list[Argument], site: ast.AST) -> Value:
 def scaled(run: Run, by: Value, value: Tensor | Opaque, expression: ast.expr, site: ast.AST) -> Value:
     """A loss multiplied by what something else has in hand, a ``GradScaler``: by the same each time."""
     result = simple(run, "mul", [(value, expression), (Tensor(), expression)], site)
-    if isinstance(result, (Tensor, Opaque)) and result.node is not None:
-        result.node.beside = 1, by
+    node = result.node if isinstance(result, (Tensor, Opaque)) else None
+    if node is not None:
+        node.beside = 1, by
+    if not (isinstance(by, Scaler) and by.enabled is False):
+        run.scaled[result] = by
+        if node is not None:
+            run.scaled[node] = by
     return result
 
 

@@ -9,6 +9,7 @@ from gradfix.autograd.engine import backward, differentiate
 from gradfix.autograd.graph import Leaf, Tri
 from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.adjusting import make_schedule
 from gradfix.autograd.semantics.dispatch import function, inherent_method, package
 from gradfix.autograd.semantics.layers import INPLACE, canonical_module, drops, make_module
 from gradfix.autograd.semantics.names import MODULE_METHODS
@@ -39,7 +40,7 @@ def _average(run: Run, call: Call) -> Value | None:
 
 @package("torch.optim.lr_scheduler")
 def _schedule(run: Run, call: Call) -> Value:
-    return follower(_last(call), call.args)
+    return make_schedule(run, call) or follower(_last(call), call.args)
 
 
 @package("torch.nn")
@@ -61,14 +62,6 @@ def _initialise(run: Run, call: Call) -> Value:
         for leaf in leaves_of(value)[0] if isinstance(value, SummaryTensor) else ():
             run.change(Tensor.of_leaf(leaf), call.site, _last(call))
     return call.args[0][0] if call.args else NONE
-
-
-@package("torch.nn.utils")
-def _clip(run: Run, call: Call) -> Value | None:
-    if not _last(call).startswith("clip_grad"):
-        return None
-    run.clipped.append(run.next_serial())
-    return Opaque(_last(call))
 
 
 @function("torch.manual_seed")

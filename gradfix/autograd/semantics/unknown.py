@@ -337,8 +337,10 @@ def _step(run: Run, value: Opaque, call: Call) -> Value | None:
     if not call.args:
         return Opaque("step")
     first = call.args[0][0]
+    if value in run.scaled.values():
+        first = adopted(run, first) or first  # It is a scaler, and what it is handed an optimizer.
     if isinstance(first, Optimizer):
-        step(run, first, call.site)
+        step(run, first, call.site, value)
         return Opaque("step")
     if isinstance(first, Function):
         call_value(run, first, Call([], {}, call.site))
@@ -413,9 +415,6 @@ def _density(run: Run, value: Opaque, call: Call) -> Value | None:
 
 @other_methods(Opaque)
 def _other_method_of_unknown(run: Run, value: Opaque, call: Call) -> Value:
-    if call.name.startswith("clip_grad"):
-        run.clipped.append(run.next_serial())
-        return Opaque(call.name)
     if value.node is not None:
         return _of_tensor(run, value, call)
     if call.name[-1:] == "_":
