@@ -28,6 +28,9 @@ Preconditions:
 Where a method of a meter adds up what it is handed, numbers as well, the call that hands it a
 loss is rewritten.
 
+By hand: keep a number or a detached tensor for the log: `total += loss.item()`,
+`losses.append(loss.detach())`.
+
 Effect: preserves. The gradients are the same, bit for bit.
 """
 

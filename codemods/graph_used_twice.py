@@ -59,7 +59,7 @@ from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, 
 from gradfix.diagnosis import Diagnosis, diagnose
 from gradfix.edits import add_retain, insert, line, names_bound, names_read, note, offered, receiver, shown
 from gradfix.intent import doubt
-from gradfix.segments import call_method
+from gradfix.segments import call_method, enclosed
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -383,10 +383,13 @@ def _summed(program: Program, run: Run, group: list[Backward]) -> list[Edit] | N
     bound = {name for s in inside for name in names_bound(s)}
     if any(names_read(r) & bound for b in group[:-1] for r in b.receivers):
         return None
-    texts = [_term(program, b) for b in group]
     target = group[-1].receivers[0]
+    total, *texts = (program.segment(b.receivers[0]) for b in group)
+    total = enclosed(total, "", " + loss")
+    for text in texts:
+        total += f" + {enclosed(text, f'{total} + ')}"
     edits: list[Edit] = [RemoveStatement(Span.of(s)) for s in statements[:-1]]
-    return [*edits, ReplaceExpression(Span.of(target), f"({' + '.join(texts)})")]
+    return [*edits, ReplaceExpression(Span.of(target), f"({total})")]
 
 
 def _only_retain(site: ast.AST) -> bool:
@@ -396,9 +399,3 @@ def _only_retain(site: ast.AST) -> bool:
         and not site.args
         and not site.keywords
     )
-
-
-def _term(program: Program, event: Backward) -> str:
-    expression = event.receivers[0]
-    text = program.segment(expression)
-    return text if isinstance(expression, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({text})"

@@ -25,6 +25,8 @@ on parts of it: of that nothing is said.
 
 `train()` is put in front of the phase that trains: the outermost statement of the loop that does and does not
 evaluate. Effect: changes.
+
+By hand: call `train()` before the phase that trains.
 """
 
 from __future__ import annotations

@@ -19,6 +19,9 @@ Preconditions:
 * steps certainly consume both, and nothing raises (see graph-used-twice).
 
 What is detached is the factor, where the product is written. Effect: changes.
+
+By hand: detach the advantage where it weighs the log probabilities (`-(log_prob *
+advantage.detach()).mean()`).
 """
 
 from __future__ import annotations

@@ -423,7 +423,7 @@ def run(
         str | None, typer.Option("--python", metavar="EXE", help="The interpreter to run it with.")
     ] = None,
 ) -> None:
-    """Run your own command under watch; when autograd raises, say why, and offer the patch.
+    """Run your own command under watch; when autograd raises, or nothing ever learns, say why.
 
     This process becomes the script, so the exit code is the script's. There is no sandbox.
     """
@@ -448,8 +448,7 @@ def explain_error() -> None:
 
     from gradfix import watching
 
-    explanation = watching.explain(json.load(sys.stdin))
-    if explanation is not None:
+    for explanation in watching.explanations(json.load(sys.stdin)):
         _print_all(text.Text(_colour()).explanation(explanation))
 
 

@@ -173,6 +173,19 @@ class Fix(NamedTuple):
     claim: Claim = Claim()
 
     @property
+    def unproved(self) -> bool:
+        """Whether only the author can say that it is right: which of several programs an error was to be.
+
+        Running it shows what it does, and proves no choice.
+        """
+        return self.effect is Effect.CHANGES and self.claim.raises is not None
+
+    @property
+    def standing(self) -> str:
+        """When it may be applied, in a word for people."""
+        return "unproved" if self.unproved else self.applicability
+
+    @property
     def applicability(self) -> Applicability:
         """Safe unless the fix changes what a running program learns."""
         return Applicability.UNSAFE if self.effect is Effect.CHANGES else Applicability.SAFE

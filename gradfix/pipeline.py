@@ -29,6 +29,7 @@ from gradfix.codemod import (
     Unanalysed,
 )
 from gradfix.parallel import WORTH_PROCESSES, for_each
+from gradfix.placing import placed
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, Source
 from gradfix.splice import spliced
@@ -387,8 +388,14 @@ def _reported(analysis: _Analysis, options: Options) -> tuple[Finding, ...]:
     return tuple(
         finding
         for finding in analysis.findings
-        if finding.code in options.selected and not analysis.source.suppressed(finding.code, finding.span)
+        if finding.code in options.selected and not _silenced(finding, analysis.source)
     )
+
+
+def _silenced(finding: Finding, parsed: Source) -> bool:
+    """Whether a comment silences a finding: where it is found, or where it is told."""
+    told = [finding, *(placed(finding, fix, parsed.tree) for fix in finding.fixes)]
+    return any(parsed.suppressed(one.code, one.span) for one in told)
 
 
 # ---------------------------------------------------------------------------- choosing a fix
@@ -447,7 +454,9 @@ def _with_fixes(
         )
     for reported in chosen:
         lent = everything.program.lent() if everything.program is not None else ()
-        if reported.fix is not None or not _elsewhere(reported.finding, lent):
+        if reported.fix is not None:
+            yield reported._replace(finding=placed(reported.finding, reported.fix, analysis.source.tree))
+        elif not _elsewhere(reported.finding, lent):
             yield reported
 
 
@@ -555,7 +564,7 @@ def _bears_out(
         budget.charge(program)
     if after is None or any(problem not in analysis.problems for problem in after.problems):
         return None
-    return after if _cleaner(analysis, made, after) else None
+    return after if _also_gone(analysis, made, after) is not None else None
 
 
 def _awakens(fix: Fix) -> bool:
@@ -567,8 +576,8 @@ def _awakens(fix: Fix) -> bool:
     return moved and fix.effect is not Effect.PRESERVES and fix.claim.raises is None
 
 
-def _cleaner(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -> bool:
-    """Whether the findings of ``after`` are some of those of ``before``, but for those that are mended.
+def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -> list[Finding] | None:
+    """The findings of ``before`` that are gone besides those that are mended; ``None`` if others have come.
 
     A finding is recognised by its code and the text of its line, or, where a fix has changed that
     line, by the place of the line. Where a step was awakened, work may be wasted that had no consumer
@@ -596,8 +605,8 @@ def _cleaner(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -
         if known is not None:
             pool.remove(known)
         elif not (awakened and _only_wastes(finding)):
-            return False
-    return True
+            return None
+    return pool
 
 
 def _only_wastes(finding: Finding) -> bool:
@@ -699,7 +708,13 @@ def repair(parsed: Source, options: Options) -> Repaired:
     )
     # What running it has refuted is told, and so is its finding.
     refused = {attempt.finding.code for attempt in attempts if not attempt.applied}
-    remaining = tuple(one for one in remaining if one.finding.code in refused or _worth_telling(one))
+    lent = repaired.program.lent() if repaired.program is not None else ()
+    remaining = tuple(
+        one
+        for one in remaining
+        if one.finding.code in refused
+        or (_worth_telling(one) and (one.fix is not None or not _elsewhere(one.finding, lent)))
+    )
     result = repaired.source
     return Repaired(parsed.path, parsed.data, result.data, result.text, attempts, remaining)
 
@@ -723,13 +738,24 @@ def _apply_in_turn(analysis: _Analysis, options: Options) -> tuple[_Analysis, tu
         after = _resolved(analysis, candidate.finding, candidate.fix, options)
         if after is None:
             continue
-        attempt = _prove(analysis, candidate, after, options)
+        attempt = _prove(analysis, candidate, after, options)._replace(
+            also=_gone(analysis, candidate, after, options),
+            shown=placed(candidate.finding, candidate.fix, analysis.source.tree),
+        )
         if attempt.applied:
             applied.append(attempt)
             refuted.pop(candidate.key, None)
             analysis, progress = after, True
         else:
             refuted[candidate.key] = attempt
+
+
+def _gone(
+    before: _Analysis, candidate: _Candidate, after: _Analysis, options: Options
+) -> tuple[Finding, ...]:
+    """The findings that a fix resolves beside its own."""
+    gone = _also_gone(before, {candidate.finding: candidate.fix}, after) or ()
+    return tuple(finding for finding in _reported(before, options) if finding in gone)
 
 
 def offers(parsed: Source, options: Options) -> Iterator[tuple[Attempt, Source]]:

@@ -313,6 +313,55 @@ def test_an_error_that_another_one_wraps_is_explained(tmp_path: Path) -> None:
     assert explanation(done.stderr).startswith("gan.py:19:9: E1: ")
 
 
+LOOP = """\
+import copy
+
+import torch
+from torch import nn
+
+encoder, head = nn.Linear(4, 8), nn.Linear(8, 1)
+opt = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+for _ in range(3):
+    z = encoder(torch.randn(6, 4))
+    loss = head(z).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("    loss.backward()\n", "", "`opt` had no gradient to use: nothing has called `backward()`"),
+        ("    opt.step()", "    opt.zero_grad()\n    opt.step()", "= misplaced-zero-grad: "),
+        ("head(z)", "head(z.detach())", "`encoder` never had a gradient at all 3 steps of `opt`"),
+        ("opt =", "encoder.requires_grad_(False)\nopt =", None),
+        (
+            "loss.backward()",
+            "(0 * loss).backward()",
+            "every gradient that `opt` had at its first steps is zero",
+        ),
+        (
+            "for _ in",
+            "encoder, head = copy.deepcopy(encoder), copy.deepcopy(head)\nfor _ in",
+            "its parameters are of none of the networks that are in use (`encoder` and `head`)",
+        ),
+        ("", "", None),
+    ],
+)
+def test_what_never_learns_is_told_at_the_end(tmp_path: Path, old: str, new: str, told: str | None) -> None:
+    (tmp_path / "train.py").write_text(LOOP.replace(old, new, 1))
+    done = run(tmp_path, "train.py")
+    assert (done.returncode, done.stdout) == (0, "")
+    if told is None:
+        assert done.stderr == ""
+    else:
+        assert told in done.stderr
+        assert done.stderr.count("no gradient: ") == 1
+        assert "= fix (" in done.stderr or "= no automatic fix; by hand: " in done.stderr
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "path",
