@@ -34,6 +34,7 @@ def clip(run: Run, call: Call) -> Value:
     for leaf in dict.fromkeys((*leaves, *lent)):
         event.held[leaf] = _held(leaf)
     run.events.append(event)
+    run.clipped.append(event.serial)
     return Opaque("norm")
 
 
