@@ -35,9 +35,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Path, reach
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, earlier_pass
 from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Opaque, Sequence, Tensor, Value, tensors_in
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span

@@ -11,12 +11,14 @@ Which repair:
 
 * one optimizer (or none) consumes both gradients, and nothing looks at or clears gradients in between:
   the losses are summed into one backward. The gradients are those of two backwards but for rounding;
+  A loop that does nothing but differentiate them becomes one backward of their sum;
 * what leads only to parameters whose gradients of the second loss nobody ever consumes (a target that other
   networks compute) is detached where that loss uses it;
 * where one loss mixes a network of its own with the network that the other loss trains, and each network has
   its own optimizer (an actor's loss whose advantage carries the critic's graph), what comes from the latter
   is detached in it. If both losses are meant for that network, or one optimizer has both networks, the graph
-  is kept or the losses are summed: a choice for the author, and a fix that is not safe;
+  is kept or the losses are summed: a choice for the author, and a fix that is not safe. Offered first, if the
+  other loss takes the same thing for a constant (returns of which the advantage is a part), is the detach;
 * otherwise `retain_graph=True` goes on all but the last traversal, so that each gradient arrives at its
   own moment, if it is certain that both losses are meant for what they share: one optimizer consumes both,
   and nobody throws either away;
@@ -41,7 +43,6 @@ from collections.abc import Collection, Hashable, Iterator
 
 from gradfix.autograd.entries import ledger_of
 from gradfix.autograd.graph import Backward, Change, Leaf, Node, Step, ZeroGrad, reach, unseen
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     backwards,
     calls_in,
@@ -51,12 +52,14 @@ from gradfix.autograd.questions import (
     leading_to,
     steps,
 )
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import add_retain, line, names_bound, names_read, note, offered, receiver, shown
+from gradfix.edits import add_retain, insert, line, names_bound, names_read, note, offered, receiver, shown
 from gradfix.intent import doubt
+from gradfix.segments import call_method, enclosed
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -73,7 +76,11 @@ def find(program: Program) -> Iterator[Finding]:
                 note(first.site, "this backward frees the graph"),
                 note(event.site, "this one goes through it again: autograd raises"),
             ]
+            advice = ""
             if diagnose(run, event) is Diagnosis.OUTSIDE:
+                advice = (
+                    "compute it anew in each pass of the loop, or detach it if it is a constant of the loss"
+                )
                 message = (
                     f"`{loss}` goes through a graph that is built before the loop and freed in its first pass"
                 )
@@ -88,6 +95,7 @@ def find(program: Program) -> Iterator[Finding]:
                 tuple(notes),
                 offered(_fixes(program, run, event)),
                 event.failure.kind,
+                advice,
             )
 
 
@@ -129,6 +137,7 @@ def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
         return
     if diagnose(run, event) is Diagnosis.OUTSIDE:
         yield from _cut_off(program, run, event)
+        yield from _one_for_all(program, run, event)
         return
     group = _group(run, event)
     if len(group) < 2:
@@ -140,7 +149,12 @@ def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
         return
     leaking, other = unsure
     if leaking is not None:
-        yield from _separated(program, run, group, leaking, other, claim)
+        separated = _separated(program, run, group, leaking, other, claim)
+        if consumers(run, leaking) != consumers(run, other):
+            yield from separated
+        for fix in separated:
+            # One optimizer has both, and consumes less of one: what is detached elsewhere says so.
+            yield fix._replace(effect=Effect.CHANGES, claim=claim._replace(unchanged=()))
     for what, edits in _joined(program, run, group):
         # It is for the author to say that both losses are meant for what they share.
         yield Fix(what, Effect.CHANGES, tuple(edits), claim._replace(unchanged=()))
@@ -172,10 +186,32 @@ def _doubt(run: Run, group: list[Backward]) -> tuple[Backward | None, Backward] 
         for first in ledger.calls[: second.index]:
             found = doubt(ledger, first, second)
             if found is not None:
-                leaking = found.leaking
-                other = first if leaking is second else second
-                return (group[leaking.index] if leaking is not None else None), group[other.index]
+                pair = group[first.index], group[second.index]
+                if found.leaking is not None:
+                    return pair if found.leaking is first else pair[::-1]
+                if any(_constant_there(*each) for each in (pair, pair[::-1])):
+                    return pair if _constant_there(*pair) else pair[::-1]
+                return None, group[second.index]
     return None
+
+
+def _constant_there(leaking: Backward, other: Backward) -> bool:
+    """Whether what weighs one loss is taken as a constant in the loss that trains what it comes from.
+
+    A return that the values are trained on is detached there, and the advantage is a part of it.
+    """
+    weights = {node for _, node in _uses(*_weighed(leaking, other))}
+    besides = (node.beside[1] for node in other.visited if node.beside is not None)
+    cuts = (value.cut[0] for value in besides if isinstance(value, Tensor) and value.cut is not None)
+    return any(not weights.isdisjoint(reach([(node, True)])) for node in cuts)
+
+
+def _weighed(leaking: Backward, other: Backward) -> tuple[set[Node], set[Node]]:
+    """What a loss goes through on the way to what it alone trains, and what leads elsewhere beside that."""
+    own = leaking.reached.keys() - other.reached.keys()
+    taught = leading_to(leaking.visited, own)
+    shared = {leaf for leaf in leaking.reached if leaf in other.reached}
+    return taught & _before(leaking, own, ()), leading_to(leaking.visited, shared) - taught
 
 
 def _separated(
@@ -190,6 +226,8 @@ def _separated(
     beside = _before(leaking, own, shared)
     detached = _detached(program, leaking, beside, shared, own)
     if detached is None:
+        detached = _detached(program, leaking, *_weighed(leaking, other), own)
+    if detached is None:
         return
     names, edits = detached
     rest = _before(leaking, (), {node for _, node in _uses(beside, shared)})
@@ -197,9 +235,8 @@ def _separated(
     if not any(node.saves is not False for node in rest & shared):
         yield Fix(what, Effect.REPAIRS, tuple(edits), claim)
         return
-    kept = _kept(program, group)
-    if kept is not None:
-        yield Fix(f"{what}, and keep the graph of what both train", Effect.REPAIRS, (*edits, *kept), claim)
+    for how, joined in _joined(program, run, group):
+        yield Fix(f"{what}, and {how}", Effect.REPAIRS, (*edits, *joined), claim)
 
 
 def _before(event: Backward, parameters: Collection[Leaf], until: Collection[Node]) -> set[Node]:
@@ -227,6 +264,43 @@ def _cut_off(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
         return
     found = _detached(program, event, event.visited.keys() - older, older)
     yield from _as_fix(found, "detach what is computed before the loop", Claim("E1", line(event.site)))
+
+
+def _one_for_all(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
+    """One backward of their sum in the place of a loop that does nothing but differentiate losses."""
+    statement, call = program.statement(event.site), event.site
+    loop = program.parent(statement)
+    assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+    if not isinstance(loop, ast.For) or loop.body != [statement] or loop.orelse or not _only_retain(call):
+        return
+    if not isinstance(loop.target, ast.Name) or loop.target.id != program.segment(call.func.value):
+        return
+    group = [b for b in backwards(run) if b.site is call and b.path[:-1] == event.path[:-1]]
+    if not _together(run, group) or "sum" in names_bound(program.tree):
+        return
+    text = program.segment(loop.iter)
+    # What is gone through is one tensor, or something that holds several.
+    elements = all(root.site is loop.iter for b in group for root in b.roots)
+    total = call_method(text, loop.iter, "sum") if elements else f"sum({text})"
+    edits = [insert(loop, "before", f"{total}.backward()"), RemoveStatement(Span.of(loop))]
+    unsure = _doubt(run, group) is not None
+    claim = Claim("E1", line(event.site))
+    yield Fix(
+        "sum the losses into one backward",
+        Effect.CHANGES if unsure else Effect.REPAIRS,
+        tuple(edits),
+        claim._replace(unchanged=()) if unsure else claim,
+    )
+
+
+def _together(run: Run, group: list[Backward]) -> bool:
+    """Whether one optimizer, or none, consumes what some backwards give, and nothing happens in between."""
+    owners = [consumers(run, b) for b in group]
+    if len(owners[0]) > 1 or any(o != owners[0] for o in owners):
+        return False
+    first, last = group[0].serial, group[-1].serial
+    between = [e for e in run.events if first < e.serial < last and isinstance(e, (Step, ZeroGrad, Change))]
+    return not between and not run.grad_read_between(first, last)
 
 
 def _uses(within: Collection[Node], beyond: Collection[Node]) -> Iterator[tuple[ast.expr | None, Node]]:
@@ -307,22 +381,20 @@ def _summed(program: Program, run: Run, group: list[Backward]) -> list[Edit] | N
     )
     if not plain or any(program.block(s) is not program.block(statements[0]) for s in statements):
         return None
-    owners = [consumers(run, b) for b in group]
-    if len(owners[0]) > 1 or any(o != owners[0] for o in owners):
-        return None
-    first, last = group[0].serial, group[-1].serial
-    between = [e for e in run.events if first < e.serial < last and isinstance(e, (Step, ZeroGrad, Change))]
-    if between or run.grad_read_between(first, last):
+    if not _together(run, group):
         return None
     block = program.block(statements[0])
     inside = block[block.index(statements[0]) + 1 : block.index(statements[-1])]
     bound = {name for s in inside for name in names_bound(s)}
     if any(names_read(r) & bound for b in group[:-1] for r in b.receivers):
         return None
-    texts = [_term(program, b) for b in group]
     target = group[-1].receivers[0]
+    total, *texts = (program.segment(b.receivers[0]) for b in group)
+    total = enclosed(total, "", " + loss")
+    for text in texts:
+        total += f" + {enclosed(text, f'{total} + ')}"
     edits: list[Edit] = [RemoveStatement(Span.of(s)) for s in statements[:-1]]
-    return [*edits, ReplaceExpression(Span.of(target), f"({' + '.join(texts)})")]
+    return [*edits, ReplaceExpression(Span.of(target), f"({total})")]
 
 
 def _only_retain(site: ast.AST) -> bool:
@@ -332,9 +404,3 @@ def _only_retain(site: ast.AST) -> bool:
         and not site.args
         and not site.keywords
     )
-
-
-def _term(program: Program, event: Backward) -> str:
-    expression = event.receivers[0]
-    text = program.segment(expression)
-    return text if isinstance(expression, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({text})"

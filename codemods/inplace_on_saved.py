@@ -47,9 +47,9 @@ from collections.abc import Hashable, Iterator
 
 from gradfix.autograd import operators
 from gradfix.autograd.graph import Backward, Change
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards
 from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.layers import INPLACE
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module
@@ -66,7 +66,7 @@ from gradfix.codemod import (
 )
 from gradfix.diagnosis import Diagnosis, diagnose
 from gradfix.edits import insert, line, note, offered, receiver, shown
-from gradfix.segments import call_method
+from gradfix.segments import call_method, enclosed
 
 VIEWS = frozenset(
     """view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze t transpose permute movedim
@@ -209,7 +209,7 @@ def _rewritten(program: Program, change: Change) -> Edit | None:
     match statement:
         case ast.AugAssign(ast.Name(name), operator, value) if site is statement:
             sign = ast.unparse(ast.BinOp(ast.Name("a"), operator, ast.Name("b")))[2:-2]
-            code = f"{name} = {name} {sign} {_enclosed(program, value)}"
+            code = f"{name} = {name} {sign} {enclosed(program.segment(value), f'{name} {sign} ')}"
         case ast.Assign([ast.Subscript(ast.Name(name))]) | ast.AugAssign(ast.Subscript(ast.Name(name))):
             alone = _alone(program, statement, name, _overwriters(program))
             return insert(statement, "before", f"{name} = {name}.clone()") if alone else None
@@ -373,13 +373,6 @@ def _renamed(program: Program, call: ast.Call, method: str) -> str:
     assert isinstance(call.func, ast.Attribute)
     text, function = program.segment(call), program.segment(call.func)
     return f"{function.removesuffix(call.func.attr)}{method}{text[len(function) :]}"
-
-
-def _enclosed(program: Program, value: ast.expr) -> str:
-    """The text of an operand, in parentheses unless nothing around it can bind into it."""
-    text = program.segment(value)
-    plain = isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.Constant))
-    return text if plain or text.startswith("(") else f"({text})"
 
 
 def _alone(program: Program, statement: ast.stmt, name: str, overwriters: set[ast.AST]) -> bool:

@@ -35,8 +35,8 @@ from typing import NamedTuple
 
 from gradfix.autograd.entries import in_common, ledger_of, multiples_of
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, steps
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, RemoveStatement, Span
 from gradfix.diagnosis import Diagnosis, diagnose

@@ -40,7 +40,6 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from gradfix.autograd.graph import Backward, Event, Leaf, OptimizerState, Path, Step, ZeroGrad
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     adding_up,
     backwards,
@@ -54,6 +53,7 @@ from gradfix.autograd.questions import (
     steps,
     zeros,
 )
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module, Optimizer
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, Span

@@ -38,8 +38,8 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import adding_up, consuming_again, zeros
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.edits import clearing_place, insert, note, stepped

@@ -36,9 +36,9 @@ import re
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Step, reach
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, between, steps
 from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, tensors_in
 from gradfix.codemod import Effect, Finding, Fix, Span
@@ -95,7 +95,7 @@ def needless(run: Run, lasting: bool = False) -> dict[Hashable, Backward]:
             or any(not later.roots for later in every[number + 1 :])
             # Where it leads from there is not always seen; what it begins with is.
             or any(root in event.visited for later in every[number + 1 :] for root in later.roots)
-            or bool(kept & run.escaped_after(event.serial))
+            or bool(kept & run.escaped_since(event.serial))
             or _kept_in_a_list(run, event, kept)
             or (not useless and any(_survives(run, event, held) for held in returned.values() if held & kept))
         )

@@ -29,8 +29,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Leaf, reach
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose

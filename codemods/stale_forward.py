@@ -51,7 +51,6 @@ from dataclasses import dataclass
 from operator import is_
 
 from gradfix.autograd.graph import Backward, ModuleCall, Node, Step, parting, reach
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     awaited,
     backwards,
@@ -66,6 +65,7 @@ from gradfix.autograd.questions import (
     zeros,
 )
 from gradfix.autograd.relevance import suites, walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
 from gradfix.codemod import (

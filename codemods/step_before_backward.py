@@ -34,7 +34,6 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     awaited,
     backwards,
@@ -48,6 +47,7 @@ from gradfix.autograd.questions import (
     trains,
     zeros,
 )
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
 from gradfix.edits import move, note, offered, receiver, stepped

@@ -18,6 +18,8 @@ Preconditions:
 * the loss reaches the other network only through its own one, whose call is where the detach goes;
 * nobody watches the gradient on the way by a hook;
 * nobody differentiates with respect to what would be detached (WGAN-div and the like need that graph);
+* in a helper that serves the other network's loss too, the detach has no place: it goes on what the helper is
+  given, or the helper's expression is written out at the call of this loss;
 * the very prediction is not used for another loss (that is stale-forward);
 * for the silent leak: the other optimizer also consumes a loss of its own that goes through this network.
 
@@ -35,9 +37,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     backwards,
     calls_in,
@@ -49,11 +51,17 @@ from gradfix.autograd.questions import (
     zeros,
 )
 from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, adversary, diagnose, feeding, leaking, reused
 from gradfix.edits import constructed, drop_retain, line, note, offered, receiver, shown, stepped
+from gradfix.inlining import written_out
+from gradfix.targets import trained_target
+
+Cut = tuple[ModuleCall, ast.expr, Value]
+"""The call of a network, and an operand of it that is to be detached."""
 
 
 @dataclass(eq=False)
@@ -64,12 +72,14 @@ class Leak:
     backward: Backward
     optimizer: OptimizerState
     foreign: set[Leaf]
-    cuts: list[tuple[ModuleCall, ast.expr, Value]]
+    cuts: list[Cut]
     effect: Effect
     failing: Backward | None = None
     step: Step | None = None
     cleared: ZeroGrad | None = None
     """What clears the gradients of a leak that nobody consumes."""
+    shared: tuple[ModuleCall, ...] = ()
+    """The calls at the places of the cuts, in a helper that serves both, by which the other loss goes."""
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -88,6 +98,7 @@ def find(program: Program) -> Iterator[Finding]:
         for leak in found:
             if leak.backward.site not in seen:
                 seen.add(leak.backward.site)
+                leak.shared = _needed_elsewhere(program, leak)
                 finding = _finding(program, leak)
                 if finding.fixes or leak.effect is not Effect.PRESERVES:
                     yield finding
@@ -97,6 +108,26 @@ def _owners(leak: Leak) -> set[ast.AST]:
     """Where the optimizers are made that own what a leak ends in."""
     owning = (o.state for o in leak.run.optimizers if not leak.foreign.isdisjoint(o.state.owned()))
     return {state.created for state in owning}
+
+
+def _place(cut: Cut) -> tuple[ast.AST, ...]:
+    """Where a cut stands: its operand, by way of the calls of helpers that lead there."""
+    call, expression, _ = cut
+    return expression, *(site for site, _ in call.stack)
+
+
+def _needed_elsewhere(program: Program, leak: Leak) -> tuple[ModuleCall, ...]:
+    """By which calls a loss for the other network goes through a place of the cuts, in a helper for both."""
+    sites = {call.site for call, _, _ in leak.cuts if call.stack}
+    found: list[ModuleCall] = []
+    for run in (run for entry in program.entries for run in entry.runs) if sites else ():
+        for other in backwards(run):
+            if other.site is leak.backward.site:
+                continue
+            owning = owner(run, other)
+            if owning is not None and owning.created in _owners(leak):
+                found += [call for call in calls_in(other.visited) if call.site in sites]
+    return tuple(found)
 
 
 def _never_stepped(entry: Entry, leak: Leak) -> bool:
@@ -132,8 +163,8 @@ def _failing_site(leak: Leak) -> ast.AST:
 
 def _take(leak: Leak, other: Leak) -> None:
     """Add the cuts of ``other``, the same leak in another branch."""
-    places = {expression for _, expression, _ in leak.cuts}
-    leak.cuts += [cut for cut in other.cuts if cut[1] not in places]
+    places = set(map(_place, leak.cuts))
+    leak.cuts += [cut for cut in other.cuts if _place(cut) not in places]
 
 
 def raising(run: Run) -> dict[Hashable, Leak]:
@@ -207,6 +238,8 @@ def wasted(run: Run) -> dict[Hashable, Leak]:
             used.add(backward.site)
         elif set(dropped) == fed[1] or not _stepped_on(run, fed[1]):
             leak = _leak(run, backward, Effect.PRESERVES)
+            if leak is not None and trained_target(run, backward) is not None:
+                continue  # What is to be detached is the whole target.
             # A prediction that is detached for another loss is a mistake of its own (stale-forward).
             if leak is not None and not any(n.call is c for _, n, _ in run.detached for c, _, _ in leak.cuts):
                 clearing = (z for z in zeros(run) if any(backward in d for d in z.dropped.values()))
@@ -267,7 +300,7 @@ def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
         return None
     mine, foreign, targets = fed
     own = set(mine.owned())
-    cuts: list[tuple[ModuleCall, ast.expr, Value]] = []
+    cuts: list[Cut] = []
     calls = [c for c in calls_in(backward.visited) if c.leaves & own and not c.leaves & foreign]
     for call in calls:
         # Where one of its own networks feeds another, the cut belongs before the first.
@@ -276,8 +309,9 @@ def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
             return None
         if operands and not run.hooked.isdisjoint(backward.visited):
             return None
-        places = {place for _, place, _ in cuts}
-        cuts += [(call, expression, value) for expression, value in operands if expression not in places]
+        places = set(map(_place, cuts))
+        found = [(call, expression, value) for expression, value in operands]
+        cuts += [cut for cut in found if _place(cut) not in places]
     return Leak(run, backward, mine, foreign, cuts, effect) if cuts else None
 
 
@@ -287,11 +321,12 @@ def _differentiated(run: Run, call: ModuleCall) -> bool:
 
 def _finding(program: Program, leak: Leak) -> Finding:
     expression = _first_place(leak)
+    entering = leak.cuts[0][1] if leak.shared and line(leak.cuts[0][1]) > 0 else expression
     loss = receiver(program, leak.backward)
     name = stepped(program, leak.optimizer) or "its optimizer"
-    operand = shown(program, expression)
+    operand = shown(program, entering)
     notes: list[Note] = [
-        note(expression, f"`{operand}` enters this network with its graph"),
+        note(entering, f"`{operand}` enters this network with its graph"),
         note(
             leak.backward.site, f"this backward is for `{name}`, and goes on into what computed `{operand}`"
         ),
@@ -300,7 +335,8 @@ def _finding(program: Program, leak: Leak) -> Finding:
         assert leak.failing is not None and leak.failing.failure is not None
         failure = leak.failing.failure
         if failure.kind == "E1":
-            why = "and the graph is freed when the other loss needs it"
+            who = "next pass" if leak.failing.site is leak.backward.site else "other loss"
+            why = f"and the graph is freed when the {who} needs it"
             notes.append(note(leak.failing.site, "autograd raises here: the graph has been freed"))
         else:
             step = isinstance(failure.culprit, Step)
@@ -332,13 +368,17 @@ def _first_place(leak: Leak) -> ast.expr:
     """The operand of the first cut, as this file writes it where the call stands in another."""
     call, expression, value = leak.cuts[0]
     written = [e for _, args in reversed(call.stack) for v, e in args if v is value and e.lineno > 0]
-    return written[0] if expression.lineno <= 0 and written else expression
+    if leak.shared and not written:
+        outermost = call.stack[-1][0]
+        assert isinstance(outermost, ast.expr)
+        return outermost if line(outermost) > 0 else expression
+    return written[0] if (expression.lineno <= 0 or leak.shared) and written else expression
 
 
 def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
     """Cut where the network is called; or in the caller of a helper that serves both losses."""
     inner = [(e, v) for _, e, v in leak.cuts]
-    if all(e.lineno > 0 for e, _ in inner):
+    if not leak.shared and all(e.lineno > 0 for e, _ in inner):
         sources = _sources(program, inner) if leak.effect is Effect.PRESERVES else None
         if sources:
             yield from _fixes_at(program, leak, sources, [shown(program, e) for e, _ in inner])
@@ -347,9 +387,30 @@ def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
     for call, _, value in leak.cuts:
         handed = [(e, v) for _, args in call.stack for v, e in args if v is value and e.lineno > 0]
         if not handed:
+            if leak.shared:
+                yield from _fixes_in_place(program, leak)
             return
         outer += [place for place in handed[:1] if place[0] not in [e for e, _ in outer]]
     yield from _fixes_at(program, leak, outer)
+
+
+def _fixes_in_place(program: Program, leak: Leak) -> Iterator[Fix]:
+    """What a helper does, written where it is called, with a detach that its other callers must not have."""
+    edits: list[Edit] = []
+    names: list[str] = []
+    others = {site for call in leak.shared for site, _ in call.stack}
+    for call, expression, value in leak.cuts:
+        site = call.stack[-1][0] if call.stack else None
+        if not isinstance(site, ast.Call) or line(site) <= 0 or site in others:
+            return
+        written = written_out(
+            program, site, expression, partial(detached_code, expression=expression, value=value)
+        )
+        if written is None:
+            return
+        edits.append(ReplaceExpression(Span.of(site), written))
+        names += [f"`{shown(program, site)}` written out with `{shown(program, expression)}` detached"]
+    yield from _carried_out(program, leak, edits, ", ".join(dict.fromkeys(names)))
 
 
 def _sources(program: Program, places: list[tuple[ast.expr, Value]]) -> list[tuple[ast.expr, Value]] | None:
@@ -435,6 +496,17 @@ def _fixes_at(
         if code is None:
             return
         detach.append(ReplaceExpression(Span.of(expression), code))
+    names = computed or [shown(program, e) for e, _ in places]
+    message = "detach " + ", ".join(dict.fromkeys(f"`{name}`" for name in names))
+    if computed:
+        message += " where it is computed" if len(set(names)) == 1 else " where they are computed"
+    if len({e.lineno for e, _ in places} | {_first_place(leak).lineno}) > 1:
+        message += " on line " + ", ".join(str(n) for n in sorted({e.lineno for e, _ in places}))
+    yield from _carried_out(program, leak, detach, message)
+
+
+def _carried_out(program: Program, leak: Leak, detach: list[Edit], message: str) -> Iterator[Fix]:
+    """The fixes that a detach comes to, with what need not be kept any more."""
     events = [leak.backward]
     failing = leak.failing
     if failing is not None and failing.failure is not None:
@@ -451,12 +523,6 @@ def _fixes_at(
         claim = Claim(unchanged=constructed(leak.run, leak.optimizer))
     else:
         claim = Claim()
-    names = computed or [shown(program, e) for e, _ in places]
-    message = "detach " + ", ".join(dict.fromkeys(f"`{name}`" for name in names))
-    if computed:
-        message += " where it is computed" if len(set(names)) == 1 else " where they are computed"
-    if len({e.lineno for e, _ in places} | {_first_place(leak).lineno}) > 1:
-        message += " on line " + ", ".join(str(n) for n in sorted({e.lineno for e, _ in places}))
     for choice in _choices(list(retained.values())):
         suffix = " and drop retain_graph=True" if choice else ""
         if choice and len(choice) < len(retained):

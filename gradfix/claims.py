@@ -7,6 +7,8 @@ from learning at all. So the checks here compare what optimizers *consume*:
 ``original``
     The original raised the predicted error on the predicted line, or ran. Another error of autograd's own is
     told, and decides nothing: whether the fixed program gets past it is the next question.
+``crash``
+    Autograd stops neither version for what no finding explains.
 ``fixed-runs``
     The fixed program gets past that place. Another autograd error at a later place is another
     fault of the file, and is said as "as far as"; one at the same place or earlier fails. Where something
@@ -26,7 +28,10 @@ from learning at all. So the checks here compare what optimizers *consume*:
     No parameter loses its gradient: what has one in the original or the reference has one in the
     fixed program.
 ``reached``
-    The fixed program has executed every statement that the rewrite has changed.
+    The fixed program has executed every statement that the rewrite has changed, and every part of one that is
+    evaluated under a condition; the original, if nothing stops it, what stood there before.
+``stepped``
+    Every optimizer has stepped at least twice in both versions, or the program ends before by itself.
 ``once``
     No step consumes two entries of one loss, unless the original does: a loss that is backpropagated twice
     is not repaired by a graph that is kept for the second time.
@@ -35,6 +40,9 @@ from learning at all. So the checks here compare what optimizers *consume*:
     receives both (see :mod:`gradfix.intent`).
 ``consumes``
     Every step finds a gradient.
+``modes``
+    Where the claim says so, every step finds the networks in the modes (training, evaluation) in which the
+    first step of its optimizer found them, and in the original one does not.
 ``feeds``
     Every step consumes gradients of exactly the declared backward calls.
 ``same-loss``
@@ -56,7 +64,9 @@ values of the same seed differ are a fault of the recorder: then nothing is prov
 By numbers, gradients are equal if no element differs by more than :data:`RELATIVE` of the tensor's largest
 magnitude plus :data:`ABSOLUTE` of the largest among the optimizer's gradients. Rounding grows
 from step to step, so the relative tolerance is also :data:`GROWTH` times what the weights differ
-by, up to :data:`GROWN`; while the weights are equal bit for bit that adds nothing. Tensors too
+by, up to :data:`GROWN`; while the weights are equal bit for bit that adds nothing. Where gradients differ by
+more, the original runs once more with weights that are moved by as little as their type can tell: what that
+makes of a gradient, :data:`NOISE` times, is rounding, up to :data:`ROUNDED` of the gradient. Tensors too
 large to be stored whole are compared by the estimated norm of their difference.
 """
 
@@ -69,7 +79,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from gradfix import intent
@@ -80,6 +90,11 @@ RELATIVE = 1e-5
 ABSOLUTE = 1e-7
 GROWTH = 100.0
 GROWN = 1e-3
+NOISE = 10.0
+"""How many times what the least change of all weights makes of a gradient two versions may differ by: in one
+of size 1e-6 that is made of numbers of size 1, that is a good part of it."""
+ROUNDED = 0.25
+"""How far apart two gradients may be by that at most, relative to the larger one."""
 MOVED = 0.1
 """How far two updates of a tensor may be apart, relative to the longer one: they are small differences of
 large numbers, and optimizers such as Adam give rounding in small gradients the size of large ones."""
@@ -96,7 +111,7 @@ CONTRADICTION = "recorder contradiction"
 """Begins the detail of a check where equal hashes stand for different values."""
 NO_NUMBERS = "and there are no numbers"
 """Ends the detail of a check where hashes differ, which prove nothing then, in a run without data."""
-SUBSTANCE = COMPARISONS | {"feeds", "kept"}
+SUBSTANCE = COMPARISONS | {"feeds", "kept", "modes"}
 """Checks of which at least one must hold for evidence to be evidence."""
 
 
@@ -116,6 +131,20 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Faults:
+    """What the model says is wrong with a program, so that autograd may raise for it."""
+
+    lines: frozenset[int] = frozenset()
+    """The lines of the findings."""
+    kinds: frozenset[str] = frozenset()
+    """The errors that they are about."""
+
+    def explain(self, error: Failure) -> bool:
+        """Whether an error comes of one of them."""
+        return error.kind in self.kinds or any(error.place.covers(line) for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
 class Still:
     """Both versions run with every optimizer's weights put back after each step."""
 
@@ -131,6 +160,7 @@ def check(
     after: Recording,
     reference: Recording | None = None,
     still: Still | None = None,
+    faults: tuple[Faults, Faults] | None = None,
 ) -> list[Check]:
     """Check a fix's claim against one run of each version with the same seed.
 
@@ -141,11 +171,19 @@ def check(
         after: The fixed program.
         reference: The original with its graphs kept, for a claim that it raises E1 or E2.
         still: Both with their weights held still, for a claim with ``feeds``.
+        faults: What is wrong with the original and with the fixed program, as far as that is known.
     """
     case = _Case(claim, effect, before, after, reference)
-    checks = [case.original(), case.fixed_runs(), *case.reached()]
+    checks = [
+        *(case.crashes(*faults) if faults else ()),
+        case.original(),
+        case.fixed_runs(),
+        *case.reached(),
+        *case.stepped(),
+    ]
     checks += [*case.unchanged(), *case.against_reference()]
     checks += [*case.kept(), *case.once(), *case.meant(), *case.consumes(), *case.feeds(), *case.around()]
+    checks += case.modes()
     if still is not None:
         checks += case.same_loss(still)
     return _doubted([*checks, *case.leaves()], contradiction(before, after, reference))
@@ -256,6 +294,38 @@ def _backward(receiver: str) -> str:
     return f"{receiver}.backward()"
 
 
+ENOUGH = 2
+"""Steps of each optimizer without which nothing is known of how a program goes on."""
+
+
+def missed_by(run: Recording, which: str) -> str | None:
+    """What a run has not come to that a rewrite changes, in words, given ``which`` program it is."""
+    lines = sorted({piece[0] for piece, executed in run.reached.items() if not executed})
+    if not lines:
+        return None
+    what = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
+    statements = {piece[0] for piece, executed in run.reached.items() if executed} & {*lines}
+    part = "a part of " if len(statements) == len(lines) else ""
+    return f"{part}{what} of {which}, which the fix changes, did not come to be executed"
+
+
+def too_few(run: Recording) -> str | None:
+    """Why too little is known of an optimizer, if a run has ended by its budget before that stepped twice."""
+    if run.ending in ("finished", "error"):
+        return None
+    for optimizer in run.optimizers:
+        count = len(run.steps_of(optimizer.index))
+        if count < ENOUGH:
+            taken = "takes no step" if not count else "takes only one step"
+            return f"{optimizer.name} {taken} in it, so what it trains is not known"
+    return None
+
+
+def wanting(run: Recording) -> bool:
+    """Whether a run has not come to all that it was to come to."""
+    return missed_by(run, "") is not None or too_few(run) is not None
+
+
 def same_course(one: Recording, other: Recording) -> bool:
     """Whether two runs of the same program did the same."""
     everything = frozenset(range(len(one.optimizers)))
@@ -312,6 +382,8 @@ def updates_apart(one: Step, other: Step, *, exact: Collection[int] = ()) -> int
     overall = _overall(*(state.gradient for step in (one, other) for state in step.parameters))
     for place, (mine, theirs) in enumerate(zip(one.parameters, other.parameters)):
         gradients = [state.gradient for state in (mine, theirs) if state.gradient is not None]
+        if place not in exact and any(NOISE * mine.noise > RELATIVE * one.largest for one in gradients):
+            continue
         if place not in exact and all(gradient.largest <= RELATIVE * overall for gradient in gradients):
             continue
         a = one.after[place].minus(mine.value)
@@ -492,13 +564,17 @@ class _Comparison:
     measured: int = 0
 
 
-def _equal(one: Values | None, other: Values | None, overall: float, relative: float) -> bool:
-    """Whether two gradients are equal within the tolerance."""
+def _equal(
+    one: Values | None, other: Values | None, overall: float, relative: float, noise: float = 0.0
+) -> bool:
+    """Whether two gradients are equal within the tolerance, of which one is known up to some ``noise``."""
     if one is None or other is None:
         return one is other
     apart = one.distance(other)
     scale = max(one.largest, other.largest) if one.exact is not None else max(one.norm, other.norm)
-    return apart == 0 or apart * scale <= relative * scale + ABSOLUTE * overall
+    # What is moved about by its own size is nothing but rounding: that of a bias before a normalization.
+    rounding = NOISE * noise if noise >= scale / 2 else min(NOISE * noise, ROUNDED * scale)
+    return apart == 0 or apart * scale <= relative * scale + ABSOLUTE * overall + rounding
 
 
 def _overall(*values: Values | None) -> float:
@@ -534,7 +610,7 @@ def _compare(one: Step, other: Step, name: Recording) -> _Comparison:
             found.unknown = f"the gradient of {what} has another hash, {NO_NUMBERS}"
         else:
             apart = a.gradient.distance(b.gradient)
-            if not _equal(a.gradient, b.gradient, overall, relative):
+            if not _equal(a.gradient, b.gradient, overall, relative, max(a.noise, b.noise)):
                 return replace(found, problem=f"the gradient of {what} differs by {apart:.1e} of its size")
             found.largest = max(found.largest, apart)
             found.measured += 1
@@ -790,6 +866,8 @@ class _Case:
         if crash is not None:
             detail = f"the original raises {crash.kind} at {crash.place}, which is another fault"
             return Check(name, "not checked", detail)
+        if claim.stops is not None:
+            return self._stopped_by(claim.stops)
         if self.effect is Effect.REPAIRS:
             idle = [step for step in self.before.steps if not step.consumes]
             if not idle:
@@ -801,6 +879,29 @@ class _Case:
                 name, "holds", f"the original runs, and a step of {who} consumes nothing, as predicted"
             )
         return Check(name, "holds", "the original runs, as predicted")
+
+    def _stopped_by(self, text: str) -> Check:
+        """Whether the original ends by an error that says ``text``, as predicted."""
+        error = self.before.uncaught
+        if error is None or text not in error.message:
+            return Check("original", "not checked", f"the original does not raise here: {text}")
+        return Check("original", "holds", f"the original raises {error.type} at {error.place}, as predicted")
+
+    def crashes(self, original: Faults, fixed: Faults) -> list[Check]:
+        """Whether autograd stops a version for what nobody has found."""
+        for run, faults, which in (
+            (self.before, original, "the original"),
+            (self.after, fixed, "the fixed program"),
+        ):
+            error = run.crash
+            if error is None or faults.explain(error):
+                continue
+            if run is self.before and error.kind == self.claim.raises:
+                continue
+            what = error.kind if error.kind != "other" else f"{error.type} ({first_line(error.message)})"
+            detail = f"{which} raises {what} at {error.place}, which no finding explains"
+            return [Check("crash", "not checked", detail)]
+        return []
 
     # -- the fixed program
 
@@ -840,17 +941,35 @@ class _Case:
         return Check(name, "fails", stops)
 
     def reached(self) -> list[Check]:
-        """Whether the fixed program has come to what the rewrite changed."""
+        """Whether both programs have come to what the rewrite changes."""
+        original = longest(self.before, self.reference)
+        missed = missed_by(self.after, "the fixed program")
+        if missed is None and original.crash is None and original.uncaught is None:
+            missed = missed_by(original, "the original")
+        if missed is not None:
+            return [Check("reached", "not checked", missed)]
         watched = self.after.reached
-        missed = sorted({line for (line, _), executed in watched.items() if not executed})
-        if missed:
-            lines = f"line{'s' if len(missed) > 1 else ''} {', '.join(map(str, missed))}"
-            detail = f"{lines} of the fixed program, which the fix changes, did not come to be executed"
-            return [Check("reached", "not checked", detail)]
         if not watched:
             return []
-        which = "the changed statement was" if len(watched) == 1 else "all changed statements were"
-        return [Check("reached", "holds", f"{which} executed")]
+        which = "what was changed, and what uses it," if len(watched) > 1 else "the changed statement"
+        return [Check("reached", "holds", f"{which} was executed")]
+
+    def stepped(self) -> list[Check]:
+        """Whether every optimizer has stepped twice in both programs, unless they end by themselves."""
+        original = longest(self.before, self.reference)
+        runs = [(self.after, "the fixed program")]
+        if original.crash is None and original.uncaught is None:
+            runs.append((original, "the original"))
+        for run, which in runs:
+            why = too_few(run)
+            if why is not None:
+                return [Check("stepped", "not checked", f"{which} {run.ran()}: {why}")]
+        once = [one.name for one in self.after.optimizers if len(self.after.steps_of(one.index)) == 1]
+        if once and self.after.ending == "finished":
+            return [
+                Check("stepped", "holds", f"the fixed program ends by itself after one step of {once[0]}")
+            ]
+        return []
 
     def further(self) -> bool:
         """Whether the fixed program got further than the original before anything was raised."""
@@ -1037,6 +1156,10 @@ class _Case:
                 detail = f"{what} consumes {doubt.first.loss} and {doubt.second.loss}, and "
                 unsure = f"whether both are meant for it is not certain: {doubt.reason}"
                 return [Check("meant", "not checked", detail + unsure)]
+        for doubt in intent.doubts(original) if original else ():
+            if doubt.leaking is not None and intent.leaks_still(doubt, self.after.ledger):
+                detail = f"{doubt.leaking.loss} still trains what {doubt.other.loss} trains: {doubt.reason}"
+                return [Check("meant", "not checked", detail)]
         return []
 
     def _names(self, parameter: object) -> str:
@@ -1081,6 +1204,18 @@ class _Case:
                 feeds = {feed for step in steps for state in step.parameters for feed in state.feeds}
                 found[index] = found[index] & self.after.receivers(sorted(feeds)) or found[index]
         return found
+
+    def modes(self) -> list[Check]:
+        """Whether the networks train in the modes in which training began, as the claim may say."""
+        if not self.claim.steady_modes:
+            return []
+        if _other_mode(self.before) is None:
+            return [Check("modes", "not checked", "the original's steps find the networks in one mode, too")]
+        other = _other_mode(self.after)
+        if other is not None:
+            return [Check("modes", "fails", f"{other} in another mode than the first step did")]
+        detail = f"{_each(len(self.after.steps))} finds the networks in the mode that the first one found"
+        return [Check("modes", "holds", detail)]
 
     def feeds(self) -> list[Check]:
         """Whether each step consumes gradients of exactly the declared backward calls."""
@@ -1148,7 +1283,8 @@ class _Case:
         largest, cut = 0.0, False
         for position in sorted({*one.shares, *other.shares}):
             a, b = one.shares.get(position), other.shares.get(position)
-            if _equal(a, b, overall, RELATIVE) or (_zero(a) and _zero(b)):
+            noise = one.noise.get(position, 0.0)
+            if _equal(a, b, overall, RELATIVE, noise) or (_zero(a) and _zero(b)):
                 largest = max(largest, a.distance(b) if a and b else 0.0)
                 continue
             if self.cut_rightly(receiver, (index, position)):
@@ -1261,6 +1397,19 @@ class _Case:
         return {name for each in held for name in each} - moved if moved else set()
 
 
+def _other_mode(run: Recording) -> str | None:
+    """The first step that finds a network's settings changed since its optimizer's first step, in words."""
+    first: dict[int, Mapping[str, str]] = {}
+    turns: Counter[int] = Counter()
+    for step in run.steps:
+        known = first.setdefault(step.optimizer, step.modules)
+        turns[step.optimizer] += 1
+        changed = next((name for name, settings in known.items() if step.modules.get(name) != settings), None)
+        if changed is not None:
+            return f"step {turns[step.optimizer]} of {run.optimizers[step.optimizer].name} finds {changed}"
+    return None
+
+
 def _times(count: int) -> str:
     return "double" if count == 2 else f"{count} times"
 
@@ -1275,12 +1424,14 @@ class _Loss:
 
     value: Values
     shares: dict[int, Values]
+    noise: dict[int, float] = field(default_factory=dict)
 
     def plus(self, other: _Loss) -> _Loss:
         shares = dict(self.shares)
         for position, share in other.shares.items():
             shares[position] = shares[position].plus(share) if position in shares else share
-        return _Loss(self.value.plus(other.value), shares)
+        noise = {place: self.noise.get(place, 0.0) + other.noise.get(place, 0.0) for place in shares}
+        return _Loss(self.value.plus(other.value), shares, noise)
 
 
 def _turn(after: Recording, receiver: str, optimizer: int) -> int:
@@ -1309,7 +1460,8 @@ def _loss(recording: Recording, receiver: str, optimizer: int, turn: int) -> _Lo
     for call in _calls(recording, receiver)[turn : turn + 1]:
         assert call.value is not None
         shares = {place: share for (index, place), share in call.shares.items() if index == optimizer}
-        return _Loss(call.value, shares)
+        noise = {place: size for (index, place), size in call.noise.items() if index == optimizer}
+        return _Loss(call.value, shares, noise)
     with suppress(SyntaxError):
         parsed = ast.parse(receiver, mode="eval").body
         if isinstance(parsed, ast.BinOp) and isinstance(parsed.op, ast.Add):
@@ -1346,6 +1498,7 @@ __all__ = [
     "NO_NUMBERS",
     "SUBSTANCE",
     "Check",
+    "Faults",
     "Followed",
     "Still",
     "Surroundings",

@@ -117,8 +117,37 @@ class MoveStatement:
     where: Literal["before", "after"]
 
 
+@dataclass(frozen=True, slots=True)
+class Decorate:
+    """Put a decorator on the function at ``span``, beneath those that it has.
+
+    ``code`` is the expression that decorates: ``torch.no_grad()``.
+    """
+
+    span: Span
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enclose:
+    """Put the compound statement at ``span`` into a ``with``: what it holds is indented once more.
+
+    ``code`` is the expression that is entered: ``torch.no_grad()``.
+    """
+
+    span: Span
+    code: str
+
+
 Edit = (
-    ReplaceExpression | RemoveArgument | InsertStatement | RemoveStatement | ReplaceStatement | MoveStatement
+    ReplaceExpression
+    | RemoveArgument
+    | InsertStatement
+    | RemoveStatement
+    | ReplaceStatement
+    | MoveStatement
+    | Decorate
+    | Enclose
 )
 
 
@@ -157,6 +186,11 @@ class Claim(NamedTuple):
     """Whether networks are run as often, and as early relative to the steps, as in the original. Then random
     draws and buffers (running statistics) are the same at every step, for as long as the weights are. A fix
     that runs one again, no more, or later says that they may differ."""
+    stops: str | None = None
+    """What an error that is not autograd's says, by which the original must end: a part of its text."""
+    steady_modes: bool = False
+    """Whether every step finds the networks in the modes in which the optimizer's first step found them, and
+    those of the original do not."""
 
 
 class Fix(NamedTuple):
@@ -166,6 +200,19 @@ class Fix(NamedTuple):
     effect: Effect
     edits: tuple[Edit, ...]
     claim: Claim = Claim()
+
+    @property
+    def unproved(self) -> bool:
+        """Whether only the author can say that it is right: which of several programs an error was to be.
+
+        Running it shows what it does, and proves no choice.
+        """
+        return self.effect is Effect.CHANGES and self.claim.raises is not None
+
+    @property
+    def standing(self) -> str:
+        """When it may be applied, in a word for people."""
+        return "unproved" if self.unproved else self.applicability
 
     @property
     def applicability(self) -> Applicability:

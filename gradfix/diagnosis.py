@@ -11,7 +11,6 @@ import enum
 
 from gradfix.autograd.entries import terms_of
 from gradfix.autograd.graph import Backward, Change, Leaf, OptimizerState, Step, reach
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import (
     Feeding,
     backwards,
@@ -28,6 +27,7 @@ from gradfix.autograd.questions import (
     without_call,
     zeros,
 )
+from gradfix.autograd.run import Run
 
 
 class Diagnosis(enum.Enum):
@@ -59,6 +59,8 @@ def diagnose(run: Run, event: Backward) -> Diagnosis | None:
         if earlier_pass(node, event) is not None:
             return Diagnosis.CARRIED
         if failure.kind == "E1":
+            if leaking(run, event) is not None:
+                return Diagnosis.UNDETACHED
             return Diagnosis.OUTSIDE if stale_step(run, event) is None else Diagnosis.STALE
         return Diagnosis.STALE if isinstance(failure.culprit, Step) else None
     if leaking(run, event) is not None:
@@ -130,7 +132,11 @@ def leaking(run: Run, event: Backward) -> Backward | None:
         if fed is None:
             continue
         mine, foreign, _ = fed
-        if isinstance(failure.culprit, Backward):
+        if isinstance(failure.culprit, Backward) and failure.culprit.site is event.site:
+            # Several steps on what the other network has made once: what that learns from is another loss.
+            if adversary(run, candidate, mine, foreign) is None:
+                continue
+        elif isinstance(failure.culprit, Backward):
             other = event if candidate is failure.culprit else failure.culprit
             if not _takes_turns(run, candidate, other, foreign):
                 continue
@@ -190,11 +196,15 @@ def toggled(run: Run, backward: Backward) -> OptimizerState | None:
 
 
 def adversary(run: Run, backward: Backward, mine: OptimizerState, foreign: set[Leaf]) -> Backward | None:
-    """A loss of the same pass that is for the feeding network and goes through the other's."""
+    """A loss of this pass, or of a loop around it, that is for the feeding network, by way of the other's."""
     own = set(mine.owned())
     for other in backwards(run):
         theirs = owner(run, other)
-        if other.path == backward.path and theirs is not None and foreign & set(theirs.owned()):
+        if (
+            backward.path[: len(other.path)] == other.path
+            and theirs is not None
+            and foreign & set(theirs.owned())
+        ):
             if any(leaf in own for leaf in other.reached):
                 return other
     return None

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from gradfix import guards
-from gradfix.autograd.graph import Backward, Event, OptimizerState, Step
-from gradfix.autograd.interpreter import Run
+from gradfix.autograd.graph import Backward, Event, ModuleCall, OptimizerState, Step
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.codemod import (
     Edit,
@@ -139,6 +139,12 @@ def shown(program: Program, node: ast.expr | ast.stmt) -> str:
     return text
 
 
+def network(call: ModuleCall) -> ast.expr:
+    """What names the network that is called: ``net`` in ``net(x)`` and in ``net.forward(x)``."""
+    function = call.site.func
+    return function.value if isinstance(function, ast.Attribute) and function.attr == "forward" else function
+
+
 def stepped(program: Program, optimizer: OptimizerState) -> str | None:
     """How the program calls an optimizer when it steps it: ``optimizer_D``, ``self.opt["g"]``."""
     for step in optimizer.steps:
@@ -211,6 +217,18 @@ def offered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
             # Several calls of one helper lead to the same edit in it.
             found.append(fix._replace(edits=tuple(dict.fromkeys(fix.edits))))
     return tuple(found)
+
+
+def alone(program: Program, statement: ast.stmt) -> ast.stmt:
+    """A statement, or the condition that holds it and nothing else: ``if args.clip: clip(...)``."""
+    while True:
+        outer = program.parent(statement)
+        if not isinstance(outer, ast.If) or outer.orelse or outer.body != [statement]:
+            return statement
+        above = program.parent(outer)
+        if isinstance(above, ast.If) and outer in above.orelse:
+            return statement  # an ``elif``
+        statement = outer
 
 
 def names_read(node: ast.AST) -> set[str]:

@@ -54,6 +54,8 @@ class Term:
     """The parameters that it depends on."""
     direct: Parameters
     """Those of the layers that its gradient gets to first."""
+    predicts: bool = False
+    """Whether it holds a prediction against data: whatever the prediction is made of is trained by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,13 @@ class Call:
     flow: Flow = Flow((), ())
     again: frozenset[int] = frozenset()
     """Earlier calls that have gone through a part of the same graph."""
+    stale: Parameters = frozenset()
+    """The parameters that have been moved since the graph has used them."""
+    constants: Parameters = frozenset()
+    """Those that it depends on by way of what its losses take for a constant: the target of a criterion, what
+    weighs the likelihood of something that was drawn by it."""
+    cut: Call | None = None
+    """The same call if its losses did not depend on these constants, where there are any."""
 
     @property
     def reached(self) -> Parameters:

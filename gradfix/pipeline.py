@@ -29,6 +29,7 @@ from gradfix.codemod import (
     Unanalysed,
 )
 from gradfix.parallel import WORTH_PROCESSES, for_each
+from gradfix.placing import placed
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, Source
 from gradfix.splice import spliced
@@ -36,6 +37,7 @@ from gradfix.splice import spliced
 if TYPE_CHECKING:
     from gradfix.autograd import Program
     from gradfix.certificate import Certificate, Place
+    from gradfix.claims import Faults
     from gradfix.verify.command import Command
     from gradfix.verify.interpreter import Interpreter
     from gradfix.verify.runner import Evidence, Limits
@@ -302,7 +304,7 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
     messages = analysis.messages
     if analysis.program is not None:
         messages = analysis.program.messages  # The choice of a fix may have asked for further runs.
-        analysis.program.dissolve()
+        analysis.program.release()
     return FileReport(file.path, parsed.text, reported, problems, messages, tuple(notes), unseen)
 
 
@@ -387,8 +389,14 @@ def _reported(analysis: _Analysis, options: Options) -> tuple[Finding, ...]:
     return tuple(
         finding
         for finding in analysis.findings
-        if finding.code in options.selected and not analysis.source.suppressed(finding.code, finding.span)
+        if finding.code in options.selected and not _silenced(finding, analysis.source)
     )
+
+
+def _silenced(finding: Finding, parsed: Source) -> bool:
+    """Whether a comment silences a finding: where it is found, or where it is told."""
+    told = [finding, *(placed(finding, fix, parsed.tree) for fix in finding.fixes)]
+    return any(parsed.suppressed(one.code, one.span) for one in told)
 
 
 # ---------------------------------------------------------------------------- choosing a fix
@@ -447,7 +455,9 @@ def _with_fixes(
         )
     for reported in chosen:
         lent = everything.program.lent() if everything.program is not None else ()
-        if reported.fix is not None or not _elsewhere(reported.finding, lent):
+        if reported.fix is not None:
+            yield reported._replace(finding=placed(reported.finding, reported.fix, analysis.source.tree))
+        elif not _elsewhere(reported.finding, lent):
             yield reported
 
 
@@ -555,7 +565,7 @@ def _bears_out(
         budget.charge(program)
     if after is None or any(problem not in analysis.problems for problem in after.problems):
         return None
-    return after if _cleaner(analysis, made, after) else None
+    return after if _also_gone(analysis, made, after) is not None else None
 
 
 def _awakens(fix: Fix) -> bool:
@@ -567,8 +577,8 @@ def _awakens(fix: Fix) -> bool:
     return moved and fix.effect is not Effect.PRESERVES and fix.claim.raises is None
 
 
-def _cleaner(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -> bool:
-    """Whether the findings of ``after`` are some of those of ``before``, but for those that are mended.
+def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -> list[Finding] | None:
+    """The findings of ``before`` that are gone besides those that are mended; ``None`` if others have come.
 
     A finding is recognised by its code and the text of its line, or, where a fix has changed that
     line, by the place of the line. Where a step was awakened, work may be wasted that had no consumer
@@ -596,8 +606,8 @@ def _cleaner(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -
         if known is not None:
             pool.remove(known)
         elif not (awakened and _only_wastes(finding)):
-            return False
-    return True
+            return None
+    return pool
 
 
 def _only_wastes(finding: Finding) -> bool:
@@ -699,7 +709,13 @@ def repair(parsed: Source, options: Options) -> Repaired:
     )
     # What running it has refuted is told, and so is its finding.
     refused = {attempt.finding.code for attempt in attempts if not attempt.applied}
-    remaining = tuple(one for one in remaining if one.finding.code in refused or _worth_telling(one))
+    lent = repaired.program.lent() if repaired.program is not None else ()
+    remaining = tuple(
+        one
+        for one in remaining
+        if one.finding.code in refused
+        or (_worth_telling(one) and (one.fix is not None or not _elsewhere(one.finding, lent)))
+    )
     result = repaired.source
     return Repaired(parsed.path, parsed.data, result.data, result.text, attempts, remaining)
 
@@ -723,13 +739,24 @@ def _apply_in_turn(analysis: _Analysis, options: Options) -> tuple[_Analysis, tu
         after = _resolved(analysis, candidate.finding, candidate.fix, options)
         if after is None:
             continue
-        attempt = _prove(analysis, candidate, after, options)
+        attempt = _prove(analysis, candidate, after, options)._replace(
+            also=_gone(analysis, candidate, after, options),
+            shown=placed(candidate.finding, candidate.fix, analysis.source.tree),
+        )
         if attempt.applied:
             applied.append(attempt)
             refuted.pop(candidate.key, None)
             analysis, progress = after, True
         else:
             refuted[candidate.key] = attempt
+
+
+def _gone(
+    before: _Analysis, candidate: _Candidate, after: _Analysis, options: Options
+) -> tuple[Finding, ...]:
+    """The findings that a fix resolves beside its own."""
+    gone = _also_gone(before, {candidate.finding: candidate.fix}, after) or ()
+    return tuple(finding for finding in _reported(before, options) if finding in gone)
 
 
 def offers(parsed: Source, options: Options) -> Iterator[tuple[Attempt, Source]]:
@@ -791,7 +818,7 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
     if not options.verify:
         return attempt
     try:
-        evidence = _evidence(Path(before.source.path), before.source.text, text, fix, options)
+        evidence = _evidence(before, after, fix, options)
     except Exception as error:
         reason = _failure(before.source.path, "verification", error).message
         return attempt._replace(reason=reason, withheld=not options.unproved)
@@ -801,20 +828,34 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
     return attempt._replace(outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
 
 
-def _evidence(path: Path, before: str, after: str, fix: Fix, options: Options) -> Evidence:
+def _faults(analysis: _Analysis) -> Faults:
+    """What runs of a version may stop at, as the findings say."""
+    from gradfix.claims import Faults
+
+    spans = [span for one in analysis.findings for span in (one.span, *(note.span for note in one.notes))]
+    told = [fix.claim for one in analysis.findings for fix in one.fixes]
+    lines = {line for span in spans for line in range(span.line, span.end_line + 1)}
+    lines |= {claim.raises_line for claim in told if claim.raises_line is not None}
+    return Faults(frozenset(lines), frozenset(claim.raises for claim in told if claim.raises is not None))
+
+
+def _evidence(before: _Analysis, after: _Analysis, fix: Fix, options: Options) -> Evidence:
     """What running both versions shows: by the user's command, else alone, else through a script that imports
     the file."""
     from gradfix.autograd.callers import scripts
     from gradfix.verify.command import Command
     from gradfix.verify.runner import verify_rewrite
 
+    path = Path(before.source.path)
+
     def run(command: Command) -> Evidence:
         return verify_rewrite(
             path,
-            before,
-            after,
+            before.source.text,
+            after.source.text,
             fix.claim,
             fix.effect,
+            faults=(_faults(before), _faults(after)),
             python=options.interpreter,
             command=command,
             limits=_limits(options),
@@ -1002,7 +1043,8 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
         judging.Repair(
             one.analysis.source.text,
             frozenset(number for number, key in enumerate(keyed) if key in one.gone),
-            ", then ".join(one.fixes),
+            f"with this fix: {', then '.join(one.fixes)}",
+            one.choice,
         )
         for one in made
     ]
@@ -1010,6 +1052,8 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
         judging.Mistake(
             next((fix.claim for fix in finding.fixes), Claim()),
             carried=finding.code == "carried-hidden-state",
+            entries=finding.code in _ENTRIES,
+            kept=finding.code in (*_ENTRIES, "stale-forward", "undetached-fake"),
             still_there=_still_there(key, keyed, _keyed(after, options)),
         )
         for key, finding in keyed.items()
@@ -1028,6 +1072,9 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
 
 
 _FindingKey = tuple[str, str, int]
+
+_ENTRIES = ("graph-used-twice", "loss-backpropagated-twice")
+"""The mistakes that are only about which loss is given to whom, and how often."""
 
 
 def _keyed(analysis: _Analysis, options: Options) -> dict[_FindingKey, Finding]:
@@ -1075,6 +1122,8 @@ class _Made(NamedTuple):
     gone: frozenset[_FindingKey]
     """The findings of the original that it does not have."""
     fixes: tuple[str, ...]
+    choice: bool = False
+    """Whether one of them is a choice between losses that only the author can make."""
 
 
 def _repairs(before: _Analysis, options: Options) -> Iterator[_Made]:
@@ -1095,7 +1144,8 @@ def _repairs(before: _Analysis, options: Options) -> Iterator[_Made]:
                 continue
             seen.add(after.source.text)
             gone = every - _keyed(after, options).keys()
-            child = _Made(after, gone, (*made.fixes, fix.message))
+            choice = fix.effect is Effect.CHANGES and keyed[key].code in _ENTRIES
+            child = _Made(after, gone, (*made.fixes, fix.message), made.choice or choice)
             yield child
             work.append((child, open_ - {key}))
 

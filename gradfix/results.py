@@ -6,12 +6,13 @@ their properties.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from gradfix.codemod import Finding, Fix, Unanalysed
-from gradfix.source import Problem
+from gradfix.source import Problem, split_lines
 
 if TYPE_CHECKING:
     from gradfix.verify.judging import Judgement
@@ -67,6 +68,21 @@ class Attempt(NamedTuple):
     """``None`` if nothing was to be run."""
     withheld: bool = False
     """Whether it is left out because it is not proved."""
+    also: tuple[Finding, ...] = ()
+    """The other findings that it resolves, at their places before it."""
+
+    shown: Finding | None = None
+    """The finding at the place where the fix is made, if that is another one."""
+
+    @property
+    def told(self) -> Finding:
+        """The finding for people."""
+        return self.shown or self.finding
+
+    @property
+    def resolved(self) -> int:
+        """How many findings it resolves."""
+        return 1 + len(self.also)
 
     @property
     def applied(self) -> bool:
@@ -94,6 +110,27 @@ class Repaired(NamedTuple):
     def applied(self) -> tuple[Attempt, ...]:
         """The attempts that are part of the result."""
         return tuple(attempt for attempt in self.attempts if attempt.applied)
+
+    @property
+    def untold(self) -> tuple[Reported, ...]:
+        """The findings that are left, but for those of which an attempt that was refused tells already."""
+        told = Counter(
+            {(one.finding.code, _line(one.before, one.finding)) for one in self.attempts if not one.applied}
+        )
+        left: list[Reported] = []
+        for reported in self.remaining:
+            key = reported.finding.code, _line(self.text, reported.finding)
+            if told[key] and reported.fix is None:
+                told[key] -= 1
+            else:
+                left.append(reported)
+        return tuple(left)
+
+
+def _line(text: str, finding: Finding) -> str:
+    """The line of a finding, as it tells the finding from others whatever has been added above it."""
+    lines = split_lines(text)
+    return lines[finding.span.line - 1].strip() if finding.span.line <= len(lines) else ""
 
 
 _File = TypeVar("_File", FileReport, Repaired)

@@ -157,3 +157,9 @@ def meaning(code: str) -> str | None:
             return ast.dump(ast.parse(code, mode="eval"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def enclosed(text: str, before: str, after: str = "") -> str:
+    """An operand as it is written between ``before`` and ``after``, in parentheses if it needs them there."""
+    meant = meaning(f"{before}({text}){after}")
+    return text if meant is not None and meaning(f"{before}{text}{after}") == meant else f"({text})"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from gradfix.autograd.arguments import Argument, Keywords, flag, option
+from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.graph import (
     Backward,
     Contribution,
@@ -15,6 +14,7 @@ from gradfix.autograd.graph import (
     Node,
     OptimizerState,
     Step,
+    Update,
     ZeroGrad,
     reach,
     run_backward,
@@ -22,10 +22,10 @@ from gradfix.autograd.graph import (
     run_zero,
 )
 from gradfix.autograd.parameters import leaves_of, set_mode
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     Class,
     Const,
-    Each,
     External,
     Function,
     Instance,
@@ -35,35 +35,35 @@ from gradfix.autograd.values import (
     Opaque,
     Optimizer,
     Params,
+    Scaler,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
     tensors_in,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 BACKWARD_KEYWORDS = frozenset(
     ["gradient", "retain_graph", "create_graph", "inputs", "tensors", "grad_tensors", "grad_variables"]
 )
 
 
-def backward(
-    run: Run, roots: list[tuple[Value, ast.expr]], args: list[Argument], keywords: Keywords, node: ast.AST
-) -> None:
+def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
     """``tensor.backward(gradient, retain_graph, create_graph, inputs)``."""
-    create = flag(option(args, keywords, "create_graph", 2), False)
-    retain = flag(option(args, keywords, "retain_graph", 1), create)
-    event = Backward(run.home(node), run.path, run.tick(), [run.operand(v, e) for v, e in roots], retain)
-    event.calls = tuple(call for call, _ in run.stack)
-    event.certain = "**" not in keywords
+    create = flag(call.argument("create_graph", 2), False)
+    retain = flag(call.argument("retain_graph", 1), create)
+    event = Backward(
+        run.home(call.site), run.path, run.next_serial(), [run.operand(v, e) for v, e in roots], retain
+    )
+    event.calls = tuple(site for site, _ in run.stack)
+    event.certain = "**" not in call.keywords
     event.caught = run.catching > 0
     event.creates = create
     # A function is given what is differentiated first, a method is not.
-    further = args[1:] if args and args[0][0] is roots[0][0] else args
-    seeds = [option(further, keywords, name, 0) for name in ("gradient", "grad_tensors")]
+    further = call.args[1:] if call.args and call.args[0][0] is roots[0][0] else call.args
+    seeds = [
+        Call(further, call.keywords, call.site).argument(name, 0) for name in ("gradient", "grad_tensors")
+    ]
     event.seeded = any(seed is not None and getattr(seed, "value", seed) is not None for seed in seeds)
     run.events.append(event)
     nodes: list[tuple[Node, bool]] = []
@@ -81,10 +81,13 @@ def backward(
             known = isinstance(value, Tensor) and value.requires is False
             event.blind = event.blind or (event.certain and not known)
             event.certain = event.certain and known
-    if any(name not in BACKWARD_KEYWORDS for name in keywords):
+    if any(name not in BACKWARD_KEYWORDS for name in call.keywords):
         event.certain = event.blind = False
+    if run.scaled:
+        made = (*(value for value, _ in roots), *reach(nodes))
+        event.scaler = next((run.scaled[one] for one in made if one in run.scaled), None)
     only: set[Node] | None = None
-    inputs = keywords.get("inputs")
+    inputs = call.keywords.get("inputs")
     if inputs is not None:
         event.blind = False
         only = _between(run, [n for n, _ in nodes], inputs[0])
@@ -103,17 +106,19 @@ def backward(
                 del event.reached[leaf]
 
 
-def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def differentiate(run: Run, call: Call) -> Value:
     """``torch.autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, ...)``."""
-    outputs = option(args, keywords, "outputs", 0)
-    inputs = option(args, keywords, "inputs", 1)
-    create = flag(option(args, keywords, "create_graph", 4), False)
-    retain = flag(option(args, keywords, "retain_graph", 3), create)
-    expression = args[0][1] if args else keywords["outputs"][1] if "outputs" in keywords else None
+    outputs = call.argument("outputs", 0)
+    inputs = call.argument("inputs", 1)
+    create = flag(call.argument("create_graph", 4), False)
+    retain = flag(call.argument("retain_graph", 3), create)
+    expression = (
+        call.args[0][1] if call.args else call.keywords["outputs"][1] if "outputs" in call.keywords else None
+    )
     receivers = [run.operand(outputs, expression)] if expression and outputs else []
-    event = Backward(run.home(node), run.path, run.tick(), receivers, retain)
+    event = Backward(run.home(call.site), run.path, run.next_serial(), receivers, retain)
     event.accumulates = False
-    event.certain = "**" not in keywords
+    event.certain = "**" not in call.keywords
     event.caught = run.catching > 0
     event.creates = create
     run.events.append(event)
@@ -133,13 +138,15 @@ def differentiate(run: Run, args: list[Argument], keywords: Keywords, node: ast.
         count = len(inputs.items) if isinstance(inputs, Sequence) else 1
     items: list[Value] = []
     # What needs nothing of the forward, a sum say, has a derivative that depends on nothing.
-    given = option(args, keywords, "grad_outputs", 2)
-    seeded = "**" in keywords or not (given is None or (isinstance(given, Const) and given.value is None))
+    given = call.argument("grad_outputs", 2)
+    seeded = "**" in call.keywords or not (
+        given is None or (isinstance(given, Const) and given.value is None)
+    )
     for _ in range(max(count, 1)):
         result = Tensor()
         if create is not False and nodes and (seeded or any(n.saves is not False for n in event.visited)):
             # The second derivative runs through the operands of what was differentiated.
-            made = run.node("autograd.grad", node)
+            made = run.node("autograd.grad", call.site)
             made.saves = None
             made.edges = tuple(Edge(n, False, expression) for n, _ in nodes)
             # A parameter that was only added is not in the derivative: certain are those that were saved.
@@ -171,10 +178,10 @@ def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
     return found
 
 
-def step(run: Run, optimizer: Optimizer, node: ast.AST) -> None:
-    """``optimizer.step()``."""
-    event = Step(run.home(node), run.path, run.tick(), optimizer.state)
-    event.calls = tuple(call for call, _ in run.stack)
+def step(run: Run, optimizer: Optimizer, node: ast.AST, scaler: Value | None = None) -> None:
+    """``optimizer.step()``, or ``scaler.step(optimizer)``."""
+    event = Step(run.home(node), run.path, run.next_serial(), optimizer.state, scaler=scaler)
+    event.calls = tuple(site for site, _ in run.stack)
     run.events.append(event)
     run_step(event)
 
@@ -183,7 +190,7 @@ def zero_grad(
     run: Run, target: Value, leaves: list[Leaf], node: ast.AST, to_none: bool = True, certain: bool = True
 ) -> None:
     """Gradients cleared, by whatever writing."""
-    event = ZeroGrad(run.home(node), run.path, run.tick(), target)
+    event = ZeroGrad(run.home(node), run.path, run.next_serial(), target)
     run_zero(event, leaves, to_none, certain)
     if run.strangers and not any(_steps(run, state) and state.leaves[0] in leaves for state in run.strangers):
         # What is cleared here may be what others own, unless it is an optimizer that clears its own.
@@ -191,6 +198,20 @@ def zero_grad(
         run_zero(ZeroGrad(event.site, event.path, event.serial, target), others, certain=False)
     if certain:
         run.events.append(event)
+
+
+def change_gradients(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool = False) -> None:
+    """The gradients of some parameters are written in place: set to zero (``emptied``), or made other ones.
+
+    Who changes what has been consumed keeps account of it, a momentum say: nobody knows what is left of it.
+    """
+    if emptied:
+        zero_grad(run, each, each.leaves, site, to_none=False)
+        return
+    run.clipped.append(run.next_serial())
+    for leaf in each.leaves:
+        if leaf.grad and all(one.consumed for one in leaf.grad.values()):
+            leaf.unknown_grad = True
 
 
 def _steps(run: Run, state: OptimizerState) -> bool:
@@ -203,7 +224,7 @@ def _of_strangers(run: Run) -> list[Leaf]:
     return [leaf for state in run.strangers for leaf in state.leaves]
 
 
-def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
+def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
     """Something unknown was handed these values: whatever it could do to them may have happened.
 
     It could run a backward through a graph, step an optimizer, clear gradients, freeze parameters.
@@ -212,28 +233,31 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
         leaf.unknown_grad = True
     for value in values:
         if isinstance(value, Learner):
-            poison(run, [value.module], node, depth)
+            havoc(run, [value.module], node, depth)
         elif isinstance(value, Optimizer):
             for leaf in value.state.owned():
                 _forget(leaf)
             value.state.groups_known = False
+            value.state.escaped = True
+        elif isinstance(value, Scaler) or (run.scaled and value in run.scaled.values()):
+            run.events.append(Update(run.home(node), run.path, run.next_serial(), value))
         elif isinstance(value, Module):
             for top in value.leaves():
                 for leaf in top.family():
                     _forget(leaf)
 
-            set_mode(run, value, None)
+            set_mode(run, value, None, node)
             forget_state(value, depth)
         elif isinstance(value, Opaque) and value.leaf is not None:
             for leaf in value.leaf.family():
                 _forget(leaf)
-        elif isinstance(value, (Params, Each)):
+        elif isinstance(value, (Params, SummaryTensor)):
             for top in value.leaves:
                 for leaf in top.family():
                     _forget(leaf)
         elif isinstance(value, (Tensor, Opaque)):
             if value.node is not None:
-                run.escapes.append((run.tick(), [value.node]))
+                run.escapes.append((run.next_serial(), [value.node]))
                 graph = reach([(value.node, True)])
                 if any(sure and n.freed_by is not None and n.saves is True for n, sure in graph.items()):
                     continue  # Differentiated once more it would raise.
@@ -242,15 +266,15 @@ def poison(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None
                     for leaf, _, _ in reached.leaves:
                         leaf.unknown_grad = True
         elif isinstance(value, Sequence) and depth:
-            poison(run, value.items, node, depth - 1)
+            havoc(run, value.items, node, depth - 1)
             if value.kind == "list":
                 value.open = True
         elif isinstance(value, Mapping) and depth:
-            poison(run, list(value.items.values()), node, depth - 1)
+            havoc(run, list(value.items.values()), node, depth - 1)
         elif isinstance(value, Instance) and depth:
-            poison(run, [*value.attributes.values(), *filter(None, [value.inherited])], node, depth - 1)
+            havoc(run, [*value.attributes.values(), *filter(None, [value.inherited])], node, depth - 1)
         elif isinstance(value, Function) and depth and isinstance(value.bound, (Instance, Module)):
-            poison(run, [value.bound], node, depth - 1)
+            havoc(run, [value.bound], node, depth - 1)
         elif isinstance(value, (Class, External)):
             continue
 

@@ -71,7 +71,17 @@ class Leaf:
     An unknown network is one block whose ``children`` are the blocks of its attributes.
     """
 
-    __slots__ = ("children", "created", "grad", "label", "lender", "requires", "storage", "unknown_grad")
+    __slots__ = (
+        "children",
+        "copied",
+        "created",
+        "grad",
+        "label",
+        "lender",
+        "requires",
+        "storage",
+        "unknown_grad",
+    )
 
     def __init__(self, label: str, requires: Tri = True, created: ast.AST | None = None) -> None:
         self.label = label
@@ -85,6 +95,8 @@ class Leaf:
         """Something unknown may have written the gradient."""
         self.children: list[Leaf] = []
         self.created = created
+        self.copied = False
+        """Made by copying another one."""
 
     def family(self) -> list[Leaf]:
         """This block and the blocks of everything below it."""
@@ -150,6 +162,12 @@ class ModuleCall:
     serial: int
     leaves: set[Leaf] = field(default_factory=set)
     stack: Stack = ()
+    training: Tri = None
+    """Whether the network is in training mode."""
+    result: object = None
+    """What it returned."""
+    mode: ModeChange | None = None
+    """What has put it into that mode, if anything has since it was made."""
 
 
 class Node:
@@ -254,6 +272,8 @@ class Backward(Event):
     """An error of it is expected: a handler around it goes on, and nobody wants to be told."""
     blind: bool = False
     """It is uncertain only because nothing is known of the graph of what it differentiates."""
+    scaler: object = None
+    """The ``GradScaler`` that has scaled what it differentiates."""
 
     def fail(self, failure: Failure) -> None:
         """It raises; where that is expected, nobody knows what it still did."""
@@ -275,6 +295,8 @@ class Step(Event):
     """Owned leaves without any gradient."""
     doubtful: bool = False
     """Something unknown may have touched the gradients."""
+    scaler: object = None
+    """The ``GradScaler`` through which it is made."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -291,6 +313,52 @@ class ZeroGrad(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class Clip(Event):
+    """Gradients clipped where they are, if there are any."""
+
+    leaves: list[Leaf] = field(default_factory=list)
+    held: dict[Leaf, dict[Backward, bool]] = field(default_factory=dict)
+    """For every parameter with a gradient, and for what optimizers own that somebody handed in: the backwards
+    in it, each with whether a step has consumed it already."""
+    doubtful: bool = False
+    """It is not known whose gradients these are, or who has had them in hand."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Unscale(Event):
+    """``scaler.unscale_(optimizer)``: gradients divided by what the loss was multiplied with."""
+
+    scaler: object
+    optimizer: OptimizerState
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Update(Event):
+    """``scaler.update()``, or a scaler in hands that may do so."""
+
+    scaler: object
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Advance(Event):
+    """``scheduler.step()``: a schedule of learning rates goes on to its next value."""
+
+    schedule: object
+    optimizer: OptimizerState
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Replacement(Event):
+    """A layer put in the place of another one, whose parameters optimizers own already."""
+
+    owners: list[OptimizerState]
+    leaves: list[Leaf]
+    """The parameters of the new layer."""
+    whole: list[Leaf]
+    """Those of the network that it was put into."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Change(Event):
     """An in-place change of a tensor other than by an optimizer."""
 
@@ -303,12 +371,37 @@ class Change(Event):
     """The layer that works in place, if one did it."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
+class Stored:
+    """Something that carries a graph was put into a list, or into something unknown as into a list."""
+
+    value: object
+    expression: ast.expr
+    into: object
+    held: int
+    """How much the list holds since; 0 where that is not known."""
+    path: Path
+    serial: int
+    stack: Stack
+    symbolic: int
+    """How many loops of unknown length were running."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ModeChange(Event):
+    """A network put into training or evaluation mode: ``train()``, ``eval()``."""
+
+    training: Tri
+    """None: it is not known into which."""
+
+
 class OptimizerState:
     """An optimizer: the blocks it owns, and how its step treats versions."""
 
     __slots__ = (
         "cls",
         "created",
+        "escaped",
         "fused",
         "groups_known",
         "label",
@@ -325,6 +418,8 @@ class OptimizerState:
         self.leaves: list[Leaf] = []
         self.groups_known = True
         """False: it may own parameters that the model does not see."""
+        self.escaped = False
+        """Something unknown had it in hand, and may have stepped it."""
         self.fused: Tri = False
         """Whether its steps leave the versions of the parameters; None: somebody's own step may do either."""
         self.stranger = False

@@ -16,10 +16,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gradfix import files, scanning, traces
 from gradfix.autograd.relevance import Relevance, shift, walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     External,
     Frame,
@@ -32,9 +32,6 @@ from gradfix.autograd.values import (
     Tensor,
     Value,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 RANGE = 1_000_000
 """Lines set apart for each imported file."""

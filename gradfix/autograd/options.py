@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from gradfix.autograd.arguments import Call
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import NONE, Const, Opaque, Sequence, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 GROUPS = ("add_argument_group", "add_mutually_exclusive_group")
 
@@ -172,6 +170,6 @@ def method(run: Run, parser: Parser, name: str, keywords: dict[str, tuple[Value,
     return told
 
 
-def make_parser(run: Run, args: object, keywords: object, node: ast.AST) -> Value:
+def make_parser(run: Run, call: Call) -> Value:
     """``argparse.ArgumentParser(...)``."""
     return Parser()

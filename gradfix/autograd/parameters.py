@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from gradfix.autograd.graph import Leaf, Tri
-from gradfix.autograd.values import Const, Each, Mapping, Module, Opaque, Params, Sequence, Tensor, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
+from gradfix.autograd.graph import Leaf, ModeChange, Tri
+from gradfix.autograd.run import Run
+from gradfix.autograd.values import (
+    Const,
+    Mapping,
+    Module,
+    Opaque,
+    Params,
+    Sequence,
+    SummaryTensor,
+    Tensor,
+    Value,
+)
 
 
 def leaves_of(value: Value) -> tuple[list[Leaf], bool]:
     """The parameters in what was handed to an optimizer or clipped, and whether that is all of them."""
     if isinstance(value, Params):
         return value.leaves, value.complete
-    if isinstance(value, Each):
+    if isinstance(value, SummaryTensor):
         return value.leaves, True
     if isinstance(value, Tensor):
         return ([value.leaf], True) if value.leaf is not None else ([], value.requires is False)
@@ -111,7 +118,7 @@ def add_layers(container: Module, layers: list[Value]) -> None:
 
 def is_leaf(value: Value) -> bool:
     """Whether a value is a parameter, or none, as against a tensor that was computed."""
-    if isinstance(value, Each):
+    if isinstance(value, SummaryTensor):
         return value.view == ""
     return isinstance(value, Const) or (isinstance(value, Tensor) and value.leaf is not None)
 
@@ -119,7 +126,7 @@ def is_leaf(value: Value) -> bool:
 def set_requires(run: Run, holder: Value, leaves: list[Leaf], value: Value, site: ast.AST) -> None:
     """``requires_grad = value`` on parameters or on a tensor."""
     wanted: Tri = bool(value.value) if isinstance(value, Const) else None
-    if run.some and isinstance(holder, Each):
+    if run.some and isinstance(holder, SummaryTensor):
         wanted = None
     if isinstance(holder, Tensor) and holder.leaf is None:
         if wanted is not False and holder.node is None:
@@ -137,9 +144,19 @@ def set_requires(run: Run, holder: Value, leaves: list[Leaf], value: Value, site
         holder.requires = wanted
 
 
-def set_mode(run: Run, module: Module, training: Tri) -> None:
-    """Put a network and everything in it into training or evaluation mode, or into one that is not known."""
-    for part_ in _below(module, {}):
+def set_mode(run: Run, network: Module | Opaque, training: Tri, node: ast.AST | None = None) -> None:
+    """Put a network and everything in it into training or evaluation mode, or into one that is not known.
+
+    At ``node``, or before anything is run.
+    """
+    change = None
+    if node is not None:
+        calls = tuple(call for call, _ in run.stack)
+        change = ModeChange(run.home(node), run.path, run.next_serial(), training, calls=calls)
+        run.events.append(change)
+    for part_ in _below(network, {}) if isinstance(network, Module) else [network]:
+        if change is not None:
+            run.mode_of[part_] = change
         if isinstance(part_, Module) and part_.training is not training:
             part_.training = training
             run.modes += 1
@@ -157,7 +174,7 @@ def _below(module: Module, seen: dict[Value, None]) -> dict[Value, None]:
     return seen
 
 
-def poison_versions(run: Run, module: Module) -> None:
+def havoc_versions(run: Run, module: Module) -> None:
     """Weights may have been written in place by something unknown (weight initialisation)."""
     for leaf in module_leaves(module):
         leaf.storage.maybe += 1

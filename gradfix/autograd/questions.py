@@ -21,7 +21,7 @@ from gradfix.autograd.graph import (
     ZeroGrad,
     unseen,
 )
-from gradfix.autograd.interpreter import Run
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import Sequence, Tensor, Value, tensors_in
 
 Feeding = tuple[OptimizerState, set[Leaf], set[Node]]
@@ -29,7 +29,7 @@ Feeding = tuple[OptimizerState, set[Leaf], set[Node]]
 
 
 @dataclass
-class Sorted:
+class EventIndex:
     """The events of a run by kind, each kind in order, and which steps consume what a backward gave."""
 
     of: list[Event]
@@ -58,38 +58,44 @@ class Sorted:
                 self.zeros.append(event)
 
 
-def _sorted(run: Run) -> Sorted:
-    if run.sorted is None or run.sorted.of is not run.events or run.sorted.count != len(run.events):
-        run.sorted = Sorted(run.events)
-    return run.sorted
+def _index(run: Run) -> EventIndex:
+    known: EventIndex | None = run.index
+    if known is None or known.of is not run.events or known.count != len(run.events):
+        known = run.index = EventIndex(run.events)
+    return known
 
 
 def fed_by(run: Run) -> dict[Backward, Feeding | None]:
     """What has been found out of the backwards of a run: through which networks each goes into others."""
-    return _sorted(run).fed
+    return _index(run).fed
 
 
 def backwards(run: Run) -> list[Backward]:
     """The backwards of a run (``autograd.grad`` among them), in order."""
-    return _sorted(run).backwards
+    return _index(run).backwards
 
 
 def steps(run: Run) -> list[Step]:
     """The optimizer steps of a run, in order."""
-    return _sorted(run).steps
+    return _index(run).steps
 
 
 def steps_in(run: Run, path: Path) -> list[Step]:
     """The optimizer steps of one pass that are in no loop within it, in order."""
-    return _sorted(run).passes.get(path, [])
+    return _index(run).passes.get(path, [])
 
 
 def zeros(run: Run) -> list[ZeroGrad]:
     """The places where gradients were certainly cleared, in order."""
-    return _sorted(run).zeros
+    return _index(run).zeros
 
 
 Happened = TypeVar("Happened", bound=Event)
+
+
+def of_kind(run: Run, kind: type[Happened]) -> list[Happened]:
+    """The events of one kind that nobody asks for often, in order."""
+    return [event for event in run.events if isinstance(event, kind)]
 
 
 def between(events: list[Happened], first: int, last: float = math.inf) -> Iterator[Happened]:
@@ -100,12 +106,12 @@ def between(events: list[Happened], first: int, last: float = math.inf) -> Itera
 
 def trains(run: Run, step: Step) -> bool:
     """Whether the optimizer of a step ever finds a gradient at that place."""
-    return (step.optimizer, step.site) in _sorted(run).busy
+    return (step.optimizer, step.site) in _index(run).busy
 
 
 def first_step(run: Run, backward: Backward) -> Step | None:
     """The first step that consumes what ``backward`` accumulated."""
-    return next(iter(_sorted(run).takers.get(backward, ())), None)
+    return next(iter(_index(run).takers.get(backward, ())), None)
 
 
 def owner(run: Run, backward: Backward) -> OptimizerState | None:
@@ -121,7 +127,7 @@ def owner(run: Run, backward: Backward) -> OptimizerState | None:
     others = [b.serial for b in backwards(run) if b.accumulates]
     since = max((serial for serial in others if serial < backward.serial), default=-1)
     until = min((serial for serial in others if serial > backward.serial), default=math.inf)
-    taking = {s.optimizer for s in _sorted(run).takers.get(backward, ()) if s.serial < until}
+    taking = {s.optimizer for s in _index(run).takers.get(backward, ()) if s.serial < until}
     if len(taking) < 2:
         return step.optimizer
     cleared = {leaf for zero in between(zeros(run), since, backward.serial) for leaf in zero.leaves}
@@ -138,7 +144,7 @@ def awaited(run: Run, backward: Backward) -> bool:
 
 def consumers(run: Run, backward: Backward) -> set[OptimizerState]:
     """Every optimizer that consumes some of a backward's gradients."""
-    return {s.optimizer for s in _sorted(run).takers.get(backward, ())}
+    return {s.optimizer for s in _index(run).takers.get(backward, ())}
 
 
 def same_pass(node: Node, event: Backward) -> bool:
@@ -285,7 +291,7 @@ def adding_up(step: Step) -> set[Leaf]:
 def _replaced(run: Run, backward: Backward, step: Step) -> bool:
     """Whether an optimizer that this one has replaced has consumed the gradients of a backward before."""
     own = step.optimizer
-    takers = _sorted(run).takers.get(backward, ())
+    takers = _index(run).takers.get(backward, ())
     return any(
         s.serial < step.serial and s.optimizer is not own and s.optimizer.like is own.like for s in takers
     )

@@ -216,6 +216,18 @@ class Relevance:
         """Whether a statement holds something that cuts or keeps graphs."""
         return _within(node, self.graph)
 
+    def evaluates(self, node: ast.AST) -> bool:
+        """Whether a statement puts something into evaluation mode, directly or through the project."""
+        return _within(node, self._evaluating)
+
+    @cached_property
+    def _evaluating(self) -> list[int]:
+        called = (
+            at for at in self._mentions("eval") if self._text[at - 1] == "." and self._called(at, "eval")
+        )
+        lines = self._lines(called)
+        return self._spread(lines) if lines else []
+
     def nests(self, loop: ast.For | ast.While | ast.AsyncFor, but: Container[ast.AST]) -> bool:
         """Whether a loop holds another relevant loop, ``but`` those."""
         inner = self._inner.get(loop)

@@ -1,14 +1,49 @@
-"""How a run ends early, and what it notes while it is under way."""
+"""One symbolic execution: its state, and how it executes statements and expressions.
+
+The interpreter registers what each kind of statement and expression does (:func:`statement`,
+:func:`expression`). So what stands between, the semantics of values, needs to know :class:`Run` alone.
+"""
 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from gradfix.autograd.graph import Storage
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
+from gradfix.autograd.graph import (
+    Backward,
+    Change,
+    Event,
+    Leaf,
+    ModeChange,
+    ModuleCall,
+    Node,
+    OptimizerState,
+    Path,
+    Stack,
+    Step,
+    Storage,
+    Stored,
+    Tri,
+    reach,
+)
+from gradfix.autograd.relevance import Relevance
+from gradfix.autograd.values import (
+    Class,
+    Const,
+    Defining,
+    External,
+    Frame,
+    Instance,
+    Module,
+    Opaque,
+    Optimizer,
+    Sequence,
+    Tensor,
+    Value,
+    graphs_in,
+    tensors_in,
+)
 
 
 class Stopped(Exception):
@@ -33,7 +68,457 @@ class Chain(NamedTuple):
     """The number of the first memory that only these layers can hold."""
 
 
-def used_nothing(run: Run, node: ast.AST) -> None:
+class BudgetExceeded(Exception):
+    """The run took more steps than its budget; the argument names the function that it was in, if any."""
+
+
+class Break:
+    """Flow: leave the loop."""
+
+
+class Continue:
+    """Flow: next pass."""
+
+
+class Return:
+    """Flow: leave the function with a value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+class Stop:
+    """Flow: an exception or the end of the program."""
+
+
+Flow = Break | Continue | Return | Stop | None
+
+
+BREAK, CONTINUE, STOP = Break(), Continue(), Stop()
+
+
+DEPTH = 40
+"""How deep calls are followed."""
+
+
+class Scenario:
+    """How conditions that nothing decides come out: the main way, the other way, or some flipped."""
+
+    __slots__ = ("avoided", "earlier", "first", "flipped", "main", "unset")
+
+    def __init__(
+        self,
+        main: bool = True,
+        flipped: Iterable[ast.AST] = (),
+        first: Run | None = None,
+        unset: bool = False,
+        avoided: frozenset[ast.AST] = frozenset(),
+    ) -> None:
+        self.main = main
+        self.flipped = frozenset(flipped)
+        self.first = first
+        """The main run, in the others."""
+        self.unset = unset
+        """Whether the options of the command line have their defaults; else they are not known."""
+        self.avoided: frozenset[ast.AST] = avoided if first is None else avoided | first.scenario.avoided
+        """Conditions whose first way only leads to an exception, which is not how anybody trains."""
+        answered = first.answered if first is not None else {}
+        self.earlier = frozenset(answered[site] for site in self.flipped if site in answered)
+        """Where the questions that are answered the other way came up first, while things were set up."""
+
+    @property
+    def other(self) -> bool:
+        """Whether some condition is answered the other way than in the main run."""
+        return bool(self.flipped) or not self.main or self.unset
+
+    @property
+    def chosen(self) -> bool:
+        """Whether another item of a dict is taken than in the main run."""
+        return any(isinstance(site, Alternative) for site in self.flipped)
+
+
+class Replayable(Protocol):
+    """The graph of a network's call, which can be recorded again (:mod:`gradfix.autograd.summaries`)."""
+
+    def replay(self, run: Run, operands: list[Value]) -> Value:
+        """Record it here and now, on other operands."""
+
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+class _Expressions(dict[type[ast.expr], Callable[["Run", Any, Frame], Value]]):
+    """What evaluates each kind of expression; one that nothing is registered for has an unknown value."""
+
+    def __missing__(self, kind: type[ast.expr]) -> Callable[[Run, Any, Frame], Value]:
+        return lambda run, node, frame: Opaque()
+
+
+STATEMENTS: dict[type[ast.stmt], Callable[[Run, Any, Frame], Flow]] = {}
+"""What executes each kind of statement; one that nothing is registered for does nothing."""
+EXPRESSIONS = _Expressions()
+
+
+def statement(*kinds: type[ast.stmt]) -> Callable[[Handler], Handler]:
+    """The decorator of what executes some kinds of statements."""
+
+    def register(function: Handler) -> Handler:
+        STATEMENTS.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+def expression(*kinds: type[ast.expr]) -> Callable[[Handler], Handler]:
+    """The decorator of what evaluates some kinds of expressions."""
+
+    def register(function: Handler) -> Handler:
+        EXPRESSIONS.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+class Run:
+    """One symbolic execution, with the events and calls it met."""
+
+    def __init__(self, relevance: Relevance, scenario: Scenario, budget: int) -> None:
+        self.relevance = relevance
+        self.scenario = scenario
+        self.budget = budget
+        self.serial = 0
+        self.path: Path = ()
+        self.events: list[Event] = []
+        self.index: Any = None
+        """The events by kind: see :mod:`gradfix.autograd.questions`, which makes it when it is asked."""
+        self.module_calls: list[ModuleCall] = []
+        self.current_call: ModuleCall | None = None
+        self.grad_enabled: Tri = True
+        self.symbolic = 0
+        self.pinned = 0
+        """How often a condition was decided by which passes a pass can still be."""
+        self.left_open = 0
+        """How often a condition was decided that its value leaves open."""
+        self.turn: tuple[ast.expr, bool, bool] | None = None
+        """The condition on the number of a pass that was computed last, see :func:`note_turn`."""
+        self.unturned: dict[ast.expr, bool | None] = {}
+        """Conditions that came out the same so far, and will not in a later pass; None: did not."""
+        self.counters: list[tuple[Frame, dict[str, Value]]] = []
+        """The loops of unknown length that are running, with the variables from before each."""
+        self.parsed = False
+        """Whether options of a command line were asked for."""
+        self.optional: set[ast.AST] = set()
+        """Conditions that options decide."""
+        self.departed: set[ast.AST] = set()
+        """Those of them that decide about graphs and come out as they did only where an option is given."""
+        self.substituted = False
+        """Whether weights are replaced by what was computed, in a network's own table of them: whatever that
+        network computes then shares a graph that is not followed."""
+        self.unfinished = False
+        """Whether it was cut off as too much had been run before: what it would have shown is not known."""
+        self.impossible = False
+        """Whether it ended where no program goes on: it shows nothing by what it does not come to."""
+        self.raised = False
+        """Whether it ended early by an exception, which the program itself raises or this way leads to."""
+        self.inside = False
+        """Whether this is a call of a function from outside, rather than a run from the top."""
+        self.guesses: list[ast.AST] = []
+        """The conditions in whose branches it is, whose answer is a guess."""
+        self.each: list[set[str]] = []
+        """What each parameter is called in the loops over parameters that are being run."""
+        self.some = False
+        """What is done to each of them is done to some, by a condition that is not known."""
+        self.joined: set[int] = set()
+        """The modules of the project whose functions have been run, by the numbers of their lines."""
+        self.several: set[tuple[Any, ...]] = set()
+        """Unknown numbers by which a loop has made several passes."""
+        self.refused: list[ast.AST] = []
+        """Those of them when an exception was raised, or the program ended, outermost first."""
+        self.weight = 1
+        self.stack: Stack = ()
+        self.depth = 0
+        self.max_depth = DEPTH
+        self.catching = 0
+        self.active: list[tuple[ast.AST, Module | None]] = []
+        """The functions that are running, with the networks whose methods they are."""
+        self.entered: set[ast.AST] = set()
+        self.nothing: set[ast.AST] = set()
+        """Where None is used as if it were something: what cannot be seen must have replaced it."""
+        self.undecided: dict[ast.AST, list[Any]] = {}
+        self.path_condition: dict[Any, bool] = {}
+        self.made: set[tuple[ast.AST, str]] = set()
+        """The attributes by their classes that hold networks and optimizers since an object was made."""
+        self.outset: dict[Any, ast.AST | None] = {}
+        """Questions whose answer was guessed while networks and options were set up, and the first place."""
+        self.picked: dict[Any, ast.AST] = {}
+        """Questions by which an expression of training picks its value, and where they came up first."""
+        self.precluding: list[ast.AST] = []
+        """Those places whose guess rules out what is asked later: ``if mode == 2``, then ``if mode == 1``."""
+        self.answered: dict[ast.AST, ast.AST] = {}
+        """Where the questions of training were answered before, while things were set up."""
+        self.reversed: set[Any] = set()
+        """Questions that were answered the other way there."""
+        self.hinged: set[Any] = set()
+        """Questions on whose answer it hung whether something is differentiated."""
+        self.equals: dict[Any, Any] = {}
+        self.equated: dict[Any, ast.AST | None] = {}
+        """The conditions whose answers say which value something has."""
+        self.ruled_out: dict[ast.AST | None, set[ast.AST]] = {}
+        """... and the later ones that it fails for that reason: to ask them takes another answer there."""
+        self.kept: list[Value] = []
+        """Values whose identity is part of a key: they must not be collected."""
+        self.nodes: list[Node] = []
+        self.parts: list[Opaque] = []
+        """What knows what it is a part of."""
+        self.views: list[Tensor] = []
+        """What knows what it is a view of."""
+        self.summaries: dict[Hashable, Replayable] = {}
+        self.any_number: tuple[str, Opaque | None] | None = None
+        """The number of one of several things of one make, of which the first is looked at."""
+        self.leaves_known: dict[Module, tuple[int, list[Leaf]]] = {}
+        self.mutations = 0
+        """How many attributes and items have been written."""
+        self.modes = 0
+        """How often a network has been put into another mode."""
+        self.mode_of: dict[object, ModeChange] = {}
+        """What has put each network, or part of one, into the mode that it is in."""
+        self.keyed: dict[Tensor, Opaque] = {}
+        """What tensors turned out to be that have items by name."""
+        self.appended: list[Sequence] = []
+        self.stored: list[Stored] = []
+        """What was put into lists that carries a graph."""
+        self.carried: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
+        """What carried a graph into each pass but the first."""
+        self.before: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
+        """What was there before the first pass."""
+        self.differentiated: set[Leaf] = set()
+        """Leaves with respect to which something was differentiated."""
+        self.thawed: set[Leaf] = set()
+        """Parameters that were frozen for a while."""
+        self.optimizers: list[Optimizer] = []
+        self.strangers: list[OptimizerState] = []
+        """The optimizers that somebody handed in, where no other is known."""
+        self.configured: dict[Module, Value] = {}
+        """What the optimizers of Lightning's modules are."""
+        self.toggled: dict[Module, dict[Leaf, Tri]] = {}
+        self.scaled: dict[Node | Value, Value] = {}
+        """Losses that a ``GradScaler`` has scaled, and their graphs, with the scaler."""
+        self.escapes: list[tuple[int, list[Node]]] = []
+        """When something unknown was handed graphs that it could traverse, and their roots."""
+        self.returned: list[Node] = []
+        """The graphs that a caller outside the file gets hold of."""
+        self.unrolled: set[ast.AST] = set()
+        """The loops over the parts of the program, see :func:`_names_a_part`."""
+        self.yielding: dict[Frame, Callable[[Value], None]] = {}
+        """What runs where the context managers that are being entered yield."""
+        self.started: set[ast.AST] = set()
+        """The functions that processes and threads run."""
+        self.lent: set[ast.Call] = set()
+        """Calls that stand for what happens in the modules of the project which they lead into."""
+        self.chain: Chain | None = None
+        """The ``Sequential`` whose layers are being called."""
+        self.overwriters: dict[ast.AST, dict[ast.AST, ast.expr | None]] = {}
+        """For the call that made a layer which works in place: the calls in which it works on what others may
+        hold, each with what it is called on, where that says whose memory it is."""
+        self.hooked: set[Node] = set()
+        """What somebody watches the gradient of."""
+        self.detached: list[tuple[int, Node, ast.AST]] = []
+        """What was detached, when and where."""
+        self.grad_reads: list[tuple[int, Leaf | None]] = []
+        """When a gradient was looked at, and whose."""
+        self.clipped: list[int] = []
+        """When gradients were clipped, or changed in another way."""
+        self.starred: list[str] = []
+        """Modules from outside of which everything was imported."""
+        self.modules: dict[str, Frame] = {}
+        """The modules of the project that were imported, by their files."""
+        self.passed: dict[External, Value] = {}
+        """What imported names of modules that all runs have stand for in this one."""
+        self.passing = 0
+        """How often something was looked up that is another one in other runs."""
+        self.tree: ast.Module | None = None
+        """The file, where all of it is run from the top."""
+        self.globals = Frame(None, None)
+        self.globals.variables["__name__"] = Const("__main__")
+        self.top = self.globals
+        """The variables of the file that is run from the top: another one, where a script calls this file."""
+        self.assigned_from: dict[int, ast.stmt] = {}
+        self.statement: ast.stmt | None = None
+
+    # ------------------------------------------------------------------ bookkeeping
+
+    def next_serial(self) -> int:
+        """The next serial number: the order of nodes and events."""
+        self.serial += 1
+        return self.serial
+
+    def spent(self) -> BudgetExceeded:
+        """What is raised when the budget is spent: it names the function that has been called first."""
+        return BudgetExceeded(getattr(self.active[0][0], "name", "") if self.active else "")
+
+    def escaped_since(self, serial: int) -> set[Node]:
+        """Every node that something unknown could traverse after the given moment."""
+        roots = [(node, True) for at, nodes in self.escapes if at > serial for node in nodes]
+        return set(reach(roots))
+
+    def grad_read_between(self, first: int, last: int) -> bool:
+        """Whether a gradient was looked at between two serial numbers, or changed."""
+        return any(first < at < last for at in (*self.clipped, *(at for at, _ in self.grad_reads)))
+
+    def release(self) -> None:
+        """Let go of everything, so that it is freed at once: nobody asks about this run any more.
+
+        What happened and the nodes that it happened to hold each other, as variables and functions do.
+        """
+        self.index = None
+        for part in self.parts:
+            part.parent = None
+        for view in self.views:
+            view.base = None
+        for node in self.nodes:
+            node.freed_by = node.call = None
+            node.stack = ()
+        for event in self.events:
+            if isinstance(event, Backward):
+                event.visited, event.reached, event.roots, event.failure = {}, {}, [], None
+            elif isinstance(event, Step):
+                event.optimizer.steps.clear()
+                event.consumed = {}
+        for frame in (self.globals, self.top, *self.modules.values()):
+            if not frame.shared and frame.definitions is None:  # Other runs may have these.
+                for value in frame.variables.values():
+                    if isinstance(value, (Module, Instance)) or (
+                        isinstance(value, Class) and value.frame is frame
+                    ):
+                        value.attributes = {}
+                frame.variables = {}
+        kept = (self.nodes, self.events, self.module_calls, self.kept, self.path_condition, self.summaries)
+        for held in (*kept, self.parts, self.views, self.stored):
+            held.clear()
+
+    # ------------------------------------------------------------------ statements
+
+    def block(self, statements: list[ast.stmt], frame: Frame) -> Flow:
+        """Execute statements in order until one of them diverts control."""
+        for statement in statements:
+            self.budget -= 1
+            if self.budget <= 0:
+                raise self.spent()
+            self.statement = statement
+            handler = STATEMENTS.get(statement.__class__)
+            if handler is not None:
+                flow = handler(self, statement, frame)
+                if flow is not None:
+                    return flow
+        return None
+
+    def charge(self, steps: int) -> None:
+        """Count something as so many statements: it takes as much work.
+
+        Raises:
+            BudgetExceeded: The budget is spent.
+        """
+        self.budget -= steps
+        if self.budget <= 0:
+            raise self.spent()
+
+    def file(self, statements: list[ast.stmt], frame: Frame) -> None:
+        """Execute a file from its top.
+
+        Raises:
+            Stopped: It raises there.
+        """
+        if isinstance(self.block(statements, frame), Stop):
+            raise Stopped
+
+    def evaluate(self, node: ast.expr, frame: Frame) -> Value:
+        """The value of an expression."""
+        return EXPRESSIONS[node.__class__](self, node, frame)
+
+    def variable(self, name: str) -> Value:
+        """The value of a variable of the file."""
+        return self.evaluate(ast.Name(name, ast.Load()), self.globals)
+
+    def define(self, statement: Defining) -> None:
+        """Execute the definition of a function or class of the file."""
+        STATEMENTS[statement.__class__](self, statement, self.globals)
+
+    # ------------------------------------------------------------------ conditions
+
+    def turned_back(self) -> None:
+        """The program raises or ends here: the last guess may be why."""
+        self.refused = self.guesses.copy()
+
+    # ------------------------------------------------------------------ tensors
+
+    def node(self, op: str, site: ast.AST) -> Node:
+        """A new node of the graph, recorded here and now."""
+        self.serial += 1
+        node = Node(op, site, self.serial, self.path, self.current_call, self.stack)
+        self.nodes.append(node)
+        return node
+
+    def part_of(self, value: Opaque, name: str) -> Opaque:
+        """An unknown part of an unknown value."""
+        part = Opaque(name, None, value)
+        self.parts.append(part)
+        return part
+
+    def change(self, tensor: Tensor, site: ast.AST, what: str, layer: Module | None = None) -> Change:
+        """An in-place change of a tensor's memory."""
+        event = Change(self.home(site), self.path, self.next_serial(), what, layer=layer)
+        self.events.append(event)
+        tensor.storage.move(event)
+        return event
+
+    def store(self, value: Value, expression: ast.expr, into: Value) -> None:
+        """Note that a list, or something unknown, was given a value to hold, if that carries a graph."""
+        if value.__class__ is not Const and any(t.node is not None for t in tensors_in(value)):
+            held = len(into.items) if isinstance(into, Sequence) else 0
+            now = self.path, self.next_serial(), self.stack, self.symbolic
+            self.stored.append(Stored(value, expression, into, held, *now))
+
+    def hand_on(self, value: Value) -> None:
+        """Note that a value was put into something unknown: who handed that in, or made it, has the value."""
+        graphs = graphs_in([value]) if value.__class__ is not Const else []
+        if self.inside:
+            self.returned += graphs
+        elif graphs:
+            self.escapes.append((self.next_serial(), graphs))
+
+    # ------------------------------------------------------------------ imported modules
+
+    def home(self, node: ast.AST) -> ast.AST:
+        """Where in this file something happens: ``node``, or the call that leads into a module.
+
+        What happens in a loop of the module is the module's own affair, and keeps its place there.
+        """
+        if node.lineno > 0 or any(loop.lineno <= 0 for loop, _ in self.path):  # type: ignore[attr-defined]
+            return node
+        for call, _ in reversed(self.stack):
+            if isinstance(call, ast.Call) and call.lineno > 0:
+                self.lent.add(call)
+                return call
+        return node
+
+    def operand(self, value: Value, expression: ast.expr) -> ast.expr:
+        """What this file calls a value that a module of the project names by ``expression``."""
+        if expression.lineno > 0:
+            return expression
+        for _, args in reversed(self.stack):
+            for given, written in args:
+                if given is value and written.lineno > 0:
+                    return written
+        return expression
+
+
+class Alternative(ast.If):
+    """The question whether a dict is asked for one of its keys, as if ``if key == name:`` were written."""
+
+
+def used_none(run: Run, node: ast.AST) -> None:
     """None is used as if it were something: subscripted, unpacked, computed with, asked for a method.
 
     Where only this way round leaves it at None, Python raises. In the main run something that cannot be seen

@@ -20,21 +20,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from gradfix.autograd import callers, imports
-from gradfix.autograd.arguments import Argument
+from gradfix.autograd.arguments import Argument, Call
 from gradfix.autograd.graph import Backward, Change, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.imports import LocalModule
-from gradfix.autograd.interpreter import (
-    Alternative,
-    OutOfFuel,
-    Run,
-    Scenario,
-    carried,
-    exhaust,
-    named,
-)
+from gradfix.autograd.interpreter.contexts import exhaust
+from gradfix.autograd.interpreter.loops import carried, named
 from gradfix.autograd.parameters import set_mode
 from gradfix.autograd.relevance import Definition, Relevance, backwards_in, children, suites, walk
-from gradfix.autograd.run import Exited, Impossible, Stopped
+from gradfix.autograd.run import Alternative, BudgetExceeded, Exited, Impossible, Run, Scenario, Stopped
 from gradfix.autograd.semantics.functions import call_function, instantiate
 from gradfix.autograd.values import (
     Class,
@@ -59,7 +52,7 @@ from gradfix.autograd.values import (
 from gradfix.codemod import Span
 from gradfix.segments import Lines
 
-FUEL = 40_000
+BUDGET = 40_000
 """Statements that one run may execute; far beyond what a training script takes (a few thousand)."""
 PASSES = 8
 """... or as many for each line of the file, where that is more."""
@@ -112,12 +105,12 @@ class Entry:
         """The run that goes the way of a user who gives no options, as far as these decide."""
         return self.plain or self.runs[0]
 
-    def dissolve(self) -> None:
+    def release(self) -> None:
         """Let go of all runs: nobody asks about this way any more."""
         self.pending.clear()
         self.bare = None
         for run in dict.fromkeys([*self.runs, *([self.plain] if self.plain is not None else [])]):
-            run.dissolve()
+            run.release()
 
     def each(self) -> Iterator[Run]:
         """The runs one by one: those that are made only on demand are made when it is their turn."""
@@ -140,6 +133,7 @@ class Entry:
         merge: Callable[[Found, Found], None] | None = None,
         repeated: bool = False,
         besides: Callable[[Run], Container[ast.AST]] = lambda run: (),
+        against: Callable[[Run], Container[ast.AST]] | None = None,
     ) -> Iterator[Found]:
         """What ``observe`` finds whichever way undecided conditions go, or options of the command line aside.
 
@@ -148,10 +142,11 @@ class Entry:
         hold. It may also depend on options of the command line, if it is there when none is given. A
         mistake that is silent is not. ``merge`` adds what another run shows of the same mistake, in a
         branch that the first did not take. Of what it takes a second time to see (``repeated``), a run says
-        nothing that comes to the anchor once and leaves the loop.
+        nothing that comes to the anchor once and leaves the loop. Where no event happens at the anchor,
+        ``against`` gives the places of which a run shows the contrary.
         """
         told: set[ast.AST] = set()
-        for found in self._certain(observe, anchor, raises, merge, repeated, besides):
+        for found in self._certain(observe, anchor, raises, merge, repeated, besides, against):
             if anchor(found) not in self.known:
                 told.add(anchor(found))
                 yield found
@@ -170,6 +165,7 @@ class Entry:
         merge: Callable[[Found, Found], None] | None,
         repeated: bool,
         besides: Callable[[Run], Container[ast.AST]],
+        against: Callable[[Run], Container[ast.AST]] | None,
     ) -> Iterator[Found]:
         """What the runs of this way into the file find."""
         seen = [(run, observe(run)) for run in self.runs]
@@ -181,14 +177,15 @@ class Entry:
         ):
             return
         reached = [{e.site for e in run.events} for run in self.runs]
+        contrary = reached if against is None else [against(run) for run in self.runs]
         keys = {key: found for _, observations in reversed(seen) for key, found in observations.items()}
         for key, found in keys.items():
             at = anchor(found)
             holds = getattr(at, "lineno", 0) > 0  # a place in an imported module is not in this file
-            for (run, observations), sites in zip(seen, reached):
+            for (run, observations), sites in zip(seen, contrary):
                 if key in observations or at not in sites or not self._testifies(run, raises):
                     continue
-                once = [event for event in run.events if event.site is at]
+                once = [event for event in run.events if event.site is at] if repeated else []
                 if (not repeated or len(once) > 1 or not once[0].path) and at not in besides(run):
                     holds = False
                     break
@@ -255,10 +252,10 @@ class Program:
         """What was cut off so far, each once."""
         return tuple(dict.fromkeys(self.told))
 
-    def dissolve(self) -> None:
+    def release(self) -> None:
         """Let go of all runs: nobody asks about the program any more."""
         for entry in self.entries:
-            entry.dissolve()
+            entry.release()
         self.entries.clear()
 
     # ------------------------------------------------------------------ source
@@ -361,7 +358,7 @@ def _fill(program: Program, relevance: Relevance) -> None:
             run.file(tree.body, run.globals)
 
         entry = explore(
-            "<module>", tree, relevance, execute, messages, str(program.path), _fuel(tree), allowance
+            "<module>", tree, relevance, execute, messages, str(program.path), _budget(tree), allowance
         )
         program.entries.append(entry)
         for run in entry.runs:
@@ -399,7 +396,7 @@ def _fill(program: Program, relevance: Relevance) -> None:
             start,
             messages,
             str(program.path),
-            FUEL,
+            BUDGET,
             allowance,
             otherwise=partial(start, otherwise=True) if _asks_for_a_setting(definition) else None,
         )
@@ -446,18 +443,18 @@ def called(program: Program, relevance: Relevance, messages: list[str]) -> Itera
             start,
             messages,
             str(program.path),
-            FUEL,
+            BUDGET,
             allowance,
             alone=entry is not None,
         )
         one = run_from()
         if not _trains_here(one):
             parsed = any(run.parsed for run in one.runs)
-            one.dissolve()
+            one.release()
             # What evaluates or goes on from a file may come first where every option is given.
             one = run_from(unset=True) if parsed else one
         if not _trains_here(one):
-            one.dissolve()
+            one.release()
             continue
         if entry is None:
             entry = one
@@ -506,7 +503,7 @@ def run_script(
     run.block(defining, run.top)
     value = run.top.variables.get(function.name)
     if isinstance(value, Function):
-        call_function(run, value, [], {}, function)
+        call_function(run, value, Call([], {}, function))
 
 
 def entry_points(tree: ast.Module, relevance: Relevance) -> list[Definition]:
@@ -530,7 +527,7 @@ def explore(
     start: Callable[[Run], None],
     messages: list[str],
     origin: str,
-    fuel: int,
+    budget: int,
     allowance: Allowance,
     main: Run | None = None,
     unset: bool = False,
@@ -546,7 +543,7 @@ def explore(
     unset = unset or main is not None
 
     def make(scenario: Scenario, start: Callable[[Run], None] = start) -> Run:
-        granted = min(fuel, allowance.left)
+        granted = min(budget, allowance.left)
         run = Run(relevance, scenario, granted)
         run.globals.origin = origin
         try:
@@ -554,11 +551,11 @@ def explore(
         except Stopped as stopped:
             run.impossible = isinstance(stopped, Impossible)
             run.raised = not isinstance(stopped, Exited)
-        except OutOfFuel as spent:
+        except BudgetExceeded as spent:
             (function,) = spent.args
             where = f" in {function}" if function not in ("", name) else ""
-            if granted == fuel and name != SCRIPTED:
-                messages.append(f"analysis of {name} stopped{where}: more than {fuel} steps")
+            if granted == budget and name != SCRIPTED:
+                messages.append(f"analysis of {name} stopped{where}: more than {budget} steps")
             else:
                 run.unfinished = True
                 whole = "the scripts that import it" if name == SCRIPTED else "it"
@@ -568,13 +565,13 @@ def explore(
         except RecursionError:
             messages.append(f"analysis of {name} stopped: calls or expressions nested too deeply")
             run.events.clear()
-        allowance.left -= granted - max(run.fuel, 0)
+        allowance.left -= granted - max(run.budget, 0)
         return run
 
     main = main or make(Scenario(unset=unset))
     while (wrong := _wrong_turn(main)) is not None:
         avoided = main.scenario.avoided | {wrong}
-        main.dissolve()
+        main.release()
         main = make(Scenario(unset=unset, avoided=avoided))
     entry.runs.append(main)
     if alone:
@@ -594,7 +591,7 @@ def explore(
         *others, last = run.refused
         avoided = run.scenario.avoided | {last}
         entry.pending.append(lambda: make(Scenario(bool(single), single, main, unset, avoided)))
-        run.dissolve()
+        run.release()
         return make(Scenario(True, others, main, unset))
 
     optional = [] if unset or main.inside else [site for site in worth if site in main.optional]
@@ -604,7 +601,7 @@ def explore(
     if optional:
         without = cache(lambda: make(Scenario(first=main, unset=True)))
         entry.bare = cache(
-            lambda: explore(name, node, relevance, start, messages, origin, fuel, allowance, without())
+            lambda: explore(name, node, relevance, start, messages, origin, budget, allowance, without())
         )
         entry.plain = without() if departs else main
     if departs:
@@ -733,9 +730,9 @@ def _base(target: ast.expr, assigned: set[str]) -> bool:
             return False
 
 
-def _fuel(tree: ast.Module) -> int:
+def _budget(tree: ast.Module) -> int:
     """The budget of a run from the top: a long file may be long for no other reason than its length."""
-    return max(FUEL, PASSES * _last_line(tree))
+    return max(BUDGET, PASSES * _last_line(tree))
 
 
 def _last_line(tree: ast.Module) -> int:
@@ -837,17 +834,17 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
         run.inside = True
         value = run.variable(definition.name)
         if isinstance(value, Function):
-            _hand_back(run, call_function(run, value, [], keywords, definition))
+            _hand_back(run, call_function(run, value, Call([], keywords, definition)))
         return
     cls = run.variable(owner.name)
     if not isinstance(cls, Class):
         return
     # How an object is set up is taken as it comes, as it is in a script.
-    instance = instantiate(run, cls, [], _given(cls), definition)
+    instance = instantiate(run, cls, Call([], _given(cls), definition))
     run.inside = True
     method = cls.attributes.get(definition.name)
     if isinstance(method, Static):
-        _hand_back(run, call_function(run, method.function, [], keywords, definition))
+        _hand_back(run, call_function(run, method.function, Call([], keywords, definition)))
     if not isinstance(method, Function) or not isinstance(instance, (Module, Instance)):
         return
     _set_up(run, cls, instance, definition)
@@ -865,7 +862,7 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
             run.carried[definition, run.path] = names
         else:
             run.before[definition, ()] = {f"self.{k}": v for k, v in named(instance.attributes).items()}
-        result = call_function(run, method.bind(instance), [], keywords, definition)
+        result = call_function(run, method.bind(instance), Call([], keywords, definition))
         _hand_back(run, result, instance)
     run.path = ()
 
@@ -896,7 +893,7 @@ def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Defin
             if len(writers) == 1 and writers[0].name not in called:
                 called.add(writers[0].name)
                 call(writers[0].node, False)
-                call_function(run, writers[0].bind(instance), [], {}, definition)
+                call_function(run, writers[0].bind(instance), Call([], {}, definition))
 
     call(definition, True)
 
@@ -1109,4 +1106,4 @@ def _has_relevant_loop(definition: Definition, run: Run) -> bool:
     )
 
 
-__all__ = ["CALLS", "FUEL", "Elsewhere", "Entry", "Program", "analyze"]
+__all__ = ["BUDGET", "CALLS", "Elsewhere", "Entry", "Program", "analyze"]

@@ -156,7 +156,7 @@ class Index(Opaque):
     """A number that a loop of unknown length counts, or that is computed from one.
 
     The passes that are run are the first ones, so ``number`` is what it is in this very pass. What a
-    later pass would make of it is left open: see :func:`gradfix.autograd.interpreter.now`.
+    later pass would make of it is left open: see :func:`gradfix.autograd.interpreter.conditions.now`.
     """
 
     __slots__ = ("counts", "number", "passed", "term")
@@ -189,7 +189,7 @@ class Condition(Opaque):
 class Tensor(Value):
     """A tensor: where it hangs in the graph, whether it requires grad, which memory it has."""
 
-    __slots__ = ("base", "leaf", "node", "perhaps", "requires", "storage", "views")
+    __slots__ = ("base", "cut", "leaf", "may_view", "node", "requires", "storage", "views")
 
     def __init__(
         self, node: Node | None = None, requires: Tri = False, storage: Storage | None = None
@@ -202,8 +202,10 @@ class Tensor(Value):
         """The tensor that this is a view of."""
         self.views: abc.Sequence[Tensor] = ()
         """Its views, whose graph follows it when it is changed in place."""
-        self.perhaps: Leaf | None = None
+        self.may_view: Leaf | None = None
         """The leaf that this may be a view of, or a copy."""
+        self.cut: tuple[Node, ast.AST] | None = None
+        """The graph that it was cut off from, and where."""
 
     def seen_as(self, view: Tensor) -> None:
         """Note a view of it."""
@@ -220,7 +222,7 @@ class Tensor(Value):
         return tensor
 
 
-class Each(Value):
+class SummaryTensor(Value):
     """ "Every parameter of this set": what a loop variable over ``parameters()`` stands for."""
 
     __slots__ = ("itself", "leaves", "view")
@@ -286,6 +288,11 @@ class Module(Value):
         """Whether it certainly has a parameter ``bias``."""
         self.training: Tri = True
         """Whether it is in training mode, which it is when it is made."""
+
+    @property
+    def numbered(self) -> bool:
+        """Whether it holds layers by their number."""
+        return self.kind in ("torch.nn.Sequential", "torch.nn.ModuleList")
 
     def leaves(self, seen: set[int] | None = None) -> list[Leaf]:
         """Every block of parameters in it, its own first, each once."""
@@ -388,6 +395,25 @@ class Mapping(Value):
             held, self.size = _fitting(items.values())
             self.items = dict(zip(items, held))
             self.open = True
+
+    def fresh(self, key: str) -> Value:
+        """What it gives for a key of which nobody has seen what it holds."""
+        return Opaque(key)
+
+
+class Lists(Mapping):
+    """``defaultdict(list)``: a key that is asked for first holds an empty list."""
+
+    __slots__ = ("loops",)
+
+    def __init__(self, items: dict[Any, Value], open: bool = True, loops: int | None = None) -> None:
+        super().__init__(items, open)
+        self.loops = loops
+        """How many loops of unknown length were running when it was made."""
+
+    def fresh(self, key: str) -> Value:
+        """A list that is as old as the dict."""
+        return Sequence("list", [], False, self.loops)
 
 
 class Record(Mapping):
@@ -571,7 +597,7 @@ class Instance(Value):
 
 
 class Learner(Value):
-    """A meta-learning library's network around one of the script's: :mod:`gradfix.autograd.frameworks`.
+    """A meta-learning library's network around one of the script's (``semantics/learners.py``).
 
     A clone computes with copies of the weights, and what differentiates them goes on into the weights.
     """
@@ -657,13 +683,25 @@ class GradMode(Value):
 
 
 class Scaler(Value):
-    """A ``GradScaler``."""
+    """A ``GradScaler``; one that is switched off leaves losses and gradients as they are."""
 
-    __slots__ = ("factor",)
+    __slots__ = ("enabled",)
 
-    def __init__(self) -> None:
-        self.factor = Tensor()
-        """What it multiplies losses by."""
+    def __init__(self, enabled: Tri = True) -> None:
+        self.enabled = enabled
+
+
+class Schedule(Opaque):
+    """A scheduler of torch's kind: it sets the learning rate of an optimizer, and leaves gradients alone."""
+
+    __slots__ = ("optimizer_state", "resumed")
+
+    def __init__(self, label: str, optimizer: OptimizerState, resumed: bool) -> None:
+        super().__init__(label)
+        self.harmless = True
+        self.optimizer_state = optimizer
+        self.resumed = resumed
+        """Whether it may begin with a later value than the first."""
 
 
 class Namespace(Value):

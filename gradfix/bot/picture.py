@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from gradfix.autograd import Program, analyze
 from gradfix.autograd.graph import Backward
-from gradfix.autograd.interpreter import Run
 from gradfix.autograd.questions import backwards, steps
+from gradfix.autograd.run import Run
 from gradfix.bot import markdown
 from gradfix.edits import stepped
 from gradfix.source import Source

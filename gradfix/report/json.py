@@ -104,7 +104,11 @@ def _attempt(attempt: Attempt) -> _Json:
         "effect": str(attempt.fix.effect),
         "outcome": str(attempt.outcome),
         "reason": attempt.reason,
-        "location": _start(split_lines(attempt.before), attempt.finding.span),
+        "location": _start(split_lines(attempt.before), attempt.told.span),
+        "also": [
+            {"code": one.code, "location": _start(split_lines(attempt.before), one.span)}
+            for one in attempt.also
+        ],
         "evidence": None if attempt.evidence is None else attempt.evidence.to_json(),
     }
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradfix.codemod import Applicability, Codemod, Finding, Unanalysed
+from gradfix.errors import spelled
 from gradfix.printable import printable
 from gradfix.results import Attempt, Explanation, Judged, Outcome, Plan, Repaired, Report, Reported
 from gradfix.source import character_column, split_lines
@@ -18,14 +21,22 @@ if TYPE_CHECKING:
     from gradfix.journal import Undone
     from gradfix.verify.runner import Evidence
 
+SHORTEST = 40
+"""Columns that wrapped prose has at least."""
+
 _BOLD, _RED, _GREEN, _YELLOW, _BLUE = "1", "1;31", "1;32", "1;33", "1;34"
 
 
 class Text:
-    """Renders what the pipeline returns; ``colour`` says whether terminal colours may be used."""
+    """Renders what the pipeline returns.
 
-    def __init__(self, colour: bool) -> None:
+    ``colour`` says whether terminal colours may be used, ``width`` how many columns a terminal has: prose is
+    wrapped at words there, and nowhere else.
+    """
+
+    def __init__(self, colour: bool, width: int | None = None) -> None:
         self._colour = colour
+        self._width = width
 
     def report(self, report: Report) -> Iterator[str]:
         """Every finding of ``check``."""
@@ -34,17 +45,26 @@ class Text:
 
     def plan(self, plan: Plan) -> Iterator[str]:
         """Every rewrite, why it was made, and what running both versions showed; then what is left."""
+        yield from self.certificates(plan)
         for file in plan.files:
-            for attempt in file.attempts:
-                yield "".join(f"{line}\n" for line in (*self._attempt(file, attempt), ""))
-        for file in plan.files:
-            yield from self._findings(file.path, file.text, file.remaining)
+            yield from self._findings(file.path, file.text, file.untold)
 
     def certificates(self, plan: Plan) -> Iterator[str]:
-        """Every rewrite of ``verify`` with all that running both versions showed."""
+        """Every rewrite of ``verify`` with all that running both versions showed.
+
+        Those that were tried for one finding stand together, and below them, if none holds, what a person can
+        do.
+        """
         for file in plan.files:
-            for attempt in file.attempts:
-                yield "".join(f"{line}\n" for line in (*self._attempt(file, attempt), ""))
+            for finding, group in groupby(file.attempts, lambda attempt: attempt.told):
+                tried = list(group)
+                lines = split_lines(tried[0].before)
+                rows = [*self._why(file.path, lines, finding)]
+                for attempt in tried:
+                    rows += self._attempt(file, attempt, _margin(lines, finding))
+                if not any(attempt.applied for attempt in tried):
+                    rows.append(self._point(_margin(lines, finding), f"by hand: {printable(finding.advice)}"))
+                yield "".join(f"{line}\n" for line in (*rows, ""))
 
     def judged(self, files: Iterable[Judged]) -> Iterator[str]:
         """Every mistake of the old versions, and what is to be thought of its repair."""
@@ -57,7 +77,8 @@ class Text:
                 told = (
                     f"{self._paint(verdict.outcome, colours[verdict.outcome])}: {printable(verdict.reason)}"
                 )
-                yield "".join(f"{line}\n" for line in self._why(file.before, lines, finding, told))
+                rows = [*self._why(file.before, lines, finding), self._point(_margin(lines, finding), told)]
+                yield "".join(f"{line}\n" for line in rows)
                 yield (
                     "".join(
                         f"      {version:<12}{printable(what)}\n" for version, what in file.judgement.runs
@@ -78,7 +99,7 @@ class Text:
         yield f"{self._paint(found.filename, _BOLD)}: {self._paint(found.code, _RED)}: {message}\n"
         yield f"{printable(found.filename)} {now}\n"
         yield "".join(f"    {line}\n" for line in difference(found.before, found.after)) + "\n"
-        yield "".join(f"      {printable(line)}\n" for line in evidence.lines()[:-1])
+        yield "".join(f"      {printable(line)}\n" for line in spelled(evidence.lines()[:-1]))
         certified = f"certified as {found.outcome}; now {evidence.outcome}: {evidence.reason}"
         yield f"{printable(certified)}\n"
 
@@ -87,19 +108,19 @@ class Text:
         yield "\n"
         margin = ""
         for path, text, finding in explanation.files:
-            rows = list(self._why(path, split_lines(text), finding, ""))
-            margin = " " * (len(rows[-1]) - len(rows[-1].lstrip()))
-            yield "".join(f"{row}\n" for row in rows[:-1])
+            lines = split_lines(text)
+            margin = _margin(lines, finding)
+            yield "".join(f"{row}\n" for row in self._why(path, lines, finding))
         fix = explanation.fix or f"no automatic fix; by hand: {explanation.by_hand}"
         for told in filter(None, (explanation.known, explanation.advice, fix)):
-            yield f"{margin}{self._paint('=', _BLUE)} {printable(told)}\n"
+            yield f"{self._point(margin, printable(told))}\n"
         if explanation.patch:
             yield "\n"
             for line in explanation.patch.decode("utf-8", "replace").removesuffix("\n").split("\n"):
                 line = _untabbed(line.removesuffix("\r"))
                 colour = {"-": _RED, "+": _GREEN, "@": _BLUE}.get(line[:1])
                 yield f"{self._paint(line, colour)}\n"
-            yield f"\nApply it with: {printable(explanation.apply)}\n"
+            yield f"\nProve and write it with: {printable(explanation.apply)}\n"
 
     def _findings(self, path: str, text: str, findings: Sequence[Reported]) -> Iterator[str]:
         lines = split_lines(text) if findings else ()
@@ -107,38 +128,75 @@ class Text:
             yield "".join(f"{line}\n" for line in (*self._finding(path, lines, reported), ""))
 
     def _finding(self, path: str, lines: Sequence[str], reported: Reported) -> Iterator[str]:
-        yield from self._why(path, lines, reported.finding, _described(reported))
+        yield from self._why(path, lines, reported.finding)
+        yield self._point(_margin(lines, reported.finding), _described(reported))
 
-    def _why(self, path: str, lines: Sequence[str], finding: Finding, told: str) -> Iterator[str]:
+    def _why(self, path: str, lines: Sequence[str], finding: Finding) -> Iterator[str]:
         from gradfix.report.excerpt import excerpt
 
-        yield f"{self._head(path, lines, finding)}: {printable(finding.message)}"
+        before = len(f"{path}:{finding.span.line}:{finding.span.column}: {finding.code}: ")
+        first, *others = self._wrapped(printable(finding.message), before, 4)
+        yield f"{self._head(path, lines, finding)}: {first}"
+        yield from others
         rows = excerpt(lines, finding)
-        gutter = len(str(max((row.number or 0 for row in rows), default=0)))
+        gutter = len(_margin(lines, finding))
         bar = self._paint("|", _BLUE)
         yield f"{' ' * gutter} {bar}"
         for row in rows:
             number = self._paint(f"{row.number or '':>{gutter}}", _BLUE)
-            text = row.text if row.number else self._paint(row.text, _RED if row.primary else _BLUE)
-            yield f"{number} {bar} {text}"
+            if row.number:
+                yield f"{number} {bar} {row.text}"
+            else:
+                for text in self._labelled(row.text, gutter + 3):
+                    yield f"{number} {bar} {self._paint(text, _RED if row.primary else _BLUE)}"
         yield f"{' ' * gutter} {bar}"
-        yield f"{' ' * gutter} {self._paint('=', _BLUE)} {told}"
+
+    def _point(self, margin: str, told: str) -> str:
+        """A line below an excerpt."""
+        told = "\n".join(self._wrapped(told, len(margin) + 3, len(margin) + 3))
+        return f"{margin} {self._paint('=', _BLUE)} {told}"
+
+    def _wrapped(self, text: str, before: int, indent: int) -> list[str]:
+        """``text``, which stands behind ``before`` columns, in lines that a terminal shows as they are."""
+        if self._width is None or before + len(text) <= self._width:
+            return [text]
+        width = max(self._width, indent + SHORTEST)
+        first = " " * min(before, width - 1)
+        found = textwrap.wrap(
+            text, width, initial_indent=first, subsequent_indent=" " * indent, break_on_hyphens=False
+        )
+        return [found[0].removeprefix(first), *found[1:]] if found else [text]
+
+    def _labelled(self, marks: str, before: int) -> list[str]:
+        """A row of marks with its label; the label goes below where there is no room beside them."""
+        if self._width is None or before + len(marks) <= self._width:
+            return [marks]
+        sign = marks.lstrip(" ").split(" ", 1)[0]
+        left = len(marks) - len(marks.lstrip(" "))
+        label = marks[left + len(sign) :].strip()
+        indent = max(0, min(left, self._width - before - SHORTEST))
+        width = max(self._width - before, SHORTEST)
+        pad = " " * indent
+        rows = textwrap.wrap(label, width, initial_indent=pad, subsequent_indent=pad, break_on_hyphens=False)
+        return [marks[: left + len(sign)], *rows]
 
     def _head(self, path: str, lines: Sequence[str], finding: Finding) -> str:
         span = finding.span
         column = character_column(lines[span.line - 1], span.column) if span.line <= len(lines) else 1
         return f"{self._paint(path, _BOLD)}:{span.line}:{column}: {self._paint(finding.code, _RED)}"
 
-    def _attempt(self, file: Repaired, attempt: Attempt) -> Iterator[str]:
-        """Why, what was rewritten, and what running both versions showed."""
+    def _attempt(self, file: Repaired, attempt: Attempt, margin: str) -> Iterator[str]:
+        """What was rewritten, and what running both versions showed."""
         word, colour = _outcome(file, attempt)
         why = f": {attempt.reason}" if attempt.reason and attempt.outcome is not Outcome.PROVED else ""
-        done = f" ({attempt.fix.effect}): {attempt.fix.message}{why}"
-        described = f"{self._paint(word, colour)}{printable(done)}"
-        yield from self._why(file.path, split_lines(attempt.before), attempt.finding, described)
+        (done,) = spelled([f" ({attempt.fix.effect}): {attempt.fix.message}{why}"])
+        yield self._point(margin, f"{self._paint(word, colour)}{printable(done)}")
+        for finding in attempt.also:
+            also = f"      also        {finding.code} at line {finding.span.line}: {finding.message}"
+            yield printable(also)
         yield from self._difference(attempt)
         if attempt.evidence is not None:
-            yield from (f"      {printable(line)}" for line in attempt.evidence.lines()[:-1])
+            yield from (f"      {printable(line)}" for line in spelled(attempt.evidence.lines()[:-1]))
 
     def _difference(self, attempt: Attempt) -> Iterator[str]:
         rows = list(_changed(attempt.before, attempt.after))
@@ -151,6 +209,12 @@ class Text:
         """``text``, which acts on nothing, in a colour of ours."""
         text = printable(text)
         return f"\x1b[{colour}m{text}\x1b[0m" if self._colour and colour and text.strip() else text
+
+
+def _margin(lines: Sequence[str], finding: Finding) -> str:
+    """As many blanks as the numbers of the lines take that are shown of a finding."""
+    last = max((span.line for span in (finding.span, *(note.span for note in finding.notes))), default=0)
+    return " " * len(str(min(last, len(lines)) or 0))
 
 
 def _changed(before: str, after: str) -> Iterator[tuple[str, int, str]]:
@@ -209,13 +273,17 @@ def _found(report: Report) -> str:
         return _nothing(report)
     files = sum(1 for file in report.files if file.findings)
     safe = sum(1 for fix in fixes if fix.applicability is Applicability.SAFE)
-    unsafe = len(fixes) - safe
+    unproved = sum(1 for fix in fixes if fix.unproved)
+    unsafe = len(fixes) - safe - unproved
     parts = [f"Found {_count(len(report.findings), 'finding')} in {_count(files, 'file')}"]
     if safe:
         parts.append(f"{safe} fixable with `gradfix apply`")
     if unsafe:
         more = "more " if safe else ""
         parts.append(f"{unsafe} {more}fixable with `gradfix apply --unsafe-fixes`")
+    if unproved:
+        more = "more " if safe or unsafe else ""
+        parts.append(f"{unproved} {more}with `--unsafe-fixes --unproved`, a choice that nothing can prove")
     return ", ".join(parts)
 
 
@@ -230,11 +298,12 @@ def _done(plan: Plan) -> str:
     applied = [attempt for attempt in plan.attempts if attempt.applied]
     files = [file for file in plan.files if file.applied]
     verb = "Fixed" if files and all(file.written for file in files) else "Would fix"
-    outcomes = [f"{sum(1 for attempt in applied if attempt.outcome is kind)} {kind}" for kind in Outcome]
+    outcomes = [f"{sum(a.resolved for a in applied if a.outcome is kind)} {kind}" for kind in Outcome]
     told = ", ".join(outcome for outcome in outcomes if not outcome.startswith("0 "))
     if made_up := sum(map(_made_up, applied)):
         told += f"; {made_up} with made-up data"
-    fixed = f"{verb} {_count(len(applied), 'finding')} in {_count(len(files), 'file')} ({told})"
+    resolved = sum(attempt.resolved for attempt in applied)
+    fixed = f"{verb} {_count(resolved, 'finding')} in {_count(len(files), 'file')} ({told})"
     parts = [fixed if applied else "Fixed nothing"]
     refuted = sum(attempt.outcome is Outcome.REFUTED for attempt in plan.attempts)
     if refuted:
@@ -245,7 +314,7 @@ def _done(plan: Plan) -> str:
     unsafe = sum(1 for found in plan.remaining if found.fix)
     if unsafe:
         parts.append(f"{_count(unsafe, 'more finding')} need{'s' if unsafe == 1 else ''} `--unsafe-fixes`")
-    left = len(plan.remaining) - unsafe
+    left = sum(1 for file in plan.files for found in file.untold if not found.fix)
     if left:
         parts.append(f"{_count(left, 'finding')} left without a fix")
     return ", ".join(parts)
@@ -300,4 +369,5 @@ def _outcome(file: Repaired, attempt: Attempt) -> tuple[str, str]:
 def _described(reported: Reported) -> str:
     if reported.fix is None:
         return printable(f"no automatic fix; by hand: {reported.finding.advice}")
-    return printable(f"fix ({reported.fix.effect}, {reported.fix.applicability}): {reported.fix.message}")
+    fix = reported.fix
+    return printable(f"fix ({fix.effect}, {fix.standing}): {fix.message}")

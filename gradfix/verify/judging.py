@@ -1,8 +1,10 @@
 """Judging a repair that gradfix did not write.
 
 Silencing an error is easy, and most ways to do so train something else. So a repair is held against
-programs whose gradients are known to be right: those that gradfix's own fixes make of the original
-(each of which is run first, and has to run). A repair is accepted
+programs whose gradients are known to be right. Where all that is wrong with the original is which loss is
+given to whom, and how often, that is the original itself, made to keep its graphs and to give each loss once
+to those that it is for (see :func:`gradfix.intent.corrections`). Else it is what gradfix's own fixes make of
+it, but for choices (each is run first, and has to run). A repair is accepted
 
 * if every optimizer consumes, step for step and on every seed, the gradients that it consumes in one
   of them; or
@@ -31,29 +33,43 @@ from __future__ import annotations
 import copy
 import itertools
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from gradfix import claims
+from gradfix import claims, intent
 from gradfix.codemod import Claim
 from gradfix.verify.beside import kept_apart
 from gradfix.verify.command import PLAIN, Command
+from gradfix.verify.coverage import changed
 from gradfix.verify.cutting import cut_every
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.pairing import Numbers, paired
 from gradfix.verify.passes import Counts, Passes, common
-from gradfix.verify.recording import Backward, Event, ParameterState, Place, Recording, Step, Values, plural
+from gradfix.verify.recording import (
+    Backward,
+    Event,
+    ParameterState,
+    Place,
+    Recording,
+    Step,
+    Values,
+    noisy,
+    plural,
+)
 from gradfix.verify.runner import (
     CannotRun,
     Job,
     Limits,
     Runner,
     completed,
+    farther,
     runner_for,
+    short,
     why_not,
 )
+from gradfix.verify.slicing import affected
 
 Judged = Literal["accepted", "refuted", "not run"]
 FURTHER = 4
@@ -69,6 +85,13 @@ class Repair:
     """The mistakes of the original, by number, that are gone in it."""
     how: str
     """The fixes, in words."""
+    choice: bool = False
+    """Whether one of them is a choice, which is no measure for others."""
+    ruled: bool = False
+    """Whether it is no rewrite: the original itself, whose runs are made to give each loss once to those that
+    it is for (see :func:`gradfix.intent.corrections`)."""
+    held: bool = False
+    """Whether it is right only while the weights are held still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +103,10 @@ class Mistake:
     """Whether it is about state that is carried over passes, so that there is a sum over time."""
     still_there: str | None = None
     """What the model says of the mistake in the repaired version, if it is still there."""
+    entries: bool = False
+    """Whether it is only about which loss is given to whom, and how often."""
+    kept: bool = False
+    """Whether steps consume what is right, while the weights are held still, where no graph is freed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +195,12 @@ class _Trial:
         self._limits = limits
         self._command = command
         self._schema = ""
+        self._changed = affected(after[1], changed(before[1], after[1]))
+        self._ahead = (0, 0)
+        """More steps and backward calls than usual that runs may make."""
         self._numbers: dict[int, Numbers] | None = None
+        self.doubting = False
+        """Whether it is looked at what rounding makes of gradients."""
 
     def paired(self, repair: Repair) -> _Trial | None:
         """Another one, in which the judged version gets the random numbers of ``repair``, if it can."""
@@ -186,17 +218,49 @@ class _Trial:
     def settle(self, mistakes: Sequence[Mistake]) -> str | None:
         """Settle for the stand-ins that the original needs; why it cannot be run even so, if so."""
         self._schema = completed(self._runner, self._job(self.before, self.seeds[0])).job.schema
+        self._look_ahead(any(one.claim.raises is not None for one in mistakes))
         first = self.original(self.seeds[0])
         return next((why for one in mistakes if (why := why_not(first, one.claim))), None)
+
+    def _look_ahead(self, raises: bool) -> None:
+        """Let all runs take as many steps as it takes to come to what the repair is about, where it does."""
+        first, ahead = self.seeds[0], []
+        if raises and short(self.original(first)) and self.original(first).crash is None:
+            ahead.append(replace(self._job(self.before, first), scout="errors"))
+        job = self._job(self._after, first, watched=self._changed)
+        (run,) = self._runner.run([job])
+        if short(run) and claims.wanting(run):
+            ahead.append(replace(job, scout="pieces"))
+        wider = farther(self._limits, self._runner, ahead)
+        self._ahead = wider.steps - self._limits.steps, wider.backwards - self._limits.backwards
+
+    def missed(self) -> str | None:
+        """What of the repair no run has come to, in words."""
+        first = self.seeds[0]
+        (run,) = self._runner.run([self._job(self._after, first, through=True, watched=self._changed)])
+        missed = claims.missed_by(run, "the repaired program")
+        if missed is None and (few := claims.too_few(run)) is not None:
+            missed = f"the repaired program {run.ran()}: {few}"
+        original = self.original(first)
+        if missed is None and original.crash is None and original.uncaught is None:
+            gone = changed(self._after[1], self.before[1])
+            (run,) = self._runner.run([self._job(self.before, first, through=True, watched=gone)])
+            missed = claims.missed_by(run, "the original")
+        return missed
 
     def _job(self, version: tuple[Path, str], seed: int, through: bool = False, **how: Any) -> Job:
         limits = self._limits
         if through:
             # A step may be worth many passes.
             limits = replace(limits, steps=FURTHER * limits.steps, backwards=FURTHER * limits.backwards)
+        steps, backwards = self._ahead
+        limits = replace(limits, steps=limits.steps + steps, backwards=limits.backwards + backwards)
         how |= {"limits": limits, "schema": self._schema}
         # As in verification, hashes are taken on the first seed.
-        how |= {"updates": True, "thorough": seed == self.seeds[0] and self._numbers is None}
+        hashed = (
+            seed == self.seeds[0] and self._numbers is None and not how.keys() & {"corrections", "dither"}
+        )
+        how |= {"updates": True, "thorough": hashed}
         if self._numbers is not None:
             how |= {"numbered": True, "numbers": self._numbers[seed] if version is self._after else ()}
         return Job(*version, self._command, seed, **how)
@@ -209,7 +273,13 @@ class _Trial:
 
     def repaired(self, repair: Repair, seed: int, *, moves: Sequence[Counts] = (), **how: Any) -> Recording:
         keyed = tuple((index, tuple(steps)) for index, steps in enumerate(moves))
-        return self._run((self.before[0], repair.text), seed, moves=keyed, **how)
+        if repair.ruled:
+            how |= {"keep": True, "corrections": self.corrections(seed)}
+        version = self.before[0], repair.text
+        run = self._run(version, seed, moves=keyed, **how)
+        if not self.doubting or not run.steps:
+            return run
+        return noisy(run, self._run(version, seed, moves=keyed, dither=True, **how))
 
     def judged(
         self, seed: int, *, alone: int | None = None, moves: Sequence[Counts] = (), **how: Any
@@ -228,9 +298,25 @@ class _Trial:
         run = self._run(self._after, seed, **how)
         return run if turn is None or len(run.optimizers) != len(turn) else _in_order(run, turn)
 
+    def corrections(self, seed: int) -> tuple[tuple[int, bool, tuple[tuple[int, int], ...]], ...]:
+        """What keeps the original from giving each loss once to those it is for, if no graph is freed.
+
+        Raises:
+            Undecided: if that cannot be known.
+        """
+        ledger = self.original(seed, keep=True, through=True).ledger
+        if ledger is None:
+            raise intent.Undecided("the graphs of the original are too large to be looked at")
+        found = intent.corrections(ledger)
+        return tuple(
+            (call, one.cut, tuple(sorted(cast(Collection[tuple[int, int]], one.dropped))))
+            for call, one in sorted(found.items())
+        )
+
     def prepare(self, repairs: Sequence[Repair], seeds: Sequence[int]) -> None:
         """Make the runs of the judged version and of these repairs side by side."""
-        versions = [self._after, *((self.before[0], repair.text) for repair in repairs)]
+        rewritten = [repair.text for repair in repairs if not repair.ruled]
+        versions = [self._after, *((self.before[0], text) for text in rewritten)]
         self._runner.run(self._job(version, seed) for seed in seeds for version in versions)
 
     def judgement(self, verdicts: tuple[Verdict, ...], chosen: Interpreter, seconds: float) -> Judgement:
@@ -300,20 +386,24 @@ def _verdicts(trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repa
     stopped = _stopped(trial, first)
     if stopped is not None:
         return [stopped for _ in mistakes]
-    models = [repair for repair in repairs if _stops(trial.repaired(repair, trial.seeds[0])) is None]
+    models, undecided = _measures(trial, mistakes, repairs)
     accepted: dict[int, str] = {}
     refusals: list[_Apart] = []
     for repair in models:
         if repair.fixed <= accepted.keys():
             continue
         found = _same(trial, repair)
+        if found.apart is not None and found.apart.slight:
+            trial.doubting = True
+            found = _same(trial, repair)
+            trial.doubting = False
         if found.apart is not None and not found.apart.known:
             found = _drawn_anew(trial, repair) or found
         if found.apart is not None:
             refusals.append(found.apart)
             continue
         for number in repair.fixed:
-            accepted.setdefault(number, f"{found.manner} of the original with this fix: {repair.how}")
+            accepted.setdefault(number, f"{found.manner} of the original {repair.how}")
     other: dict[int, _Apart] = {}
     for number, mistake in enumerate(mistakes):
         if number not in accepted and mistake.carried:
@@ -322,7 +412,10 @@ def _verdicts(trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repa
                 other[number] = summed
             elif summed is not None:
                 accepted[number] = summed
-    stopped = (_stopped(trial, trial.seeds) or _unreached(trial)) if accepted else None
+    stopped = None
+    if accepted:
+        missed = trial.missed()
+        stopped = _stopped(trial, trial.seeds) or (Verdict("not run", missed) if missed else None)
     if stopped is not None:
         return [stopped for _ in mistakes]
     return [
@@ -332,42 +425,66 @@ def _verdicts(trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repa
             accepted,
             [other[number]] if number in other else refusals,
             any(number in m.fixed for m in models),
+            undecided,
         )
         for number, mistake in enumerate(mistakes)
     ]
 
 
 def _verdict(
-    number: int, mistake: Mistake, accepted: dict[int, str], refusals: Sequence[_Apart], known: bool
+    number: int,
+    mistake: Mistake,
+    accepted: dict[int, str],
+    refusals: Sequence[_Apart],
+    known: bool,
+    undecided: str,
 ) -> Verdict:
     if mistake.still_there is not None:
         return Verdict("refuted", f"the mistake is still there: {mistake.still_there}")
     if number in accepted:
         return Verdict("accepted", accepted[number])
     if not known:
-        return Verdict(
-            "not run", "gradfix has no repair of its own that runs, so there is nothing to compare"
-        )
+        return Verdict("not run", undecided)
     doubt = next((apart for apart in refusals if not apart.known), None)
     if doubt is not None:
         return Verdict("not run", doubt.why)
     return Verdict("refuted", refusals[0].why if refusals else "the original has another training step")
 
 
+def _measures(
+    trial: _Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repair]
+) -> tuple[list[Repair], str]:
+    """What the judged version is held against, and why there is nothing, if so.
+
+    Where all that is wrong is which loss is given to whom, the rule itself is the measure, and no rewrite.
+    """
+    first = trial.seeds[0]
+    undecided = "gradfix has no repair of its own that runs, so there is nothing to compare"
+    models = [one for one in repairs if not one.choice and _stops(trial.repaired(one, first)) is None]
+    entries = frozenset(number for number, mistake in enumerate(mistakes) if mistake.entries)
+    rule = Repair(trial.before[1], entries, RULED, ruled=True)
+    try:
+        trial.corrections(first)
+    except intent.Undecided as why:
+        return models, undecided if models else str(why)
+    kept = trial.original(first, keep=True, through=True)
+    if _stops(kept) is not None or kept.ledger is None:
+        return models, undecided
+    if next(intent.outdated(kept.ledger), None) is not None:
+        # Its entries were computed with former weights, unless these are held still.
+        rule = replace(rule, fixed=frozenset(range(len(mistakes))), held=True)
+        return models or ([rule] if all(mistake.kept for mistake in mistakes) else []), undecided
+    if len(entries) == len(mistakes):
+        return [rule], undecided
+    return [*models, *([rule] if entries else [])], undecided
+
+
+RULED = "with its graphs kept and each loss given once to those that it is for"
+
+
 def _stopped(trial: _Trial, seeds: Sequence[int]) -> Verdict | None:
     """The verdict on a version that stops on one of these seeds."""
     return next((Verdict(*why) for seed in seeds if (why := _stops(trial.judged(seed)))), None)
-
-
-def _unreached(trial: _Trial) -> Verdict | None:
-    """The verdict on a version with an optimizer that no run gets to."""
-    run = trial.judged(trial.seeds[0], through=True)
-    if run.ending == "finished":
-        return None
-    for optimizer in run.optimizers:
-        if not run.steps_of(optimizer.index) and not trial.judged(trial.seeds[0]).steps_of(optimizer.index):
-            return Verdict("not run", f"the run does not get to the steps of {optimizer.name}")
-    return None
 
 
 def _stops(run: Recording) -> tuple[Judged, str] | None:
@@ -392,6 +509,11 @@ class _Apart:
     known: bool = True
     """Whether that is known: otherwise it could not be told whether they do."""
 
+    @property
+    def slight(self) -> bool:
+        """Whether it is a difference in numbers, which may be rounding."""
+        return " of its size" in self.why
+
 
 @dataclass(frozen=True, slots=True)
 class _Found:
@@ -405,17 +527,27 @@ class _Found:
 def _same(trial: _Trial, repair: Repair) -> _Found:
     """Whether the judged version consumes what the original with ``repair`` consumes."""
     first = trial.seeds[0]
-    apart = _in_earnest(trial.repaired(repair, first), trial.judged(first), first)
+    apart = (
+        _outdated(trial.judged(first)) or _Apart("they cannot be compared otherwise", known=False)
+        if repair.held
+        else _in_earnest(trial.repaired(repair, first), trial.judged(first), first)
+    )
+    if repair.held and apart is not None and apart.known:
+        return _Found(apart)
     if apart is None:
         trial.prepare([repair], trial.seeds)
         apart = _first(
             _in_earnest(trial.repaired(repair, seed), trial.judged(seed), seed) for seed in trial.seeds[1:]
         )
-    if _retains(trial.judged(first)) > max(
-        _retains(trial.repaired(repair, first)), _retains(trial.original(first))
-    ):
+    if repair.ruled:
+        needless = _keeps_needlessly(trial.judged(first))
+    else:
+        kept = max(_retains(trial.repaired(repair, first)), _retains(trial.original(first)))
+        needless = _retains(trial.judged(first)) > kept
+    if needless:
         # Its gradients may be right. But what it keeps is memory, and the mistake is only hidden.
-        return _Found(apart or _Apart("it retains graphs, which no right repair has to"))
+        hidden = _Apart("it retains graphs, which no right repair has to")
+        return _Found(hidden if apart is None or not apart.known else apart)
     if apart is None:
         doubts = [apart for look in (_later, _moved) if (apart := look(trial, repair)) is not None]
         later = next((apart for apart in doubts if apart.known), None)
@@ -428,7 +560,7 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
     # What differs where the weights do move is what people can see, but it is no reason in another order.
     pairs = zip(trial.repaired(repair, first).steps, trial.judged(first).steps)
     in_order = all(mine.optimizer == theirs.optimizer for mine, theirs in pairs)
-    return _Found(apart if other.known and in_order else other)
+    return _Found(apart if other.known and in_order and not repair.held else other)
 
 
 def _drawn_anew(trial: _Trial, repair: Repair) -> _Found | None:
@@ -596,6 +728,22 @@ def _first(found: Iterable[_Apart | None]) -> _Apart | None:
 def _retains(run: Recording) -> int:
     """In how many places backward calls retain their graph."""
     return len({call.place for call in run.backwards if call.retain})
+
+
+def _outdated(run: Recording) -> _Apart | None:
+    """Whether a step consumes what was computed with weights from before a step."""
+    if run.ledger is None:
+        return _Apart("its graphs are too large to be looked at", known=False)
+    for call, _ in intent.outdated(run.ledger):
+        return _Apart(f"the backward call of {call.loss} uses weights that have been moved since")
+    return None
+
+
+def _keeps_needlessly(run: Recording) -> bool:
+    """Whether a graph is retained in a place from which no later call ever goes through it again."""
+    again = {call for one in run.backwards if one.through is not None for call in one.through.again}
+    needed = {run.backwards[call].place for call in again}
+    return any(call.retain and call.place not in needed for call in run.backwards)
 
 
 def _apart(

@@ -15,13 +15,24 @@ A job is a JSON object: ``path`` (the file under test), ``source`` (the text to 
 the script that is started, which may be another that imports the file; ``module``, its name for
 ``python -m``, or ``null``; ``args``; ``cwd``, the working directory; ``readable``, further folders that may
 be read; ``env``, variables of the user's by name), ``imports`` (the folders on ``PYTHONPATH``, of which this
-process was given only those that are not the code's), ``seed``, ``keep``, ``still``, ``alone``, ``moves``,
-``numbered``, ``numbers``, ``fake``, ``thorough``, ``updates``, ``level`` (see the module ``sandbox`` beside
-this one), ``shared`` (whether private file systems are to be had) and ``limits`` (``steps``, ``backwards``,
-``seconds``, ``memory``, ``file`` and ``disk`` in bytes, ``files``, ``tasks``).
+process was given only those that are not the code's), ``seed``, ``watched``, ``scout``, ``corrections``,
+``keep``, ``still``, ``dither``, ``alone``, ``moves``, ``numbered``, ``numbers``, ``fake``, ``thorough``,
+``updates``, ``level`` (see the module ``sandbox`` beside this one), ``shared`` (whether private
+file systems are to be had) and ``limits`` (``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and
+``disk`` in bytes, ``files``, ``tasks``).
 ``schema`` says what takes the place of data and devices that the run does not have: nothing, if it is empty
 (see ``standins/__init__.py``). Where a run fails for want of something, the event ``schema`` has the schema
 with which it might get further.
+
+``watched`` lists pieces of the text of which it is noted that they are executed (see ``coverage.py``). A run
+that is to ``scout`` records nothing else but after how many steps and backward calls that was: for ``pieces``
+it ends when all were, and every optimizer has stepped a few times; for ``errors`` it goes on to one.
+
+A run that is to ``dither`` rounds otherwise: it moves all weights by as little as their type can tell, when
+they are handed to an optimizer and after each step.
+
+``corrections`` are a list of ``[call, cut, [[optimizer, position], ...]]``: what that backward call (counted
+from 0) gives by way of what its losses take for constants is cut off, and these parameters get nothing of it.
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
 retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
@@ -237,8 +248,14 @@ class Recorder:
         self.leaves: dict[int, tuple[str, torch.Tensor]] = {}
         self.projects: dict[str, bool] = {}
         self.backwards = self.steps = self.errors = 0
-        self.reached: set[tuple[int, int]] = set()
-        """Where the watched statements begin that have been executed."""
+        self.reached: set[tuple[int, ...]] = set()
+        """The watched pieces that have been executed."""
+        self.dithered = 0
+        """How often weights were moved by as little as possible."""
+        self.coarse = 0.0
+        """What numbers of the type may differ by in which autocast has computed, relative to their size."""
+        self.turns: dict[int, int] = {}
+        """In a run that only scouts: how many steps each optimizer has taken, by identity."""
         self.idling = False
         """Whether steps without gradients, before the first backward call, are no longer written."""
         self.settings: dict[int, str] = {}
@@ -248,6 +265,11 @@ class Recorder:
         self.provenance = provenance().Provenance(job["fake"])
         self.effects = effects().Effects(provenance())
         self.traversals = traversal().Traversals(self.effects.saves)
+        self.corrections: dict[int, tuple[bool, set[tuple[int, int]]]] = {
+            call: (cut, {(index, position) for index, position in dropped})
+            for call, cut, dropped in job["corrections"]
+        }
+        """By backward call: whether what it takes for constants is cut off, and for whom it gives nothing."""
         self.draws: Any = None
         if job["numbered"]:
             self.draws = draws().Numbered(provenance(), job["seed"], dict(job["numbers"]))
@@ -530,6 +552,7 @@ class Recorder:
         import torch
 
         self.optimizers.append(optimizer)
+        self.dither(optimizer)
         tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
         if self.draws:
             self.draws.begun = True
@@ -544,6 +567,33 @@ class Recorder:
             settings=settings_of(optimizer),
         )
         return len(self.optimizers) - 1
+
+    def dither(self, optimizer: Any) -> None:
+        """Move the weights of an optimizer by as little as their type can tell, if the job asks for it."""
+        import torch
+
+        if not self.job["dither"]:
+            return
+        self.dithered += 1
+        generator = torch.Generator().manual_seed(self.dithered)
+        tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
+        with torch.no_grad():
+            for tensor in tensors:
+                if tensor.is_floating_point() and not torch.nn.parameter.is_lazy(tensor):
+                    signs = torch.randint(0, 2, tensor.shape, generator=generator) * 2 - 1
+                    least = max(torch.finfo(tensor.dtype).eps, self.coarse)
+                    factor = 1 + least * signs.to(tensor.device, tensor.dtype)
+                    tensor.data.mul_(factor)
+
+    def cast(self, to: torch.dtype | None) -> None:
+        """Autocast is about to compute in another type, which rounds more."""
+        import torch
+
+        eps = torch.finfo(to).eps / 4 if to is not None and to.is_floating_point else 0.0
+        if self.job["dither"] and eps > self.coarse:
+            self.coarse = eps
+            for optimizer in self.optimizers:
+                self.dither(optimizer)
 
     def failed(self, error: BaseException, during: str, at: dict[str, Any]) -> int:
         """Record an exception once, however often it is seen on its way out."""
@@ -560,6 +610,7 @@ class Recorder:
             at=at,
         )
         self.errors += 1
+        self.scouted()
         with contextlib.suppress(Exception):
             error._gradfix_event = self.errors - 1  # type: ignore[attr-defined]
         return self.errors - 1
@@ -627,13 +678,14 @@ class Recorder:
             saved = self.effects.saved(roots) if self.job["thorough"] else None
             seeds = args[1] if len(args) > 1 else kwargs.get("grad_tensors")
             through = None
-            if not self.job["still"]:
+            cut, dropped = self.corrections.get(self.backwards, (False, set()))
+            if cut or not self.job["still"]:
                 through = self.traversals.look(roots, self.owners(owned), seeded=seeds is not None)
             states = {key: state(slot.tensor) for key, slot in watched.items()}
             leaf_states = {key: state(leaf) for key, (_, leaf) in self.leaves.items()} if bare else {}
             weights = {name: self.describe(leaf) for name, leaf in self.leaves.values()} if bare else {}
             copies: dict[int, torch.Tensor | None] = {}
-            if self.job["still"]:
+            if self.job["still"] or dropped:
                 for key, slot in watched.items():
                     copies[key] = None if slot.tensor.grad is None else slot.tensor.grad.detach().clone()
         retain = args[2] if len(args) > 2 else kwargs.get("retain_graph")
@@ -641,12 +693,19 @@ class Recorder:
             retain = args[3] if len(args) > 3 else kwargs.get("create_graph")
         failure: Exception | None = None
         try:
-            with self.inside():
+            with self.inside(), self.traversals.cut_off() if cut else contextlib.nullcontext():
                 result = original(*args, **kwargs)
         except Exception as error:
             failure = error
         with self.bookkeeping(), torch.no_grad():
-            changed = {key for key, slot in watched.items() if not same(state(slot.tensor), states[key])}
+            spared = {id(slot.tensor) for index, position, slot in owned if (index, position) in dropped}
+            for key in spared:
+                restore(watched[key].tensor, states[key][0], copies[key])
+            changed = {
+                key
+                for key, slot in watched.items()
+                if key not in spared and not same(state(slot.tensor), states[key])
+            }
             for key in changed:
                 watched[key].fed(BY_HAND if failure else self.backwards)
         if failure is not None:
@@ -687,11 +746,41 @@ class Recorder:
             found.setdefault(id(slot.tensor), []).append((index, position))
         return found
 
-    def reach(self, line: int, column: int) -> None:
-        """A watched statement is about to be executed."""
-        if (line, column) not in self.reached and os.getpid() == self.pid:
-            self.reached.add((line, column))
-            self.emit("reached", line=line, column=column)
+    def reach(self, *piece: int) -> None:
+        """A watched piece of the program is about to be executed."""
+        if piece not in self.reached and os.getpid() == self.pid:
+            self.reached.add(piece)
+            self.emit("reached", piece=piece)
+            self.scouted()
+
+    def scouted(self) -> None:
+        """In a run that only scouts: something was come to that is looked for; note after how much."""
+        if self.job["scout"]:
+            self.emit("scouted", steps=self.steps, backwards=self.backwards)
+            everyone = all(self.turns.get(id(one), 0) >= ENOUGH for one in self.optimizers)
+            if self.job["scout"] == "pieces" and everyone and len(self.reached) == len(self.job["watched"]):
+                self.finish("steps")
+
+    def pass_by(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A backward call in a run that only scouts."""
+        if max(self.steps, self.backwards) >= self.limits["steps"]:
+            self.finish("steps")
+        self.backwards += 1
+        try:
+            with self.inside():
+                return original(*args, **kwargs)
+        except Exception as error:
+            self.failed(error, "backward", self.here())
+            raise
+
+    def passed(self, optimizer: Any) -> None:
+        """An optimizer has stepped in such a run."""
+        if self.steps >= self.limits["steps"]:
+            self.finish("steps")
+        self.steps += 1
+        self.turns[id(optimizer)] = self.turns.get(id(optimizer), 0) + 1
+        if self.turns[id(optimizer)] <= ENOUGH:
+            self.scouted()
 
     def look(self, watched: dict[int, Slot]) -> None:
         """Find what holds the parameters that optimizers own; to compare repairs, what is like them, too."""
@@ -726,10 +815,10 @@ class Recorder:
             around: dict[str, Any] = {
                 "random": self.effects.draws(),
                 "buffers": self.effects.buffers(self.describe, self.provenance.of),
+                "modules": self.effects.settings(),
             }
             if self.job["updates"]:
                 around["others"] = self.effects.others(self.describe, self.provenance.of)
-                around["modules"] = self.effects.settings()
                 around["clips"] = self.clips.pop(owner, [])
             if self.draws:
                 around["drawn"] = self.draws.counts()
@@ -796,7 +885,8 @@ class Recorder:
         def backward(*args: Any, **kwargs: Any) -> Any:
             args, kwargs = retained(2, args, kwargs)
             if recorder.watching():
-                return recorder.backward(real_backward, args, kwargs)
+                how = recorder.pass_by if recorder.job["scout"] else recorder.backward
+                return how(real_backward, args, kwargs)
             return real_backward(*args, **kwargs)
 
         @functools.wraps(real_grad)
@@ -837,7 +927,7 @@ class Recorder:
             return clip
 
         def before(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if not recorder.watching():
+            if not recorder.watching() or recorder.job["scout"]:
                 return None
             at = recorder.here()
             holding.begin(optimizer)
@@ -857,11 +947,32 @@ class Recorder:
             return args, {**kwargs, "closure": evaluate}
 
         def after(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            if recorder.job["scout"]:
+                if recorder.watching():
+                    recorder.passed(optimizer)
+                return
             if recorder.job["updates"] and recorder.watching() and not recorder.idling:
                 recorder.stepped(optimizer)
+            if recorder.watching() and not recorder.idling and not holding.active:
+                with recorder.bookkeeping():
+                    recorder.dither(optimizer)
+                    tensors = (one for group in optimizer.param_groups for one in group["params"])
+                    recorder.traversals.stepped(tensors)
             holding.end(optimizer)
 
+        real_enter = torch.autocast.__enter__
+
+        @functools.wraps(real_enter)
+        def enter(self: Any) -> Any:
+            if recorder.watching() and getattr(self, "_enabled", True):
+                with recorder.bookkeeping():
+                    recorder.cast(getattr(self, "fast_dtype", None))
+            return real_enter(self)  # type: ignore[no-untyped-call]
+
+        if self.job["dither"]:
+            torch.autocast.__enter__ = enter  # type: ignore[method-assign]
         self.effects.install()
+        traversal().watch_draws()
         torch.autograd.backward = backward
         torch.autograd.grad = grad
         torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign]
@@ -958,6 +1069,13 @@ def state(tensor: torch.Tensor) -> tuple[torch.Tensor | None, int]:
     """What tells whether a backward call has accumulated into a tensor's gradient."""
     gradient = tensor.grad
     return gradient, -1 if gradient is None else gradient._version
+
+
+def restore(tensor: torch.Tensor, gradient: torch.Tensor | None, held: torch.Tensor | None) -> None:
+    """Give a tensor the gradient back that it had, and that what it held."""
+    tensor.grad = gradient
+    if gradient is not None and held is not None:
+        gradient.copy_(held)
 
 
 def same(one: tuple[Any, int], other: tuple[Any, int]) -> bool:

@@ -22,7 +22,7 @@ from typing import Any, Literal, cast, get_args
 
 from gradfix import ledger
 from gradfix.verify import hostile
-from gradfix.verify.coverage import Begin
+from gradfix.verify.coverage import Piece
 
 BY_HAND = -1
 """Stands among the backward calls that fed a gradient: something else assigned it."""
@@ -190,6 +190,8 @@ class Backward:
     """Bytes that the graph held for it before it ran, beside parameters; ``None`` where nothing is known."""
     through: ledger.Call | None = None
     """The terms of the loss and what each depends on; ``None`` where nothing is known."""
+    noise: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    """By how much rounding alone may change an element of each share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +208,9 @@ class ParameterState:
     prove equal bits, different ones prove nothing. ``None`` where nothing is known."""
     value_hash: str | None = None
     """How the parameter's value was computed."""
+    noise: float = 0.0
+    """By how much rounding alone may change an element of the gradient; of one that is only there as a
+    sketch, its norm (see :func:`noisy`)."""
 
     @property
     def moves(self) -> bool:
@@ -244,7 +249,7 @@ class Step:
     others: Mapping[str, Values] = field(default_factory=dict)
     """The parameters of named networks that no optimizer owns, if that was asked for: averages, targets."""
     modules: Mapping[str, str] = field(default_factory=dict)
-    """By module of torch's own, with its class: its settings, as text, if that was asked for."""
+    """By module of torch's own, with its class: its settings, as text."""
     clips: tuple[str, ...] = ()
     """How its gradients were clipped since the step before, as text, if that was asked for."""
     scale: float = 1.0
@@ -321,8 +326,10 @@ class Recording:
     """By optimizer: its parameters when the run ended by itself or by an error, if that was asked for."""
     held: Mapping[str, Values] = field(default_factory=dict)
     """Without an optimizer: what all leaves held when the run ended by itself or by an error."""
-    reached: Mapping[Begin, bool] = field(default_factory=dict)
-    """Of each watched statement (see ``coverage.py``), whether it was executed."""
+    reached: Mapping[Piece, bool] = field(default_factory=dict)
+    """Of each watched piece of the program (see ``coverage.py``), whether it was executed."""
+    scouted: tuple[int, int] = (0, 0)
+    """How many steps and backward calls it took a run that only scouts to come to what it was looking for."""
 
     @cached_property
     def backwards(self) -> tuple[Backward, ...]:
@@ -476,6 +483,38 @@ def _is_backward(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
 
 
+def noisy(run: Recording, dithered: Recording) -> Recording:
+    """``run`` with what rounding makes of its gradients, as another run shows that has rounded otherwise."""
+    mates = {
+        optimizer.index: list(dithered.steps_of(optimizer.index))[::-1] for optimizer in dithered.optimizers
+    }
+    calls = list(dithered.backwards)[::-1]
+
+    def known(event: Event) -> Event:
+        if isinstance(event, Step) and mates.get(event.optimizer):
+            other = mates[event.optimizer].pop()
+            pairs = zip(event.parameters, other.parameters)
+            return replace(
+                event, parameters=tuple(replace(a, noise=_noise(a.gradient, b.gradient)) for a, b in pairs)
+            )
+        if isinstance(event, Backward) and calls:
+            shares = calls.pop().shares
+            noise = {place: _noise(share, shares.get(place)) for place, share in event.shares.items()}
+            return replace(event, noise=noise)
+        return event
+
+    return replace(run, events=tuple(known(event) for event in run.events))
+
+
+def _noise(one: Values | None, other: Values | None) -> float:
+    """By how much two gradients differ."""
+    if one is None or other is None:
+        return 0.0
+    apart = one.distance(other)
+    scale = max(one.largest, other.largest) if one.exact is not None else max(one.norm, other.norm)
+    return apart * scale if math.isfinite(apart) else 0.0
+
+
 EVENTS, VALUES, NUMBERS = 64 << 20, 512 << 20, 100_000
 """Bytes of events and of values that are read, and the number of events."""
 
@@ -620,12 +659,23 @@ class _Loader:
         ]
         behind = _closed([tuple(map(int, each)) for each in raw["below"]])
         flow = ledger.Flow(used, behind)
-        terms = []
-        for number, count, first in raw["terms"]:
-            direct = frozenset(parameter for layer in first for parameter in used[layer])
-            terms.append(ledger.Term(int(number), int(count), flow.reached(first), direct))
+        firsts = [first for _, _, first, _ in raw["terms"]]
+        numbered = [(int(number), int(count), bool(predicts)) for number, count, _, predicts in raw["terms"]]
         again = frozenset(call for call in map(int, raw["again"]) if 0 <= call < index)
-        return ledger.Call(index, place.receiver or str(place), tuple(terms), flow, again)
+        stale = frozenset[ledger.Parameter]((int(one), int(at)) for one, at in raw["stale"])
+
+        def call(flow: ledger.Flow, firsts: Sequence[Sequence[int]], **more: Any) -> ledger.Call:
+            terms = []
+            for (number, count, predicts), first in zip(numbered, firsts):
+                direct = frozenset(parameter for layer in first for parameter in used[layer])
+                terms.append(ledger.Term(number, count, flow.reached(first), direct, predicts))
+            return ledger.Call(index, place.receiver or str(place), tuple(terms), flow, again, stale, **more)
+
+        if "cut" not in raw:
+            return call(flow, firsts)
+        below = _closed([tuple(map(int, each)) for each in raw["cut"]["below"]])
+        cut = call(ledger.Flow(used, below), raw["cut"]["terms"])
+        return call(flow, firsts, constants=flow.reached(raw["constants"]), cut=cut)
 
     def optimizer(self, raw: dict[str, Any], index: int) -> Optimizer:
         place = self.place(raw["at"])
@@ -663,13 +713,13 @@ def _tail(path: Path, size: int = 4000) -> str:
 
 
 def load(
-    folder: Path, source: str, seed: int, fallback: tuple[Ending, str], watched: Collection[Begin] = ()
+    folder: Path, source: str, seed: int, fallback: tuple[Ending, str], watched: Collection[Piece] = ()
 ) -> Recording:
     """Read what the probe wrote into ``folder`` when it ran ``source``.
 
     ``fallback`` is the ending of a run whose process could not write its own, and its detail; ``watched`` are
-    the statements that the probe was to watch. Where the files make no sense the recording is empty, and its
-    ending is ``trouble``.
+    the pieces of the program that the probe was to watch. Where the files make no sense the recording is
+    empty, and its ending is ``trouble``.
     """
     try:
         recording = _load(folder, source, seed, fallback, watched)
@@ -692,13 +742,14 @@ def load(
 
 
 def _load(
-    folder: Path, source: str, seed: int, fallback: tuple[Ending, str], watched: Collection[Begin]
+    folder: Path, source: str, seed: int, fallback: tuple[Ending, str], watched: Collection[Piece]
 ) -> Recording:
     loader = _Loader(folder, source)
     events: list[Event] = []
     optimizers: list[Optimizer] = []
     standins: list[str] = []
-    reached: set[Begin] = set()
+    reached: set[Piece] = set()
+    scouted = (0, 0)
     schema = ""
     start: dict[str, Any] = {}
     end: dict[str, Any] = {}
@@ -717,7 +768,9 @@ def _load(
             case "schema":
                 schema = str(raw["text"]) if len(str(raw["text"])) <= SCHEMA else ""
             case "reached":
-                reached.add((int(raw["line"]), int(raw["column"])))
+                reached.add(_piece(raw["piece"]))
+            case "scouted":
+                scouted = int(raw["steps"]), int(raw["backwards"])
             case "end":
                 end = raw
             case "stepped":
@@ -753,8 +806,14 @@ def _load(
         schema=schema,
         weights=tuple(tuple(map(loader.given, entries)) for entries in end.get("weights", ())),
         held={name: loader.given(entry) for name, entry in end.get("held", {}).items()},
-        reached={place: place in reached for place in watched},
+        reached={piece: piece in reached for piece in watched},
+        scouted=scouted,
     )
+
+
+def _piece(raw: Sequence[int]) -> Piece:
+    line, column, last, end = map(int, raw)
+    return line, column, last, end
 
 
 def _steps(event: Event, optimizer: int) -> bool:

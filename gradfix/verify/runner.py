@@ -32,14 +32,15 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
 from gradfix import claims, progress
-from gradfix.claims import Check, Still, Surroundings
+from gradfix.claims import Check, Faults, Still, Surroundings
 from gradfix.codemod import Claim, Effect
 from gradfix.parallel import before_leaving, is_forked
 from gradfix.verify import cgroups, hostile, removal, sandbox, scratch, starting
 from gradfix.verify.command import PLAIN, Command, project_root
-from gradfix.verify.coverage import Begin, changed
+from gradfix.verify.coverage import Piece, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
-from gradfix.verify.recording import Draws, Ending, Failure, Recording, load
+from gradfix.verify.recording import Draws, Ending, Failure, Recording, load, noisy
+from gradfix.verify.slicing import affected
 
 PROBE = Path(__file__).with_name("probe.py")
 Outcome = Literal["proved", "refuted", "not run"]
@@ -82,8 +83,14 @@ class Job:
     seed: int = 0
     keep: bool = False
     """Keep every graph usable, with saved tensors as they were when they were saved."""
+    corrections: tuple[tuple[int, bool, tuple[tuple[int, int], ...]], ...] = ()
+    """By backward call: whether what its losses take for constants is cut off, and the parameters, by
+    optimizer and position, that get nothing of it (see ``intent.corrections``)."""
     still: bool = False
     """Put the weights back after every step."""
+    dither: bool = False
+    """Move weights by as little as their type can tell, before training and after each step: what that makes
+    of gradients is what rounding may make of them."""
     alone: int | None = None
     """The same, but after those of this optimizer, by number."""
     moves: tuple[tuple[int, tuple[int, ...]], ...] = ()
@@ -106,9 +113,11 @@ class Job:
     """The folder that the run may read in the place of the script's project."""
     label: str = field(default="", compare=False)
     """What version this is, for who waits for it."""
-    watched: tuple[Begin, ...] = field(default=(), compare=False)
-    """Statements of which it is recorded whether they are executed (see ``coverage.py``); to watch more of
-    them does not make it another run."""
+    watched: tuple[Piece, ...] = field(default=(), compare=False)
+    """Pieces of the text of which it is recorded whether they are executed (see ``coverage.py``); to watch
+    more of them does not make it another run."""
+    scout: Literal["", "pieces", "errors"] = ""
+    """Only find out how many steps it takes to come to all that is watched, or to an error of autograd's."""
 
     def root(self) -> Path:
         """The folder of the project, which the run may read."""
@@ -132,6 +141,7 @@ class Job:
             "seed": self.seed,
             "keep": self.keep,
             "still": self.still,
+            "dither": self.dither,
             "alone": self.alone,
             "moves": self.moves,
             "numbered": self.numbered,
@@ -142,6 +152,8 @@ class Job:
             "limits": asdict(self.limits),
             "schema": self.schema,
             "watched": self.watched,
+            "scout": self.scout,
+            "corrections": self.corrections,
         }
 
 
@@ -156,6 +168,8 @@ class Rewrite:
     effect: Effect
     within: Path | None = None
     """The folder that its runs may read in the place of the script's project."""
+    faults: tuple[Faults, Faults] | None = None
+    """What is known to be wrong with the original, and with what becomes of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -793,6 +807,7 @@ def verify_rewrite(
     seeds: Sequence[int] = (0, 1, 2),
     limits: Limits = Limits(),
     allow_unsandboxed: bool = False,
+    faults: tuple[Faults, Faults] | None = None,
 ) -> Evidence:
     """Run the script at ``path`` before and after a rewrite and check the fix's claim.
 
@@ -807,12 +822,14 @@ def verify_rewrite(
         seeds: Each version runs once for each.
         limits: What a run, and all of them together, may use.
         allow_unsandboxed: Run even where there is no sandbox.
+        faults: What is known to be wrong with either version: where autograd stops one for anything else,
+            nothing is proved.
 
     Returns:
         ``refuted`` if any check fails; ``not run`` if the original could not be run far enough,
         or nothing could be compared; ``proved`` otherwise.
     """
-    rewrite = Rewrite(path, before, after, claim, effect)
+    rewrite = Rewrite(path, before, after, claim, effect, faults=faults)
     return verify_rewrites(
         [rewrite],
         python=python,
@@ -864,6 +881,7 @@ def _verify(
                 trials[0].endless(runner)
             runner.run(jobs)
             trials = [trial.completed(runner) for trial in trials]
+            trials = [trial.farther(runner) for trial in trials]
             # One seed of each: where hashes prove everything, it is enough.
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
             runner.run(job for trial in runnable for job in trial.opening(runner))
@@ -962,15 +980,33 @@ class _Trial:
 
     def before(self, seed: int, **how: bool) -> Job:
         label = "with its graphs kept" if how.get("keep") else "before the fix"
-        return self.job(self.rewrite.before, seed, label=label, **how)
+        return self.job(self.rewrite.before, seed, label=label, watched=self.gone, **how)
 
     def after(self, seed: int, **how: bool) -> Job:
         return self.job(self.rewrite.after, seed, label="after the fix", watched=self.watched, **how)
 
     @functools.cached_property
-    def watched(self) -> tuple[Begin, ...]:
-        """What the rewrite has changed, which the fixed program has to come to."""
-        return changed(self.rewrite.before, self.rewrite.after)
+    def watched(self) -> tuple[Piece, ...]:
+        """What the rewrite has changed, and what depends on it: the fixed program has to come to it."""
+        return affected(self.rewrite.after, changed(self.rewrite.before, self.rewrite.after))
+
+    @functools.cached_property
+    def gone(self) -> tuple[Piece, ...]:
+        """What the original has in the place of that, to which it has to come if nothing stops it."""
+        return changed(self.rewrite.after, self.rewrite.before)
+
+    def farther(self, runner: Runner) -> _Trial:
+        """The same with as many steps as it takes to come to what the rewrite is about, where it does."""
+        seed = self.seeds[0]
+        (original,) = runner.run([self.before(seed)])
+        ahead: list[Job] = []
+        if self.rewrite.claim.raises is not None and short(original):
+            ahead.append(replace(self.before(seed), scout="errors"))
+        jobs = [self.after(seed), self.reference(seed) if self.needs_reference else self.before(seed)]
+        for job, run in zip(jobs, runner.run(jobs)):
+            if short(run) and claims.wanting(run):
+                ahead.append(replace(job, scout="pieces"))
+        return replace(self, limits=farther(self.limits, runner, ahead))
 
     def job(self, source: str, seed: int, **how: Any) -> Job:
         """A run of one of the texts."""
@@ -1147,7 +1183,17 @@ class _Trial:
             still: Still | None = None
             if claim.feeds and seed == self.seeds[0] and not fake and not self.hashed:
                 still = Still(*runner.run(self.still()))
-            by_seed.append(claims.check(claim, effect, before, after, reference, still))
+            found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
+            if not fake and any(one.verdict == "fails" and one.name in claims.COMPARISONS for one in found):
+                how = {"dither": True, "thorough": False}
+                before = noisy(before, *runner.run([self.before(seed, **how)]))
+                if reference is not None:
+                    reference = noisy(reference, *runner.run([self.reference(seed, **how)]))
+                if still is not None:
+                    job = replace(self.still()[0], dither=True)
+                    still = Still(noisy(still.reference, *runner.run([job])), still.after)
+                found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
+            by_seed.append(found)
         return self.steady(runner, claims.merge(seeds, by_seed), fake)
 
     def steady(self, runner: Runner, checks: list[Check], fake: bool) -> list[Check]:
@@ -1181,7 +1227,10 @@ class _Trial:
                 )
             return "refuted", failed[0].detail
         for one in checks:
-            if one.name in ("fixed-runs", "reached", "meant") and one.verdict == "not checked":
+            if (
+                one.name in ("crash", "fixed-runs", "reached", "stepped", "meant")
+                and one.verdict == "not checked"
+            ):
                 return "not run", one.detail
         doubted = next((c.detail for c in checks if c.detail.startswith(claims.CONTRADICTION)), None)
         if doubted is not None:
@@ -1224,6 +1273,26 @@ TOO_LARGE = "run without data, for in earnest it takes too much time or memory"
 
 SLOW = 4
 """Steps that the repaired script takes in the time of a run, at least, or it is run without data."""
+
+
+FAR, FARTHEST = 20_000, 600
+"""Steps of a run that only scouts, and those after which a run may come to what a rewrite is about."""
+
+
+def short(recording: Recording) -> bool:
+    """Whether a run was ended because it had taken as many steps, or made as many calls, as it may."""
+    return recording.ending in ("steps", "backwards")
+
+
+def farther(limits: Limits, runner: Runner, jobs: Sequence[Job]) -> Limits:
+    """``limits`` with as many steps and backward calls as it takes to come to what these jobs scout for."""
+    if not jobs:
+        return limits
+    wide = replace(limits, steps=FAR, backwards=FAR)
+    found = runner.run(replace(job, limits=wide, thorough=False, fake=False) for job in jobs)
+    far = [run.scouted for run in found if run.scouted[0] <= FARTHEST]
+    steps, backwards = (max((one[at] for one in far), default=0) for at in (0, 1))
+    return replace(limits, steps=limits.steps + steps, backwards=limits.backwards + backwards)
 
 
 def overwhelmed(recording: Recording, least: int = 2) -> bool:

@@ -42,6 +42,7 @@ import sysconfig
 import threading
 import time
 import types
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,6 +70,15 @@ KINDS = (
 )
 """Autograd's own errors, as in ``probe.py``; and what it refuses of views, which no codemod is about."""
 
+SILENT = "silent"
+"""What facts are of where nothing has been raised."""
+LOOKED_AT = 16
+"""Steps of an optimizer whose gradients are looked at; later only those whose number is a power of two."""
+VALUES = 4
+"""Steps of which it is looked at whether any gradient is other than zero."""
+OPTIMIZERS = 32
+"""Optimizers that are looked at."""
+
 Place = tuple[str, int]
 """A file and a line."""
 
@@ -88,7 +98,9 @@ def main() -> None:
     sys.meta_path.insert(0, Awaiting(watch))
     try:
         run(command)
-    except SystemExit:
+    except SystemExit as end:
+        if end.code in (None, 0):
+            tell_of_silence(watch, json.loads(explainer), state, typed)
         raise
     except BaseException as error:
         report(error)
@@ -96,6 +108,7 @@ def main() -> None:
         # Python sets the exit code, and ends by the signal where it was Ctrl-C.
         sys.excepthook = lambda *_: None
         raise
+    tell_of_silence(watch, json.loads(explainer), state, typed)
 
 
 def run(command: list[str]) -> None:
@@ -155,22 +168,41 @@ def explain(
         found = autograd_error(error)
         if found is None:
             return
-        facts = json.dumps({**Facts(watch, *found).told, "command": command})
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-        folder, environment = state
-        subprocess.run(
-            explainer,
-            input=facts.encode(),
-            cwd=folder,
-            env=environment,
-            timeout=PATIENCE,
-            check=False,
-            stdout=2,
-        )
+        hand_over({**Facts(watch, *found).told, "command": command}, explainer, state)
     except Exception as failure:
         print(f"gradfix: the error could not be explained: {failure}", file=sys.stderr)
+
+
+def tell_of_silence(
+    watch: Watch, explainer: list[str], state: tuple[str, dict[str, str]], command: list[str]
+) -> None:
+    """Have it told if the script has ended well, and has made steps that had no gradient to use."""
+    try:
+        silent = [one.told() for one in watch.trainings.values() if one.is_suspicious()]
+        busy = any(not one.daemon for one in threading.enumerate() if one is not threading.current_thread())
+        if silent and not busy:
+            facts = {"kind": SILENT, "optimizers": silent, "backwards": watch.backwards, "command": command}
+            hand_over({**facts, "files": own_files()}, explainer, state)
+    except Exception as failure:
+        print(f"gradfix: what was seen could not be told: {failure}", file=sys.stderr)
+
+
+def hand_over(facts: dict[str, Any], explainer: list[str], state: tuple[str, dict[str, str]]) -> None:
+    """Start what explains ``facts``, where and with the environment in which this process was."""
+    told = json.dumps(facts)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    folder, environment = state
+    subprocess.run(
+        explainer,
+        input=told.encode(),
+        cwd=folder,
+        env=environment,
+        timeout=PATIENCE,
+        check=False,
+        stdout=2,
+    )
 
 
 def autograd_error(error: BaseException | None) -> tuple[str, BaseException] | None:
@@ -208,6 +240,104 @@ class Event:
         """The identity of the optimizer; ``None`` for a backward call."""
 
 
+class Training:
+    """What the steps of an optimizer have found: which of its parameters ever had a gradient."""
+
+    def __init__(self, optimizer: Any, frame: types.FrameType | None) -> None:
+        self.optimizer = weakref.ref(optimizer)
+        self.kind = type(optimizer).__name__
+        self.places = places(frame)
+        self.steps = 0
+        self.valued = 0
+        """At how many steps the values of gradients were looked at."""
+        self.nonzero = False
+        """Whether any of them was other than zero."""
+        parameters = list(parameters_of(optimizer))
+        self.never = set(range(len(parameters)))
+        """The numbers of the parameters that no step has found with a gradient."""
+        self.frozen = {number for number, one in enumerate(parameters) if not one.requires_grad}
+        self.count = len(parameters)
+        names = Names()
+        while frame is not None:
+            if is_own(frame.f_code.co_filename):
+                names.collect(frame, frame.f_lineno)
+                forget_locals(frame)
+            frame = frame.f_back
+        self.name = names.optimizers.get(id(optimizer))
+        self.held = list(names.networks)
+        self.names = [names.modules.get(id(one)) for one in parameters]
+
+    def look(self, optimizer: Any) -> None:
+        """A step has been made; its gradients are still there."""
+        self.steps += 1
+        if self.steps > LOOKED_AT and self.steps & (self.steps - 1):
+            return
+        if not self.never and (self.nonzero or self.valued == VALUES):
+            return
+        given = [(n, one.grad) for n, one in enumerate(parameters_of(optimizer)) if one.grad is not None]
+        self.never.difference_update(number for number, _ in given)
+        if given and not self.nonzero and self.valued < VALUES:
+            self.valued += 1
+            self.nonzero = any(bool(gradient.any()) for _, gradient in given)
+
+    @property
+    def only_zeros(self) -> bool:
+        """Whether all gradients that were looked at were zero."""
+        return self.valued > 0 and not self.nonzero
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no step has ever found a gradient."""
+        return len(self.never) == self.count
+
+    def is_suspicious(self) -> bool:
+        """Whether there is something to tell."""
+        return bool(self.count) and (self.is_idle or self.only_zeros or bool(self.left_out()))
+
+    def left_out(self) -> list[str]:
+        """The largest parts of networks of whose parameters none ever had a gradient."""
+        all_of: dict[str, set[int]] = {}
+        for number, name in enumerate(self.names):
+            parts = (name or "").split(".")[:-1]
+            for length in range(1, len(parts) + 1):
+                all_of.setdefault(".".join(parts[:length]), set()).add(number)
+        found: list[str] = []
+        for name, numbers in sorted(all_of.items(), key=lambda item: item[0].count(".")):
+            inside = any(name.startswith(f"{known}.") for known in found)
+            if not inside and numbers <= self.never and not numbers <= self.frozen:
+                found.append(name)
+        return found
+
+    def told(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "class": self.kind,
+            "places": self.places,
+            "steps": self.steps,
+            "idle": self.is_idle,
+            "zeros": self.only_zeros,
+            "frozen": len(self.frozen) == self.count,
+            "networks": [
+                held
+                for held in self.held
+                if any(name is not None and name.startswith(f"{held}.") for name in self.names)
+            ],
+            "left_out": self.left_out(),
+            "held": self.held,
+        }
+
+
+def parameters_of(optimizer: Any) -> Iterator[Any]:
+    for group in optimizer.param_groups:
+        yield from group["params"]
+
+
+def forget_locals(frame: types.FrameType) -> None:
+    """Let go of what a look at the variables of a function has noted: it would live as long as the call."""
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & 1:
+        frame.f_locals.clear()
+
+
 class Watch:
     """What has happened so far."""
 
@@ -217,6 +347,10 @@ class Watch:
         self.numbers = itertools.count()
         self.clock: Any = lambda: -1
         self.attached = False
+        self.backwards = 0
+        """How many backward calls there were."""
+        self.trainings: dict[int, Training] = {}
+        """By the identity of the optimizer."""
 
     def attach(self) -> None:
         """Hook into torch, as soon as the parts that this needs are there."""
@@ -255,6 +389,7 @@ class Watch:
     def backward(self, frame: types.FrameType) -> None:
         """A backward call is about to run; ``frame`` is the one that calls the engine."""
         try:
+            self.backwards += 1
             event = self.event(frame)
             names = frame.f_locals
             arguments = names.get("args", ())
@@ -274,7 +409,17 @@ class Watch:
 
     def stepped(self, optimizer: Any, *_: Any) -> None:
         """An optimizer has made a step."""
-        self.event(sys._getframe(1)).optimizer = id(optimizer)
+        frame = sys._getframe(1)
+        self.event(frame).optimizer = id(optimizer)
+        try:
+            known = self.trainings.get(id(optimizer))
+            if known is None or known.optimizer() is not optimizer:
+                if len(self.trainings) == OPTIMIZERS:
+                    return
+                known = self.trainings[id(optimizer)] = Training(optimizer, frame)
+            known.look(optimizer)
+        except Exception:  # The script goes on, whatever its optimizers look like.
+            return
 
 
 class Awaiting:
@@ -366,18 +511,77 @@ def own_classes(kind: type | None) -> list[tuple[str, str]]:
     return found
 
 
-class Facts:
-    """What is known of an error, in ``told``: kind, message, lines, and per kind what led to it."""
+class Names:
+    """What the script calls its tensors, networks and optimizers."""
 
-    def __init__(self, watch: Watch, kind: str, error: BaseException) -> None:
-        self.watch = watch
-        self.deadline = time.monotonic() + SECONDS
+    def __init__(self) -> None:
         self.optimizers: dict[int, str] = {}
         self.modules: dict[int, str] = {}
         """The name of each parameter by its identity."""
+        self.networks: list[str] = []
+        """The names of networks that are no part of others, as far as that is known when they are met."""
         self.layers: dict[int, tuple[str, Any]] = {}
         """Networks and the layers in them, by identity: the name that the script has for each, and itself."""
         self.variables: list[Variable] = []
+
+    def collect(self, frame: types.FrameType, line: int) -> None:
+        scope = dict(frame.f_locals)
+        if frame.f_locals is not frame.f_globals:
+            scope = {
+                **{name: frame.f_globals[name] for name in frame.f_code.co_names if name in frame.f_globals},
+                **scope,
+            }
+        for name, value in scope.items():
+            if not name.startswith("__"):
+                self.visit(name, value, frame, line, 3)
+
+    def visit(
+        self,
+        name: str,
+        value: Any,
+        frame: types.FrameType,
+        line: int,
+        depth: int,
+        holder: type | None = None,
+    ) -> None:
+        torch = sys.modules["torch"]
+        if len(self.variables) > VARIABLES or isinstance(value, (types.ModuleType, type, types.FunctionType)):
+            return
+        if isinstance(value, torch.Tensor):
+            self.variables.append(Variable(name, value, frame, line, holder))
+        elif isinstance(value, torch.optim.Optimizer):
+            self.optimizers.setdefault(id(value), name)
+        elif depth and isinstance(value, (tuple, list)):
+            for number, item in enumerate(itertools.islice(value, 64)):
+                self.visit(f"{name}[{number}]", item, frame, line, depth - 1, holder)
+        elif depth and isinstance(value, dict):
+            for key, item in itertools.islice(value.items(), 64):
+                self.visit(f"{name}[{key!r}]", item, frame, line, depth - 1, holder)
+        else:
+            if isinstance(value, torch.nn.Module) and id(value) not in self.layers:
+                self.networks.append(name)
+                for inner, parameter in value.named_parameters():
+                    self.modules.setdefault(id(parameter), f"{name}.{inner}")
+                for inner, layer in value.named_modules():
+                    at = f"{name}.{inner}" if inner else name
+                    self.layers.setdefault(id(layer), (at, layer))
+                    for own, buffer in layer._buffers.items():
+                        if buffer is not None:
+                            self.variables.append(Variable(f"{at}.{own}", buffer, frame, line, type(layer)))
+            attributes = getattr(value, "__dict__", None)
+            if depth and isinstance(attributes, dict):
+                for inner, item in itertools.islice(attributes.items(), 128):
+                    if not inner.startswith("_"):
+                        self.visit(f"{name}.{inner}", item, frame, line, depth - 1, type(value))
+
+
+class Facts(Names):
+    """What is known of an error, in ``told``: kind, message, lines, and per kind what led to it."""
+
+    def __init__(self, watch: Watch, kind: str, error: BaseException) -> None:
+        super().__init__()
+        self.watch = watch
+        self.deadline = time.monotonic() + SECONDS
         self.roots: list[Any] = []
         self.failed: list[Place] = []
         self.look(error)
@@ -425,55 +629,6 @@ class Facts:
         # The innermost names are those that the reader has before him.
         for frame, line in reversed(frames):
             self.collect(frame, line)
-
-    def collect(self, frame: types.FrameType, line: int) -> None:
-        scope = dict(frame.f_locals)
-        if frame.f_locals is not frame.f_globals:
-            scope = {
-                **{name: frame.f_globals[name] for name in frame.f_code.co_names if name in frame.f_globals},
-                **scope,
-            }
-        for name, value in scope.items():
-            if not name.startswith("__"):
-                self.visit(name, value, frame, line, 3)
-
-    def visit(
-        self,
-        name: str,
-        value: Any,
-        frame: types.FrameType,
-        line: int,
-        depth: int,
-        holder: type | None = None,
-    ) -> None:
-        torch = sys.modules["torch"]
-        if len(self.variables) > VARIABLES or isinstance(value, (types.ModuleType, type, types.FunctionType)):
-            return
-        if isinstance(value, torch.Tensor):
-            self.variables.append(Variable(name, value, frame, line, holder))
-        elif isinstance(value, torch.optim.Optimizer):
-            self.optimizers.setdefault(id(value), name)
-        elif depth and isinstance(value, (tuple, list)):
-            for number, item in enumerate(itertools.islice(value, 64)):
-                self.visit(f"{name}[{number}]", item, frame, line, depth - 1, holder)
-        elif depth and isinstance(value, dict):
-            for key, item in itertools.islice(value.items(), 64):
-                self.visit(f"{name}[{key!r}]", item, frame, line, depth - 1, holder)
-        else:
-            if isinstance(value, torch.nn.Module) and id(value) not in self.layers:
-                for inner, parameter in value.named_parameters():
-                    self.modules.setdefault(id(parameter), f"{name}.{inner}")
-                for inner, layer in value.named_modules():
-                    at = f"{name}.{inner}" if inner else name
-                    self.layers.setdefault(id(layer), (at, layer))
-                    for own, buffer in layer._buffers.items():
-                        if buffer is not None:
-                            self.variables.append(Variable(f"{at}.{own}", buffer, frame, line, type(layer)))
-            attributes = getattr(value, "__dict__", None)
-            if depth and isinstance(attributes, dict):
-                for inner, item in itertools.islice(attributes.items(), 128):
-                    if not inner.startswith("_"):
-                        self.visit(f"{name}.{inner}", item, frame, line, depth - 1, type(value))
 
     def nodes(self, roots: list[Any]) -> dict[Any, None]:
         """The nodes of a graph, from its roots on; not all of them where there are too many."""

@@ -11,7 +11,7 @@ from outcome import FILE, Called, Guess, Prediction
 
 from gradfix.autograd import analyze, operators
 from gradfix.autograd.graph import Backward, Change, Event, Step
-from gradfix.autograd.interpreter import Run
+from gradfix.autograd.run import Run
 
 
 def predict(source: str, *, exact: bool = True) -> Prediction:

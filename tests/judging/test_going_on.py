@@ -429,9 +429,14 @@ CASES = {
         "refuted",
     ),
     "a step that no run gets to": (
+        CONSTANT + LATE + TWICE.replace("range(6)", "range(1999)") + FINALLY,
+        CONSTANT + LATE + SUMMED.replace("range(6)", "range(1999)") + FINALLY.replace("loss =", "loss = -"),
+        "not run",
+    ),
+    "a step that comes late": (
         CONSTANT + LATE + TWICE.replace("range(6)", "range(99)") + FINALLY,
         CONSTANT + LATE + SUMMED.replace("range(6)", "range(99)") + FINALLY.replace("loss =", "loss = -"),
-        "not run",
+        "refuted",
     ),
     "several steps, the generator first": (
         GAN + SEVERAL.format(fake="fake") + MAKER,

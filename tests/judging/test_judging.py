@@ -411,7 +411,8 @@ def test_weights_that_are_moved_by_hand(
     after: str, expected: str | None, steps: int, original: Original, tmp_path: Path
 ) -> None:
     if expected is None:
-        expected = "accepted" if steps < 3 else "refuted"
+        # Where the program ends before, nobody has seen what that does.
+        expected = "not run" if steps < 3 else "refuted"
     program = HAND.format(steps=steps)
     ((found, reason),) = judged(original(program + TWICE + MOVED), program + after, tmp_path)
     assert found == expected, reason

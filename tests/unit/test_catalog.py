@@ -132,3 +132,8 @@ def test_an_installed_package_offers_codemods_by_entry_points(installed: Path) -
     assert b"ModuleNotFoundError" in done.stderr
     assert b"Traceback" not in done.stderr
     assert done.returncode == 2
+
+
+def test_each_says_what_a_person_can_do() -> None:
+    for codemod in catalog.load().codemods:
+        assert not codemod.by_hand.startswith("`gradfix explain"), codemod.name

@@ -437,5 +437,5 @@ def test_each_codemod_declares_what_it_does_to_draws_and_statistics(cases: list[
     parted = {
         case.fault for (case, _), one in zip(repairs, evidence) if one.effects and one.effects.buffers_from
     }
-    assert parted <= {"stale-forward", "step-before-backward"}
+    assert parted <= {"stale-forward", "step-before-backward", "left-in-evaluation-mode"}
     assert "stale-forward" in parted

@@ -142,7 +142,13 @@ def test_no_report_holds_a_character_that_acts(path: str, source: str, message: 
     plan = Plan((Repaired(path, b"", b"", source, (attempt,), (found,), (problem,)),), (), 1, ())
     report = Report((FileReport(path, source, (found,), (problem,)),), (), 1, ())
     story = Explanation(
-        ((path, source, found.finding),), message, message, message, source.encode("utf-8", "replace"), path
+        ((path, source, found.finding),),
+        message,
+        message,
+        message,
+        message,
+        source.encode("utf-8", "replace"),
+        path,
     )
     for colour in (False, True):
         shown = text.Text(colour)

@@ -146,7 +146,7 @@ def test_a_graph_that_the_other_loss_has_freed(tmp_path: Path) -> None:
     assert labels.keys() >= {10, 14, 18}
     assert "= undetached-fake: " in told
     assert "= fix (repairs, safe): detach `picture`\n" in told
-    assert "Apply it with: gradfix apply --select undetached-fake gan.py\n" in told
+    assert "Prove and write it with: gradfix apply --select undetached-fake gan.py\n" in told
 
 
 def test_the_patch_is_one_that_git_takes_and_the_script_then_runs(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_the_patch_is_one_that_git_takes_and_the_script_then_runs(tmp_path: Path
     told = explanation(run(tmp_path, "gan.py").stderr)
     assert "needs `critic." in told
     assert "`opt_c.step()` at line 15 has changed it since" in told
-    start, end = told.index("--- a/gan.py"), told.index("\nApply it with")
+    start, end = told.index("--- a/gan.py"), told.index("\nProve and write it with")
     (tmp_path / "fix.patch").write_text(told[start:end])
     git("init", "-q", ".", cwd=tmp_path)
     git("apply", "fix.patch", cwd=tmp_path)
@@ -174,7 +174,7 @@ def test_the_same_command_proves_the_patch(tmp_path: Path) -> None:
         ("main.py",): f"--script main.py {path}",
     }.items():
         told = explanation(run(tmp_path, *command).stderr)
-        assert told.endswith(f"Apply it with: gradfix apply --select undetached-fake {proves}\n")
+        assert told.endswith(f"Prove and write it with: gradfix apply --select undetached-fake {proves}\n")
 
 
 def test_a_state_that_is_carried_over(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_state_that_is_carried_over(tmp_path: Path) -> None:
     told = explanation(plainly(tmp_path, "-P", "-m", "gradfix", "run", "rnn.py").stderr)
     assert told.startswith("rnn.py:12:5: E1: ")
     assert "= carried-hidden-state: " in told
-    assert "Apply it with: " in told
+    assert "Prove and write it with: " in told
 
 
 def test_a_state_that_the_model_cannot_follow(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_an_activation_that_was_changed_in_place(tmp_path: Path) -> None:
     assert "needs `y` as it was" in told
     assert "overwritten here" in marked(told)[5]
     assert "+y = y + 1\n" in told
-    assert "Apply it with: gradfix apply --select inplace-on-saved inplace.py" in told
+    assert "Prove and write it with: gradfix apply --select inplace-on-saved inplace.py" in told
 
 
 def test_a_change_in_place_that_the_model_cannot_follow(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_change_in_place_that_the_model_cannot_follow(tmp_path: Path) -> None:
     assert marked(told)[5] == "overwritten here"
     assert "by hand: `y = y + 1` makes a new tensor" in told
     assert "= no automatic fix; by hand: " in told
-    assert "Apply it with" not in told
+    assert "Prove and write it with" not in told
 
 
 def test_a_loss_without_a_graph(tmp_path: Path) -> None:
@@ -313,6 +313,55 @@ def test_an_error_that_another_one_wraps_is_explained(tmp_path: Path) -> None:
     assert explanation(done.stderr).startswith("gan.py:19:9: E1: ")
 
 
+LOOP = """\
+import copy
+
+import torch
+from torch import nn
+
+encoder, head = nn.Linear(4, 8), nn.Linear(8, 1)
+opt = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+for _ in range(3):
+    z = encoder(torch.randn(6, 4))
+    loss = head(z).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("    loss.backward()\n", "", "`opt` had no gradient to use: nothing has called `backward()`"),
+        ("    opt.step()", "    opt.zero_grad()\n    opt.step()", "= misplaced-zero-grad: "),
+        ("head(z)", "head(z.detach())", "`encoder` never had a gradient at all 3 steps of `opt`"),
+        ("opt =", "encoder.requires_grad_(False)\nopt =", None),
+        (
+            "loss.backward()",
+            "(0 * loss).backward()",
+            "every gradient that `opt` had at its first steps is zero",
+        ),
+        (
+            "for _ in",
+            "encoder, head = copy.deepcopy(encoder), copy.deepcopy(head)\nfor _ in",
+            "its parameters are of none of the networks that are in use (`encoder` and `head`)",
+        ),
+        ("", "", None),
+    ],
+)
+def test_what_never_learns_is_told_at_the_end(tmp_path: Path, old: str, new: str, told: str | None) -> None:
+    (tmp_path / "train.py").write_text(LOOP.replace(old, new, 1))
+    done = run(tmp_path, "train.py")
+    assert (done.returncode, done.stdout) == (0, "")
+    if told is None:
+        assert done.stderr == ""
+    else:
+        assert told in done.stderr
+        assert done.stderr.count("no gradient: ") == 1
+        assert "= fix (" in done.stderr or "= no automatic fix; by hand: " in done.stderr
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "path",
@@ -325,7 +374,7 @@ def test_every_fixture_that_raises_is_explained(path: Path) -> None:
         pytest.skip("raises nothing")
     told = explanation(run(path.parent, path.name).stderr)
     assert re.match(rf"{re.escape(path.name)}:{header[2]}:\d+: {header[1]}: ", told)
-    assert ("Apply it with: " in told) == path.with_suffix(".fixed.py").exists()
+    assert ("Prove and write it with: " in told) == path.with_suffix(".fixed.py").exists()
 
 
 # ---------------------------------------------------------------------------- nothing else is changed

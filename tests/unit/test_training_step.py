@@ -12,8 +12,8 @@ import pytest
 from gradfix import catalog
 from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward
-from gradfix.autograd.interpreter import Run
-from gradfix.autograd.training_step import FUEL, Program
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import BUDGET, Program
 
 NETWORK = """\
 import torch
@@ -62,7 +62,7 @@ def test_a_function_without_end_is_named_and_the_others_are_judged() -> None:
             optimizer.step()
     """
     analysed = program(NETWORK, DOUBLING, endless, TWICE)
-    assert analysed.messages == (f"analysis of train stopped: more than {FUEL} steps",)
+    assert analysed.messages == (f"analysis of train stopped: more than {BUDGET} steps",)
     assert "loss.backward()" in failing_lines(analysed)
 
 
@@ -72,12 +72,12 @@ def test_a_module_that_calls_a_function_without_end_names_it() -> None:
     double_0(net(torch.randn(5, 3))).mean().backward()
     """
     analysed = program(NETWORK, DOUBLING, TWICE, calls)
-    assert analysed.messages == (f"analysis of <module> stopped in double_0: more than {FUEL} steps",)
+    assert analysed.messages == (f"analysis of <module> stopped in double_0: more than {BUDGET} steps",)
     assert "loss.backward()" in failing_lines(analysed)
 
 
 def test_a_long_file_is_not_stopped_for_its_length() -> None:
-    lines = "\n".join(f"    scale_{n} = {n}" for n in range(FUEL // 2))
+    lines = "\n".join(f"    scale_{n} = {n}" for n in range(BUDGET // 2))
     loop = """\
         loss = net(batch).square().mean()
         optimizer.zero_grad()

@@ -158,14 +158,20 @@ for batch in batches:
 def test_what_somebody_may_hold_on_to_is_useless_once_its_weights_have_moved(options: Options) -> None:
     expected = [("needless-retain-graph", "loss.backward(retain_graph=True)")]
     owned = "net.parameters()"
-    # The head cannot hold on to anything, so it need not move.
-    assert found(KEPT.format(owned=owned, loss="net(batch).mean() + head(batch).mean()"), options) == expected
+    # The head cannot hold on to anything, so it need not move. That nobody trains it is told besides.
+    untrained = [("gradients-nobody-consumes", "loss = net(batch).mean() + head(batch).mean()")]
+    code = KEPT.format(owned=owned, loss="net(batch).mean() + head(batch).mean()")
+    assert found(code, options) == untrained + expected
     both = "[*net.parameters(), *head.parameters()]"
     assert found(KEPT.format(owned=both, loss="net(head(batch)).mean()"), options) == expected
 
 
 def test_what_went_into_a_network_that_is_not_seen_may_be_kept(options: Options) -> None:
-    assert not found(KEPT.format(owned="net.parameters()", loss="net(head(batch)).mean()"), options)
+    codes = {
+        code
+        for code, _ in found(KEPT.format(owned="net.parameters()", loss="net(head(batch)).mean()"), options)
+    }
+    assert codes == {"gradients-nobody-consumes"}
 
 
 ACCUMULATED = """
@@ -1680,3 +1686,38 @@ def test_what_is_stale_is_the_network_that_was_used(options: Options) -> None:
     (stale,) = [f for f in pipeline.findings(parsed, options) if f.code == "stale-forward"]
     # The whole has the critic's weights, too, but its call uses the painter's alone.
     assert "`both.critic(picture)`" in stale.message
+
+
+# ---------------------------------------------------------------------- what scales a loss
+
+SCALED = """
+import torch
+from torch import nn
+from elsewhere import make_scaler
+
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+scaler, other = make_scaler(), make_scaler()
+for _ in range(3):
+    loss = net(torch.randn(4, 3)).tanh().mean()
+    optimizer.zero_grad()
+    scaler.scale(loss).backward(retain_graph=True)
+    {second}.backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "twice"),
+    [
+        ("scaler.scale(loss)", True),
+        ("other.scale(loss)", False),
+        ("scaler.scale(0.1 * loss)", False),
+        ("loss", False),
+    ],
+)
+def test_what_one_scaler_scales_is_one_loss(second: str, twice: bool, options: Options) -> None:
+    code = SCALED.format(second=second)
+    told = [("loss-backpropagated-twice", "scaler.scale(loss).backward()")] if twice else []
+    assert found(code, options) == told

@@ -23,7 +23,7 @@ from typing import cast
 import pytest
 
 from gradfix import trust
-from gradfix.claims import Check
+from gradfix.claims import Check, Faults
 from gradfix.codemod import Claim, Effect
 from gradfix.verify import interpreter, runner
 from gradfix.verify.command import Command
@@ -1169,19 +1169,198 @@ def test_what_stops_a_run_with_stand_ins_is_said_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("again", "why"),
     [
-        ("; step == 4 and loss.backward()", "E1 was not raised within the budget"),
-        ("\n    if step == 4: loss.backward()", "the run did not come to line {line}, which raises E1"),
+        ("; step == 1999 and loss.backward()", "E1 was not raised within the budget"),
+        ("\n    if step == 1999: loss.backward()", "the run did not come to line {line}, which raises E1"),
     ],
 )
 def test_an_error_that_the_budget_does_not_reach(again: str, why: str, tmp_path: Path) -> None:
-    late = edited(REGRESSION, ("    loss.backward()", "    loss.backward()" + again))
-    claim = Claim("E1", line(late, "step == 4"))
+    more = ("range(5)", "range(2000)")
+    late = edited(REGRESSION, more, ("    loss.backward()", "    loss.backward()" + again))
+    claim = Claim("E1", line(late, "step == 1999"))
     evidence = runner.verify_rewrite(
         tmp_path / "late.py", late, REGRESSION, claim, Effect.REPAIRS, limits=Limits(steps=2), seeds=(0,)
     )
     assert evidence.outcome == "not run"
     why = why.format(line=claim.raises_line)
     assert evidence.reason == f"{why} (the original ran 2 steps of optimizer)"
+
+
+PART = program("""
+    import torch
+    from torch import nn
+
+    maker, judge = nn.Linear(3, 4), nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(judge.parameters(), lr=0.1)
+    other = torch.optim.SGD(maker.parameters(), lr=0.1)
+    score = lambda made: judge(made).mean()
+
+    def both(noise):
+        return judge(maker(noise)).mean()
+
+    for step in range({steps}):
+        optimizer.zero_grad()
+        made = maker(torch.randn(6, 3))
+        loss = judge(torch.randn(6, 4)).mean()
+        if step > {late}: loss = loss + score(made)
+        loss.backward()
+        optimizer.step()
+        late = score(made) if step > {late} else judge(torch.randn(6, 4)).mean()
+        other.zero_grad()
+        both(torch.randn(6, 3)).backward()
+        other.step()
+        if step > {late}:
+            other.zero_grad()
+            late = both(torch.randn(6, 3))
+            late.backward()
+            other.step()
+""")
+EDITS = {
+    "a branch of an expression": ("late = score(made) if", "late = score(made.detach()) if"),
+    "the body of a lambda": ("judge(made).mean()", "judge(made.detach()).mean()"),
+    "what is used under a condition": ("randn(6, 3))\n    loss", "randn(6, 3)).detach()\n    loss"),
+    "a caller of a function": ("return judge(maker(noise)).mean()", "return judge(maker(noise)).mean() * 1"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_what_no_run_has_come_to_is_not_proved(edit: tuple[str, str], tmp_path: Path) -> None:
+    text = PART.format(steps=2000, late=1990)
+    after = text.replace(*edit)
+    assert after != text
+    evidence = runner.verify_rewrite(tmp_path / "late.py", text, after, Claim(), Effect.PRESERVES, seeds=(0,))
+    assert evidence.outcome == "not run"
+    assert "did not come to be executed" in evidence.reason
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_what_comes_late_is_run_up_to(edit: tuple[str, str], tmp_path: Path) -> None:
+    text = PART.format(steps=2000, late=30)
+    evidence = runner.verify_rewrite(
+        tmp_path / "late.py", text, text.replace(*edit), Claim(), Effect.PRESERVES, seeds=(0,)
+    )
+    assert evidence.outcome == "proved", evidence.reason
+    (run,) = [run for run in evidence.runs if run.version == "after"]
+    assert len(run.steps) > 60
+
+
+SATURATED = program("""
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 3)
+    net.weight.data.mul_(3)
+    net.bias.data.copy_(torch.tensor([15.0, 0.0, 0.0]))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.rand(8, 6)
+        out = net(x)
+        loss = F.cross_entropy(out, torch.zeros(8, dtype=torch.long))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+""")
+
+
+@pytest.mark.parametrize(
+    ("out", "outcome"),
+    [
+        ("(net.weight[:, 3:] @ x.T[3:] + (net.weight[:, :3] @ x.T[:3] + net.bias[:, None])).T", "proved"),
+        ("net(x) + 0.4", "proved"),
+        ("net(x) * 1.02", "refuted"),
+        ("F.linear(x, net.weight.detach(), net.bias) + 0.5 * F.linear(x, net.weight - net.weight.detach())",
+         "refuted"),
+    ],
+)  # fmt: skip
+def test_rounding_in_a_small_gradient_refutes_nothing(out: str, outcome: str, tmp_path: Path) -> None:
+    """The gradients are of size 1e-6, and made of probabilities near 1, which are rounded to 1e-7."""
+    after = SATURATED.replace("net(x)", out)
+    evidence = runner.verify_rewrite(tmp_path / "small.py", SATURATED, after, Claim(), Effect.PRESERVES)
+    assert evidence.outcome == outcome, evidence.checks
+
+
+CRASHES = program("""
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(6):
+        out = net(torch.randn(6, 3)).exp()
+        if step == {late}:
+            out.mul_(2)
+        loss = out.mean()
+        opt.zero_grad()
+        loss.backward(retain_graph=True)
+        opt.step()
+""")
+
+
+@pytest.mark.parametrize("late", [0, 3])
+def test_a_crash_that_no_finding_explains_is_told_and_proves_nothing(late: int, tmp_path: Path) -> None:
+    text = CRASHES.format(late=late)
+    after = text.replace("retain_graph=True", "")
+    place = line(text, "loss.backward")
+
+    def outcome(*faults: Faults) -> tuple[str, str]:
+        found = runner.verify_rewrite(
+            tmp_path / "crash.py", text, after, Claim(), Effect.PRESERVES, seeds=(0,), faults=faults or None
+        )
+        return found.outcome, found.reason
+
+    told = "not run", f"the original raises E2 at line {place}, which no finding explains"
+    assert outcome(Faults(), Faults()) == told
+    known = Faults(frozenset({place}))
+    assert outcome(known, Faults())[1] == told[1].replace("original", "fixed program")
+    assert outcome(known, known)[0] == ("proved" if late else "not run")
+
+
+@pytest.mark.parametrize("late", [0, 3])
+def test_a_crash_of_the_fixed_program_alone_refutes_it(late: int, tmp_path: Path) -> None:
+    text = CRASHES.format(late=99)
+    after = CRASHES.format(late=late).replace("retain_graph=True", "")
+    evidence = runner.verify_rewrite(
+        tmp_path / "crash.py", text, after, Claim(), Effect.PRESERVES, faults=(Faults(), Faults())
+    )
+    assert evidence.outcome == "refuted"
+    assert "raises E2" in evidence.reason
+
+
+def test_an_optimizer_of_a_later_phase_has_to_step(tmp_path: Path) -> None:
+    phases = program("""
+        import torch
+        from torch import nn
+
+        net, head = nn.Linear(3, 4), nn.Linear(4, 1)
+        first = torch.optim.SGD(net.parameters(), lr=0.1)
+        second = torch.optim.SGD(head.parameters(), lr=0.1)
+        for step in range({first}):
+            first.zero_grad()
+            net(torch.randn(6, 3)).pow(2).mean().backward({keep})
+            first.step()
+        for step in range({second}):
+            second.zero_grad()
+            head(net(torch.randn(6, 3)).detach()).pow(2).mean().backward()
+            second.step()
+    """)
+
+    def outcome(first: int, second: int) -> tuple[str, str]:
+        before, after = (
+            phases.format(first=first, second=second, keep=keep) for keep in ("retain_graph=True", "")
+        )
+        evidence = runner.verify_rewrite(
+            tmp_path / "phases.py", before, after, Claim(), Effect.PRESERVES, seeds=(0,)
+        )
+        return evidence.outcome, "\n".join([evidence.reason, *(check.detail for check in evidence.checks)])
+
+    found, why = outcome(3000, 3)
+    assert found == "not run"
+    assert "second takes no step" in why
+    assert outcome(40, 3)[0] == "proved"
+    found, why = outcome(40, 1)
+    assert found == "proved"
+    assert "ends by itself after one step of second" in why
 
 
 def test_a_fixed_program_that_takes_too_long_is_not_proved(tmp_path: Path) -> None:

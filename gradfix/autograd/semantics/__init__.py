@@ -4,6 +4,7 @@ To import one of the modules is to import them all, so that everything is regist
 """
 
 from gradfix.autograd.semantics import (
+    adjusting,
     amp,
     arithmetic,
     attributes,
@@ -33,6 +34,7 @@ from gradfix.autograd.semantics import (
 )
 
 __all__ = [
+    "adjusting",
     "amp",
     "arithmetic",
     "attributes",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-from typing import TYPE_CHECKING
-
-from gradfix.autograd.arguments import Argument, Keywords, option
+from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.engine import step
-from gradfix.autograd.semantics.dispatch import methods_of
-from gradfix.autograd.semantics.operations import simple
+from gradfix.autograd.graph import Unscale, Update
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.dispatch import function, method, other_methods
+from gradfix.autograd.semantics.operations import scaled, simple
 from gradfix.autograd.semantics.unknown import adopted
 from gradfix.autograd.values import (
     NONE,
@@ -23,48 +22,82 @@ from gradfix.autograd.values import (
     Value,
 )
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
+
+@method(Scaler, "scale")
+def _scale(run: Run, scaler: Scaler, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    value, expression = call.args[0]
+    if isinstance(value, (Tensor, Opaque)):
+        return scaled(run, scaler, value, expression, call.site)
+    return value
 
 
-@methods_of(Scaler)
-def _scaler_method(
-    run: Run,
-    base: Scaler,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool = False,
-) -> Value:
-    if name == "scale" and args:
-        value, expression = args[0]
-        if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (base.factor, expression)], node)
-        return value
-    if name == "step" and args:
-        optimizer = adopted(run, args[0][0]) or args[0][0]
-        if isinstance(optimizer, Optimizer):
-            step(run, optimizer, node)
-            return NONE
-    return Opaque(name)
+@method(Scaler, "step")
+def _step(run: Run, scaler: Scaler, call: Call) -> Value | None:
+    optimizer = _given(run, call)
+    if optimizer is None:
+        return None
+    step(run, optimizer, call.site, scaler)
+    return NONE
 
 
-def grad_scaler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    return Scaler()
+@method(Scaler, "unscale_")
+@method(Opaque, "unscale_")
+def _unscale(run: Run, scaler: Scaler | Opaque, call: Call) -> Value | None:
+    optimizer = _given(run, call)
+    if optimizer is None:
+        return None
+    run.events.append(Unscale(run.home(call.site), run.path, run.next_serial(), scaler, optimizer.state))
+    return NONE
 
 
-def scale_loss(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@method(Scaler, "update")
+@method(Opaque, "update")
+def _update(run: Run, scaler: Scaler | Opaque, call: Call) -> Value | None:
+    """Of something unknown only if it has scaled a loss."""
+    if isinstance(scaler, Opaque) and scaler not in run.scaled.values():
+        return None
+    run.events.append(Update(run.home(call.site), run.path, run.next_serial(), scaler))
+    return NONE
+
+
+def _given(run: Run, call: Call) -> Optimizer | None:
+    """The optimizer that a scaler is handed first."""
+    first = call.args[0][0] if call.args else NONE
+    optimizer = adopted(run, first) or first
+    return optimizer if isinstance(optimizer, Optimizer) else None
+
+
+@other_methods(Scaler)
+def _other_method(run: Run, scaler: Scaler, call: Call) -> Value:
+    return Opaque(call.name)
+
+
+@function("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
+def grad_scaler(run: Run, call: Call) -> Value:
+    """``GradScaler(enabled=True)``."""
+    if "**" in call.keywords:
+        return Scaler(None)
+    return Scaler(flag(call.keywords["enabled"][0], True)) if "enabled" in call.keywords else Scaler()
+
+
+@function("apex.amp.scale_loss")
+def scale_loss(run: Run, call: Call) -> Value:
     """``with apex.amp.scale_loss(loss, optimizer) as scaled: scaled.backward()``."""
-    given = args[0] if args else keywords.get("loss")
+    given = call.args[0] if call.args else call.keywords.get("loss")
     if given is None:
         return Opaque("scale_loss")
-    return Scaled(simple(run, "mul", [given, (Tensor(), given[1])], node))
+    return Scaled(simple(run, "mul", [given, (Tensor(), given[1])], call.site))
 
 
-def amp_initialize(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("apex.amp.initialize")
+def amp_initialize(run: Run, call: Call) -> Value:
     """``apex.amp.initialize(models, optimizers, ...)``: what it is handed, patched."""
-    models, optimizers = option(args, keywords, "models", 0), option(args, keywords, "optimizers", 1)
+    models, optimizers = (
+        call.argument("models", 0),
+        call.argument("optimizers", 1),
+    )
     if models is None:
         return Opaque("initialize")
     if optimizers is None or optimizers is NONE:
@@ -72,14 +105,16 @@ def amp_initialize(run: Run, args: list[Argument], keywords: Keywords, node: ast
     return Sequence("tuple", [models, optimizers])
 
 
-def amp_handle(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("apex.amp.init")
+def amp_handle(run: Run, call: Call) -> Value:
     """``handle = apex.amp.init()``: the older interface, whose handle scales losses as the module does."""
     return External("apex.amp")
 
 
-def master_params(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("apex.amp.master_params")
+def master_params(run: Run, call: Call) -> Value:
     """``apex.amp.master_params(optimizer)``: what it steps on."""
-    owner = args[0][0] if args else NONE
+    owner = call.args[0][0] if call.args else NONE
     if not isinstance(owner, Optimizer):
         return Opaque("master_params")
     return Params(owner.state.leaves, owner.state.groups_known)

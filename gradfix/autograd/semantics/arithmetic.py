@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradfix.autograd import operators, options
 from gradfix.autograd.counting import NUMBER, Pass, Term
 from gradfix.autograd.parameters import leaves_of
-from gradfix.autograd.run import used_nothing
+from gradfix.autograd.run import Run, used_none
 from gradfix.autograd.semantics.operations import apply, changed_in_place, operands_of, record, unknown
 from gradfix.autograd.values import (
     NONE,
     Const,
-    Each,
     Index,
     Length,
     Opaque,
     Params,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
     fold,
     known_items,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 def binary(
@@ -41,7 +38,7 @@ def binary(
 ) -> Value:
     """``left op right``."""
     if left is NONE or right is NONE:
-        used_nothing(run, site)
+        used_none(run, site)
     if isinstance(left, options.Option) or isinstance(right, options.Option):
         known = [side.value for side in map(options.given, (left, right)) if isinstance(side, Const)]
         if len(known) == 2 and any(isinstance(one, str) for one in known):
@@ -81,7 +78,11 @@ def binary(
     graph = operands_of(left, left_node) + operands_of(right, right_node)
     if not any(tensors) and not graph:
         # The data of a parameter, and what is computed from it, have no graph.
-        return Tensor() if isinstance(left, Each) or isinstance(right, Each) else Opaque("value")
+        return (
+            Tensor()
+            if isinstance(left, SummaryTensor) or isinstance(right, SummaryTensor)
+            else Opaque("value")
+        )
     if not any(o.requires is not False for o in graph):
         return Tensor()
     scalar: Any = None

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import ast
 import os
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import imports, unbound
-from gradfix.autograd.arguments import Argument, Keywords, nowhere
+from gradfix.autograd.arguments import Call, unwritten
 from gradfix.autograd.engine import zero_grad
 from gradfix.autograd.graph import Backward, Leaf, reach
 from gradfix.autograd.parameters import is_leaf, set_requires
-from gradfix.autograd.run import Impossible
-from gradfix.autograd.semantics.dispatch import attribute, attributes_of, call, item, methods_of
+from gradfix.autograd.run import Impossible, Run
+from gradfix.autograd.semantics.adjusting import replace
+from gradfix.autograd.semantics.dispatch import attribute, attributes_of, call_value, item, other_methods
 from gradfix.autograd.semantics.items import part
 from gradfix.autograd.semantics.names import MODULE_METHODS, member
 from gradfix.autograd.values import (
     Attributes,
     Class,
     Const,
-    Each,
     External,
     Function,
     Instance,
@@ -37,15 +36,12 @@ from gradfix.autograd.values import (
     Scaler,
     Sequence,
     Static,
+    SummaryTensor,
     Super,
     Tensor,
     Value,
-    graphs_in,
     tensors_in,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 def method_held(run: Run, base: Module | Instance, name: str, node: ast.AST) -> Value | None:
@@ -103,7 +99,7 @@ def _class_attribute(run: Run, value: Class, name: str, node: ast.AST) -> Value:
 @attributes_of(Record)
 def _record_attribute(run: Run, value: Record, name: str, node: ast.AST) -> Value:
     if name in value.items or not hasattr(dict, name):
-        return item(run, value, Const(name), nowhere(node), node)
+        return item(run, value, Const(name), unwritten(node), node)
     return Method(value, name)
 
 
@@ -143,6 +139,13 @@ def member_of(run: Run, namespace: Namespace, name: str) -> Value:
     return value if value is not None else External(f"{namespace.frame.origin}.{name}")
 
 
+def calls_network(value: Value, name: str) -> bool:
+    """Whether a method of a network does what calling it does: ``net.forward(x)`` is a call of ``net``."""
+    if name != "forward" or not isinstance(value, Module) or "forward" in value.attributes:
+        return False
+    return value.cls is not None and value.cls.lookup("__call__") is None
+
+
 @attributes_of(Module, Instance)
 def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.AST) -> Value:
     held = value.attributes.get(name)
@@ -155,9 +158,9 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
     if value.cls is not None:
         found = value.cls.lookup(name)
         if isinstance(found, Function):
-            return found.bind(value)
+            return Method(value, name) if calls_network(value, name) else found.bind(value)
         if isinstance(found, Property):
-            return call(run, found.function.bind(value), [], {}, node)
+            return call_value(run, found.function.bind(value), Call([], {}, node))
         if isinstance(found, Static):
             return found.function.bind(value.cls) if found.of_class else found.function
         if found is not None:
@@ -221,6 +224,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             value.owner = holder
         if isinstance(value, Module) and value.label == value.kind.rsplit(".", 1)[-1]:
             value.label = name
+        if run.optimizers and isinstance(value, Module) and isinstance(holder, (Module, Opaque)):
+            replace(run, holder, name, value, target)
         holder.attributes[name] = value
         if name == "weight" and isinstance(holder, Module) and holder.leaf is not None:
             # A layer that is given another one's weights shares them; a bias of its own is left out.
@@ -230,21 +235,22 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
                 and not value.leaf.label.startswith("parameter")
             ):
                 holder.leaf = value.leaf
-        if isinstance(holder, Opaque) and run.inside:
-            # Who handed the object in has what is put there.
-            run.returned += graphs_in([value])
+        if isinstance(holder, Opaque):
+            run.hand_on(value)
         if isinstance(holder, Module) and holder.kind != "user":
             bind_weight(run, value)
     elif isinstance(holder, Record):
         holder.items[name] = value
-    elif isinstance(holder, (Tensor, Each)):
+    elif isinstance(holder, External):
+        run.hand_on(value)
+    elif isinstance(holder, (Tensor, SummaryTensor)):
         leaves = [holder.leaf] if isinstance(holder, Tensor) and holder.leaf else []
-        if isinstance(holder, Each):
+        if isinstance(holder, SummaryTensor):
             leaves = holder.leaves
         if name in ("grad", "_grad"):
             if isinstance(value, Const) and value.value is None:
                 zero_grad(run, holder, leaves, target)
-            elif isinstance(value, Each) and value.itself and len(value.leaves) == len(leaves):
+            elif isinstance(value, SummaryTensor) and value.itself and len(value.leaves) == len(leaves):
                 for leaf, lender in zip(leaves, value.leaves):
                     leaf.grad, leaf.unknown_grad = lender.grad, lender.unknown_grad
                     leaf.lender = lender if lender is not leaf else None
@@ -257,19 +263,15 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             pass
 
 
-@methods_of(Attributes)
+@other_methods(Attributes)
 def _attributes_method(
     run: Run,
     base: Attributes,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool = False,
+    call: Call,
 ) -> Value:
     """A method of ``holder.__dict__``: ``update(locals())`` sets attributes past ``nn.Module``'s own eyes."""
     holder = base.holder
-    if isinstance(holder, Namespace) and name == "items":
+    if isinstance(holder, Namespace) and call.name == "items":
         # Who goes through a module looks for a class that is defined there.
         defined = [
             Sequence("tuple", [Const(key), value])
@@ -278,20 +280,20 @@ def _attributes_method(
         ]
         return Sequence("list", [*defined])
     if not isinstance(holder, (Module, Instance)):
-        return Opaque(name)
-    if name == "update":
+        return Opaque(call.name)
+    if call.name == "update":
         run.mutations += 1
-        for value, _ in args:
+        for value, _ in call.args:
             if isinstance(value, Mapping):
                 _set_past(holder, {k: v for k, v in value.items.items() if isinstance(k, str)})
             if isinstance(holder, Module) and not (isinstance(value, Mapping) and not value.open):
                 holder.rest = holder.rest or Leaf(f"the rest of {holder.label}", None)
-        _set_past(holder, {k: v for k, (v, _) in keywords.items() if k != "**"})
-    elif name == "get" and args and isinstance(args[0][0], Const):
-        held = holder.attributes.get(args[0][0].value)
+        _set_past(holder, {k: v for k, (v, _) in call.keywords.items() if k != "**"})
+    elif call.name == "get" and call.args and isinstance(call.args[0][0], Const):
+        held = holder.attributes.get(call.args[0][0].value)
         if held is not None:
             return held
-    return Opaque(name)
+    return Opaque(call.name)
 
 
 def _set_past(holder: Module | Instance, given: dict[str, Value]) -> None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import imports, options
-from gradfix.autograd.arguments import Argument, Keywords, option
+from gradfix.autograd.arguments import Call
 from gradfix.autograd.parameters import leaves_of
-from gradfix.autograd.run import Exited, used_nothing
+from gradfix.autograd.run import Exited, Run, used_none
 from gradfix.autograd.semantics.arithmetic import binary
 from gradfix.autograd.semantics.attributes import bind_weight, set_attribute
-from gradfix.autograd.semantics.dispatch import attribute, call, iterate, methods_of
+from gradfix.autograd.semantics.dispatch import (
+    attribute,
+    call_value,
+    function,
+    iterate,
+    other_methods,
+    package,
+)
 from gradfix.autograd.semantics.layers import canonical_module
 from gradfix.autograd.semantics.names import MODULE_METHODS
 from gradfix.autograd.semantics.operations import operands_of, unknown
@@ -25,7 +31,6 @@ from gradfix.autograd.values import (
     Attributes,
     Class,
     Const,
-    Each,
     External,
     Instance,
     Iteration,
@@ -37,43 +42,40 @@ from gradfix.autograd.values import (
     Params,
     Partial,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
     tensors_in,
 )
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-    from gradfix.autograd.semantics.dispatch import Handler
 
-
-@methods_of(Const)
+@other_methods(Const)
 def _constant_method(
     run: Run,
     base: Const,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool,
+    call: Call,
 ) -> Value:
     if isinstance(base.value, str):
-        parts = [(options.given(value), expression) for value, expression in args]
-        return options.text(text_method(base.value, name, parts, keywords), [value for value, _ in args])
+        parts = [(options.given(value), expression) for value, expression in call.args]
+        return options.text(
+            text_method(base.value, call.name, parts, call.keywords), [value for value, _ in call.args]
+        )
     if base is NONE:
-        used_nothing(run, node)
-    return call_opaque(run, Opaque(name), args, keywords, node, discarded)
+        used_none(run, call.site)
+    return call_opaque(run, Opaque(call.name), call)
 
 
-def make_partial(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    if not args:
+@function("functools.partial")
+def make_partial(run: Run, call: Call) -> Value:
+    if not call.args:
         return Opaque("partial")
-    return Partial(args[0][0], args[1:], {k: v for k, (v, _) in keywords.items()})
+    return Partial(call.args[0][0], call.args[1:], {k: v for k, (v, _) in call.keywords.items()})
 
 
-def chain(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    values = [v for v, _ in args]
-    if any(isinstance(v, (Params, Each)) for v in values):
+@function("itertools.chain")
+def chain(run: Run, call: Call) -> Value:
+    values = [v for v, _ in call.args]
+    if any(isinstance(v, (Params, SummaryTensor)) for v in values):
         leaves, complete = leaves_of(Sequence("list", values))
         return Params(leaves, complete)
     items: list[Value] = []
@@ -85,42 +87,47 @@ def chain(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> 
     return Sequence("list", items)
 
 
-def chain_from_iterable(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    items, _ = iterate(run, args[0][0], None) if args else (None, None)
+@function("itertools.chain.from_iterable")
+def chain_from_iterable(run: Run, call: Call) -> Value:
+    items, _ = iterate(run, call.args[0][0], None) if call.args else (None, None)
     if items is None:
         return Opaque("chain")
-    return chain(run, [(v, args[0][1]) for v in items], {}, node)
+    return chain(run, Call([(v, call.args[0][1]) for v in items], {}, call.site))
 
 
-def make_range(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    bounds = [v.value for v, _ in args if isinstance(v, Const) and isinstance(v.value, int)]
+@function("builtins.range")
+def make_range(run: Run, call: Call) -> Value:
+    bounds = [v.value for v, _ in call.args if isinstance(v, Const) and isinstance(v.value, int)]
     # Of many passes that an option asks for the first ones show as much.
-    most = 3 if any(isinstance(v, options.Default) for v, _ in args) else 64
-    if len(bounds) == len(args) and 1 <= len(args) <= 3:
+    most = 3 if any(isinstance(v, options.Default) for v, _ in call.args) else 64
+    if len(bounds) == len(call.args) and 1 <= len(call.args) <= 3:
         try:
             numbers = range(*bounds)
         except ValueError:
             return Opaque("range")
         if len(numbers) <= most:
             return Sequence("list", [Const(k) for k in numbers])
-    first = args[0][0] if len(args) > 1 else Const(0)
-    if len(args) <= 2 and isinstance(first, Const) and isinstance(first.value, int):
+    first = call.args[0][0] if len(call.args) > 1 else Const(0)
+    if len(call.args) <= 2 and isinstance(first, Const) and isinstance(first.value, int):
         return Iteration("range", [], first.value)
     return Opaque("range")
 
 
-def make_iteration(kind: str) -> Handler:
-    def handler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-        start: int | None = 0
-        parts = [v for v, _ in args]
-        if kind == "enumerate":
-            given = option(args, keywords, "start", 1)
-            parts = parts[:1]
-            if given is not None:
-                start = given.value if isinstance(given, Const) and isinstance(given.value, int) else None
-        return Iteration(kind, parts, start) if parts else Opaque(kind)
+@function("builtins.zip", "builtins.reversed")
+def make_iteration(run: Run, call: Call) -> Value:
+    kind = call.name.removeprefix("builtins.")
+    parts = [v for v, _ in call.args]
+    return Iteration(kind, parts) if parts else Opaque(kind)
 
-    return handler
+
+@function("builtins.enumerate")
+def enumerate_items(run: Run, call: Call) -> Value:
+    given = call.argument("start", 1)
+    start: int | None = 0
+    if given is not None:
+        start = given.value if isinstance(given, Const) and isinstance(given.value, int) else None
+    parts = [v for v, _ in call.args[:1]]
+    return Iteration("enumerate", parts, start) if parts else Opaque("enumerate")
 
 
 SOME = {
@@ -130,42 +137,50 @@ SOME = {
 """What stands for whatever a module of torch is asked for by a name that is not known."""
 
 
-def get_by_name(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    if len(args) >= 2 and isinstance(args[1][0], Const) and isinstance(args[1][0].value, str):
-        return attribute(run, args[0][0], args[1][0].value, node)
-    if len(args) >= 2 and isinstance(args[0][0], Namespace):
-        name = options.given(args[1][0])
+@function("builtins.getattr")
+def get_by_name(run: Run, call: Call) -> Value:
+    if len(call.args) >= 2 and isinstance(call.args[1][0], Const) and isinstance(call.args[1][0].value, str):
+        return attribute(run, call.args[0][0], call.args[1][0].value, call.site)
+    if len(call.args) >= 2 and isinstance(call.args[0][0], Namespace):
+        name = options.given(call.args[1][0])
         if isinstance(name, Const) and isinstance(name.value, str):
-            return attribute(run, args[0][0], name.value, node)
-    if args and isinstance(args[0][0], External) and args[0][0].name in SOME:
-        return External(SOME[args[0][0].name])
+            return attribute(run, call.args[0][0], name.value, call.site)
+    if call.args and isinstance(call.args[0][0], External) and call.args[0][0].name in SOME:
+        return External(SOME[call.args[0][0].name])
     found = Opaque("attribute")
-    if args and isinstance(args[0][0], Module):
+    if call.args and isinstance(call.args[0][0], Module):
         # One of its layers, most likely; at least nobody else's.
-        found.owner = args[0][0]
-        found.library = keeps_nothing(args[0][0])
+        found.owner = call.args[0][0]
+        found.library = keeps_nothing(call.args[0][0])
     return found
 
 
-def set_by_name(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    if len(args) == 3:
-        name = args[1][0]
+@function("builtins.setattr")
+def set_by_name(run: Run, call: Call) -> Value:
+    if len(call.args) == 3:
+        name = call.args[1][0]
         if isinstance(name, Const) and isinstance(name.value, str):
-            set_attribute(run, args[0][0], name.value, args[2][0], args[2][1])
-        elif isinstance(args[0][0], (Module, Instance)) and isinstance(args[2][0], (Module, Opaque)):
-            args[0][0].attributes[f"<{len(args[0][0].attributes)}>"] = args[2][0]
-        elif isinstance(args[0][0], Module):
-            bind_weight(run, args[2][0])
+            set_attribute(run, call.args[0][0], name.value, call.args[2][0], call.args[2][1])
+        elif isinstance(call.args[0][0], (Module, Instance)) and isinstance(
+            call.args[2][0], (Module, Opaque)
+        ):
+            call.args[0][0].attributes[f"<{len(call.args[0][0].attributes)}>"] = call.args[2][0]
+        elif isinstance(call.args[0][0], Module):
+            bind_weight(run, call.args[2][0])
+        elif isinstance(call.args[0][0], Opaque):
+            run.hand_on(call.args[2][0])
     return NONE
 
 
-def end(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("builtins.exit", "builtins.quit", "sys.exit", "os._exit")
+def end(run: Run, call: Call) -> Value:
     run.turned_back()
     raise Exited
 
 
-def length_of(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    value = args[0][0] if args else NONE
+@function("builtins.len")
+def length_of(run: Run, call: Call) -> Value:
+    value = call.args[0][0] if call.args else NONE
     if isinstance(value, Sequence) and not value.open:
         return Length(len(value.items)) if value.grows else Const(len(value.items))
     if isinstance(value, Module) and value.items and value.leaf is None:
@@ -173,10 +188,11 @@ def length_of(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST)
     return Opaque("length")
 
 
-def is_instance(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    if len(args) != 2:
+@function("builtins.isinstance")
+def is_instance(run: Run, call: Call) -> Value:
+    if len(call.args) != 2:
         return Opaque("condition")
-    value, kind = args[0][0], args[1][0]
+    value, kind = call.args[0][0], call.args[1][0]
     kinds = kind.items if isinstance(kind, Sequence) else [kind]
     if isinstance(value, Opaque) or (isinstance(value, Tensor) and value.requires is None):
         return Opaque("condition")
@@ -206,100 +222,115 @@ def is_instance(run: Run, args: list[Argument], keywords: Keywords, node: ast.AS
     return Const(answer)
 
 
-def has_attribute(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    if len(args) == 2 and isinstance(args[1][0], Const) and isinstance(args[0][0], (Module, Instance)):
-        name = args[1][0].value
-        cls = args[0][0].cls
-        if name in args[0][0].attributes or (cls is not None and cls.lookup(name) is not None):
+@function("builtins.hasattr")
+def has_attribute(run: Run, call: Call) -> Value:
+    if (
+        len(call.args) == 2
+        and isinstance(call.args[1][0], Const)
+        and isinstance(call.args[0][0], (Module, Instance))
+    ):
+        name = call.args[1][0].value
+        cls = call.args[0][0].cls
+        if name in call.args[0][0].attributes or (cls is not None and cls.lookup(name) is not None):
             return TRUE
-        if isinstance(args[0][0], Module) and name in MODULE_METHODS:
+        if isinstance(call.args[0][0], Module) and name in MODULE_METHODS:
             return TRUE
         if cls is None or not cls.unknown_bases():
             return FALSE
     return Opaque("condition")
 
 
-def sum_of(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("builtins.sum")
+def sum_of(run: Run, call: Call) -> Value:
     """``sum(losses)``: additions, which save nothing."""
 
-    items, element = iterate(run, args[0][0], args[0][1]) if args else ([], None)
+    items, element = iterate(run, call.args[0][0], call.args[0][1]) if call.args else ([], None)
     if items is None:
         assert element is not None
         items = [element(0)]
     if not any(operands_of(i, None) for i in items):
         return Opaque("sum")
-    total: Value = args[1][0] if len(args) > 1 else Const(0)
+    total: Value = call.args[1][0] if len(call.args) > 1 else Const(0)
     for value in items:
-        total = binary(run, ast.Add(), total, value, args[0][1], args[0][1], node)
+        total = binary(run, ast.Add(), total, value, call.args[0][1], call.args[0][1], call.site)
     return total
 
 
-def reduce(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("functools.reduce")
+def reduce(run: Run, call: Call) -> Value:
     """``functools.reduce(function, losses)``: the function of what there is so far and each further one."""
-    if len(args) < 2:
+    if len(call.args) < 2:
         return Opaque("reduce")
-    items, element = iterate(run, args[1][0], args[1][1])
+    items, element = iterate(run, call.args[1][0], call.args[1][1])
     if items is None:
         assert element is not None
         items = [element(0), element(1)]
-    items = [*(value for value, _ in args[2:]), *items]
+    items = [*(value for value, _ in call.args[2:]), *items]
     if not items:
         return Opaque("reduce")
     total = items[0]
     for value in items[1:]:
-        total = call(run, args[0][0], [(total, args[1][1]), (value, args[1][1])], {}, node)
+        total = call_value(
+            run, call.args[0][0], Call([(total, call.args[1][1]), (value, call.args[1][1])], {}, call.site)
+        )
     return total
 
 
-def add(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("operator.add")
+def add(run: Run, call: Call) -> Value:
     """``operator.add``, which somebody hands to something else."""
 
-    if len(args) != 2:
+    if len(call.args) != 2:
         return Opaque("add")
-    (left, at), (right, beside) = args
-    return binary(run, ast.Add(), left, right, at, beside, node)
+    (left, at), (right, beside) = call.args
+    return binary(run, ast.Add(), left, right, at, beside, call.site)
 
 
-def next_of(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    if not args:
+@function("builtins.next")
+def next_of(run: Run, call: Call) -> Value:
+    if not call.args:
         return Opaque("next")
-    value = args[0][0]
+    value = call.args[0][0]
     if isinstance(value, Params):
         return Tensor.of_leaf(value.leaves[0]) if value.leaves else Opaque("parameter")
-    items, element = iterate(run, value, args[0][1])
+    items, element = iterate(run, value, call.args[0][1])
     if items is None:
         return element(0)
     return items[0] if items else Opaque("next")
 
 
-def map_over(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    if len(args) < 2:
+@function("builtins.map")
+def map_over(run: Run, call: Call) -> Value:
+    if len(call.args) < 2:
         return Opaque("map")
-    items, element = iterate(run, args[1][0], args[1][1])
+    items, element = iterate(run, call.args[1][0], call.args[1][1])
     known = items is not None
     results = [
-        call(run, args[0][0], [(v, args[1][1])], {}, node)
+        call_value(run, call.args[0][0], Call([(v, call.args[1][1])], {}, call.site))
         for v in (items if items is not None else [element(0)])
     ]
     return Sequence("list", results, not known)
 
 
-def filter_parameters(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("builtins.filter")
+def filter_parameters(run: Run, call: Call) -> Value:
     """``filter(lambda p: p.requires_grad, net.parameters())``: those that require grad now."""
-    if len(args) == 2 and isinstance(args[1][0], Params):
-        params = args[1][0]
+    if len(call.args) == 2 and isinstance(call.args[1][0], Params):
+        params = call.args[1][0]
         wanted = [leaf for leaf in params.leaves if leaf.requires is not False]
         return Params(wanted, params.complete)
     return Opaque("filter")
 
 
-def first_argument(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    return args[0][0] if args else NONE
+@function("itertools.islice", "itertools.cycle", "builtins.iter")
+def first_argument(run: Run, call: Call) -> Value:
+    return call.args[0][0] if call.args else NONE
 
 
-def is_subclass(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    if len(args) == 2 and isinstance(args[0][0], Class):
-        of, kind = args[0][0], args[1][0]
+@function("builtins.issubclass")
+def is_subclass(run: Run, call: Call) -> Value:
+    if len(call.args) == 2 and isinstance(call.args[0][0], Class):
+        of, kind = call.args[0][0], call.args[1][0]
         if isinstance(kind, Class):
             return Const(True) if kind in of.order() else Opaque("condition") if of.unknown_bases() else FALSE
         if isinstance(kind, External) and kind.name == "torch.nn.Module" and not of.unknown_bases():
@@ -307,11 +338,16 @@ def is_subclass(run: Run, args: list[Argument], keywords: Keywords, node: ast.AS
     return Opaque("condition")
 
 
-def import_module(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("builtins.__import__", "importlib.import_module")
+def import_module(run: Run, call: Call) -> Value:
     """``importlib.import_module`` or ``__import__``: a module of the project, also by an option's default."""
-    name = options.given(args[0][0]) if len(args) == 1 else NONE
+    name = options.given(call.args[0][0]) if len(call.args) == 1 else NONE
     if isinstance(name, Const) and isinstance(name.value, str) and not name.value.startswith("."):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "__import__":
+        if (
+            isinstance(call.site, ast.Call)
+            and isinstance(call.site.func, ast.Name)
+            and call.site.func.id == "__import__"
+        ):
             name = Const(name.value.split(".", 1)[0])
         for origin in dict.fromkeys((run.top.origin, run.globals.origin)):
             path = imports.locate(name.value, origin)
@@ -321,36 +357,72 @@ def import_module(run: Run, args: list[Argument], keywords: Keywords, node: ast.
     return Opaque("module")
 
 
-def call_builtin(run: Run, name: str, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    if name == "vars" and args and isinstance(args[0][0], (Module, Instance)):
-        return Attributes(args[0][0])
-    if name == "vars" and args and isinstance(args[0][0], options.Options):
-        return Mapping(dict(args[0][0].attributes), True)
-    if name == "str" and args and args[0][0].__class__ in (Const, options.Default):
-        # The name of a layer: "conv" + str(number).
-        given = args[0][0]
-        assert isinstance(given, Const)
+@function("builtins.vars")
+def attributes_as_dict(run: Run, call: Call) -> Value | None:
+    of = call.args[0][0] if call.args else NONE
+    if isinstance(of, (Module, Instance)):
+        return Attributes(of)
+    return Mapping(dict(of.attributes), True) if isinstance(of, options.Options) else None
+
+
+@function("builtins.str")
+def text_of(run: Run, call: Call) -> Value | None:
+    """The name of a layer: ``"conv" + str(number)``."""
+    given = call.args[0][0] if call.args else None
+    if isinstance(given, Const) and given.__class__ in (Const, options.Default):
         return given.__class__(str(given.value))
-    if name == "type" and len(args) == 1 and isinstance(args[0][0], Tensor):
-        return External("torch.FloatTensor")  # of whatever precision: what it makes has no graph
-    if name == "exec" and not run.active and getattr(node, "lineno", 0) > 0:
-        options.overridden(run)
-        return NONE
-    if name in ("print", "input", "open", "repr", "str", "id", "hash", "format", "type", "callable", "vars"):
-        return Opaque(name)
-    if name in ("float", "int", "bool", "round", "abs") and args:
-        value = args[0][0]
-        if name == "abs" and isinstance(value, (Tensor, Opaque)) and tensors_in(value):
-            return unknown(run, args, keywords, node, name)
-        if (
-            isinstance(value, Const)
-            and isinstance(value.value, (int, float))
-            and name in ("float", "int", "bool")
-        ):
-            return Const({"float": float, "int": int, "bool": bool}[name](value.value))
-        return Opaque(name)
-    if name in ("max", "min") and args:
-        return (
-            unknown(run, args, keywords, node, name) if any(tensors_in(v) for v, _ in args) else Opaque(name)
-        )
-    return Opaque(name)
+    return None
+
+
+@function("builtins.type")
+def type_of(run: Run, call: Call) -> Value | None:
+    """Of a tensor, of whatever precision: what it makes has no graph."""
+    of_tensor = len(call.args) == 1 and isinstance(call.args[0][0], Tensor)
+    return External("torch.FloatTensor") if of_tensor else None
+
+
+@function("builtins.exec")
+def execute(run: Run, call: Call) -> Value | None:
+    if run.active or getattr(call.site, "lineno", 0) <= 0:
+        return None
+    options.overridden(run)
+    return NONE
+
+
+@function("builtins.float", "builtins.int", "builtins.bool")
+def number_of(run: Run, call: Call) -> Value | None:
+    given = call.args[0][0] if call.args else None
+    if not isinstance(given, Const) or not isinstance(given.value, (int, float)):
+        return None
+    kinds = {"builtins.float": float, "builtins.int": int, "builtins.bool": bool}
+    return Const(kinds[call.name](given.value))
+
+
+@function("builtins.abs")
+def absolute(run: Run, call: Call) -> Value | None:
+    given = call.args[0][0] if call.args else None
+    if isinstance(given, (Tensor, Opaque)) and tensors_in(given):
+        return unknown(run, call.args, call.keywords, call.site, "abs")
+    return None
+
+
+@function("builtins.max", "builtins.min")
+def extreme(run: Run, call: Call) -> Value | None:
+    if not any(tensors_in(v) for v, _ in call.args):
+        return None
+    return unknown(run, call.args, call.keywords, call.site, call.name.removeprefix("builtins."))
+
+
+@package("builtins")
+def other_builtin(run: Run, call: Call) -> Value | None:
+    name = call.name.removeprefix("builtins.")
+    first = call.args[0][0] if call.args else None
+    return None if isinstance(first, (Params, SummaryTensor)) and name[:1].isupper() else Opaque(name)
+
+
+function("argparse.ArgumentParser")(options.make_parser)
+
+
+@function("argparse.Namespace")
+def settings(run: Run, call: Call) -> Value:
+    return Opaque("namespace")

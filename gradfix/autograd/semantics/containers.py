@@ -2,166 +2,203 @@
 
 from __future__ import annotations
 
-import ast
-from typing import TYPE_CHECKING
-
-from gradfix.autograd.arguments import Argument, Keywords, option
+from gradfix.autograd.arguments import Call
 from gradfix.autograd.parameters import leaves_of
-from gradfix.autograd.run import used_nothing
-from gradfix.autograd.semantics.dispatch import attribute, call, iterate, methods_of
+from gradfix.autograd.run import Run, used_none
+from gradfix.autograd.semantics.dispatch import (
+    attribute,
+    before_methods,
+    call_value,
+    function,
+    iterate,
+    method,
+    other_methods,
+)
 from gradfix.autograd.semantics.items import take_out
 from gradfix.autograd.semantics.iteration import extend
-from gradfix.autograd.semantics.unknown import call_opaque
-from gradfix.autograd.values import NONE, Const, Each, Mapping, Opaque, Params, Record, Sequence, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-    from gradfix.autograd.semantics.dispatch import Handler
-
-
-@methods_of(Record)
-def _record_method(
-    run: Run,
-    base: Record,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool,
-) -> Value:
-    if name in base.items or not hasattr(dict, name):
-        return call(run, attribute(run, base, name, node), args, keywords, node, discarded)
-    return _mapping_method(run, base, name, args, keywords, node, discarded)
+from gradfix.autograd.values import (
+    NONE,
+    Const,
+    External,
+    Lists,
+    Mapping,
+    Opaque,
+    Params,
+    Record,
+    Sequence,
+    SummaryTensor,
+    Value,
+)
 
 
-@methods_of(Params)
-def _parameters_method(
-    run: Run,
-    base: Params,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool,
-) -> Value:
-    if name in ("items", "values"):
-        return Params(base.leaves, base.complete, named=name == "items")  # a dict of them, by their names
-    return call_opaque(run, Opaque(name), args, keywords, node, discarded)
+@before_methods(Record)
+def _held_by_record(run: Run, record: Record, call: Call) -> Value | None:
+    if call.name in record.items or not hasattr(dict, call.name):
+        return call_value(run, attribute(run, record, call.name, call.site), call)
+    return None
 
 
-@methods_of(Sequence)
-def _sequence_method(
-    run: Run,
-    base: Sequence,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool = False,
-) -> Value:
-    if run.scenario.chosen and base.kind == "tuple" and not hasattr(tuple, name):
-        used_nothing(run, node)  # Nor has a tuple what is asked for: the choice does not fit.
-    run.appended.append(base)
-    if name in ("append", "appendleft", "add") and args:
-        base.add([args[0][0]])
-        base.grows |= base.loops is not None and run.symbolic > base.loops
-        return NONE
-    if name in ("extend", "update") and args:
-        extend(run, base, args[0][0])
-        return NONE
-    if name == "insert" and len(args) == 2:
-        at = args[0][0]
-        base.items.insert(at.value if isinstance(at, Const) and isinstance(at.value, int) else 0, args[1][0])
-        return NONE
-    if name in ("pop", "popleft"):
-        at = args[0][0] if args else Const(-1 if name == "pop" else 0)
-        if (
-            isinstance(at, Const)
-            and isinstance(at.value, int)
-            and -len(base.items) <= at.value < len(base.items)
-        ):
-            return take_out(base, at.value)
+@method(Params, "items", "values")
+def _named_parameters(run: Run, parameters: Params, call: Call) -> Value:
+    """A dict of them, by their names."""
+    return Params(parameters.leaves, parameters.complete, named=call.name == "items")
+
+
+@before_methods(Sequence)
+def _note_change(run: Run, sequence: Sequence, call: Call) -> Value | None:
+    if run.scenario.chosen and sequence.kind == "tuple" and not hasattr(tuple, call.name):
+        used_none(run, call.site)  # Nor has a tuple what is asked for: the choice does not fit.
+    run.appended.append(sequence)
+    return None
+
+
+@other_methods(Sequence, Mapping)
+def _other_method(run: Run, container: Sequence | Mapping, call: Call) -> Value:
+    return Opaque(call.name)
+
+
+@method(Sequence, "append", "appendleft", "add")
+def _append(run: Run, sequence: Sequence, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    sequence.add([call.args[0][0]])
+    sequence.grows |= sequence.loops is not None and run.symbolic > sequence.loops
+    run.store(*call.args[0], sequence)
+    return NONE
+
+
+@method(Sequence, "extend", "update")
+def _extend(run: Run, sequence: Sequence, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    extend(run, sequence, call.args[0][0])
+    return NONE
+
+
+@method(Sequence, "insert")
+def _insert(run: Run, sequence: Sequence, call: Call) -> Value | None:
+    if len(call.args) != 2:
+        return None
+    at = call.args[0][0]
+    place = at.value if isinstance(at, Const) and isinstance(at.value, int) else 0
+    sequence.items.insert(place, call.args[1][0])
+    return NONE
+
+
+@method(Sequence, "pop", "popleft")
+def _pop(run: Run, sequence: Sequence, call: Call) -> Value:
+    at = call.args[0][0] if call.args else Const(-1 if call.name == "pop" else 0)
+    number = at.value if isinstance(at, Const) and isinstance(at.value, int) else None
+    if number is None or not -len(sequence.items) <= number < len(sequence.items):
         return Opaque("item")
-    if name == "clear":
-        base.items.clear()
-        base.open = base.grows = False
-        return NONE
-    if name in ("copy", "__iter__"):
-        return Sequence(base.kind, list(base.items), base.open)
-    if name in ("reverse", "sort"):
-        base.items.reverse() if name == "reverse" else None
-        return NONE
-    return Opaque(name)
+    return take_out(sequence, number)
 
 
-@methods_of(Mapping)
-def _mapping_method(
-    run: Run,
-    base: Mapping,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool = False,
-) -> Value:
-    if name in ("values", "items", "keys"):
-        items: list[Value] = list(base.items.values())
-        if name == "keys":
-            items = [Const(k) for k in base.items]
-        elif name == "items":
-            items = [Sequence("tuple", [Const(k), v]) for k, v in base.items.items()]
-        return Sequence("list", items, base.open)
-    if name in ("get", "pop", "setdefault") and args:
-        key = args[0][0]
-        if isinstance(key, Const) and isinstance(key.value, (str, int, float, bool, type(None))):
-            if key.value in base.items:
-                return base.items.pop(key.value) if name == "pop" else base.items[key.value]
-            default = args[1][0] if len(args) > 1 else NONE
-            if name == "setdefault":
-                base.items[key.value] = default
-            return Opaque("item") if base.open else default
+@method(Sequence, "clear")
+def _clear(run: Run, sequence: Sequence, call: Call) -> Value:
+    sequence.items.clear()
+    sequence.open = sequence.grows = False
+    return NONE
+
+
+@method(Sequence, "copy", "__iter__")
+def _copy(run: Run, sequence: Sequence, call: Call) -> Value:
+    return Sequence(sequence.kind, list(sequence.items), sequence.open)
+
+
+@method(Sequence, "reverse")
+def _reverse(run: Run, sequence: Sequence, call: Call) -> Value:
+    sequence.items.reverse()
+    return NONE
+
+
+@method(Sequence, "sort")
+def _sort(run: Run, sequence: Sequence, call: Call) -> Value:
+    return NONE
+
+
+@method(Mapping, "keys")
+def _keys(run: Run, mapping: Mapping, call: Call) -> Value:
+    return Sequence("list", [Const(k) for k in mapping.items], mapping.open)
+
+
+@method(Mapping, "values")
+def _values(run: Run, mapping: Mapping, call: Call) -> Value:
+    return Sequence("list", list(mapping.items.values()), mapping.open)
+
+
+@method(Mapping, "items")
+def _items(run: Run, mapping: Mapping, call: Call) -> Value:
+    pairs: list[Value] = [Sequence("tuple", [Const(k), v]) for k, v in mapping.items.items()]
+    return Sequence("list", pairs, mapping.open)
+
+
+@method(Mapping, "get", "pop", "setdefault")
+def _get(run: Run, mapping: Mapping, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    key = call.args[0][0]
+    if not isinstance(key, Const) or not isinstance(key.value, (str, int, float, bool, type(None))):
         return Opaque("item")
-    if name == "update":
-        for value, _ in args:
-            if isinstance(value, Mapping):
-                base.items.update(value.items)
-                base.open = base.open or value.open
-            else:
-                base.open = True
-        base.items.update({k: v for k, (v, _) in keywords.items()})
-        return NONE
-    if name == "copy":
-        return Mapping(dict(base.items), base.open)
-    if name == "clear":
-        base.items.clear()
-        return NONE
-    return Opaque(name)
+    if key.value in mapping.items:
+        return mapping.items.pop(key.value) if call.name == "pop" else mapping.items[key.value]
+    default = call.args[1][0] if len(call.args) > 1 else NONE
+    if call.name == "setdefault":
+        mapping.items[key.value] = default
+    return Opaque("item") if mapping.open else default
 
 
-def make_list(kind: str) -> Handler:
-    def handler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-        if not args:
-            return Sequence(kind, [], False, run.symbolic)
-        value = args[0][0]
-        if isinstance(value, Params):
-            return value
-        items, element = iterate(run, value, args[0][1])
-        if items is None:
-            if isinstance(value, Sequence):
-                return Sequence(kind, list(value.items), True)
-            return value if isinstance(value, Opaque) else Sequence(kind, [element(0)], True)
-        if any(isinstance(i, Each) for i in items):
-            return Params(leaves_of(Sequence("list", items))[0])
-        return Sequence(kind, list(items))
-
-    return handler
+@method(Mapping, "update")
+def _update(run: Run, mapping: Mapping, call: Call) -> Value:
+    for value, _ in call.args:
+        if isinstance(value, Mapping):
+            mapping.items.update(value.items)
+            mapping.open = mapping.open or value.open
+        else:
+            mapping.open = True
+    mapping.items.update({k: v for k, (v, _) in call.keywords.items()})
+    return NONE
 
 
-def make_dict(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    if args and isinstance(args[0][0], Params) and args[0][0].named:
-        return args[0][0]
+@method(Mapping, "copy")
+def _copy_of_mapping(run: Run, mapping: Mapping, call: Call) -> Value:
+    return Mapping(dict(mapping.items), mapping.open)
+
+
+@method(Mapping, "clear")
+def _clear_mapping(run: Run, mapping: Mapping, call: Call) -> Value:
+    mapping.items.clear()
+    return NONE
+
+
+KINDS = {"builtins.list": "list", "builtins.sorted": "list", "builtins.tuple": "tuple", "builtins.set": "set"}
+"""What makes a list, a tuple or a set of something."""
+
+
+@function(*KINDS)
+def make_list(run: Run, call: Call) -> Value:
+    kind = KINDS.get(call.name, "list")
+    if not call.args:
+        return Sequence(kind, [], False, run.symbolic)
+    value = call.args[0][0]
+    if isinstance(value, Params):
+        return value
+    items, element = iterate(run, value, call.args[0][1])
+    if items is None:
+        if isinstance(value, Sequence):
+            return Sequence(kind, list(value.items), True)
+        return value if isinstance(value, Opaque) else Sequence(kind, [element(0)], True)
+    if any(isinstance(i, SummaryTensor) for i in items):
+        return Params(leaves_of(Sequence("list", items))[0])
+    return Sequence(kind, list(items))
+
+
+@function("builtins.dict", "collections.OrderedDict")
+def make_dict(run: Run, call: Call) -> Value:
+    if call.args and isinstance(call.args[0][0], Params) and call.args[0][0].named:
+        return call.args[0][0]
     result = Mapping({})
-    for value, _ in args:
+    for value, _ in call.args:
         if isinstance(value, Mapping):
             result.items.update(value.items)
             result.open = result.open or value.open
@@ -173,30 +210,36 @@ def make_dict(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST)
             else:
                 result.open = True
         result.open = result.open or items is None
-    result.items.update({k: v for k, (v, _) in keywords.items() if k != "**"})
+    result.items.update({k: v for k, (v, _) in call.keywords.items() if k != "**"})
     return result
 
 
 RECORDS = frozenset(
     """munch.Munch munch.DefaultMunch easydict.EasyDict addict.Dict attrdict.AttrDict dotmap.DotMap
-    types.SimpleNamespace argparse.Namespace""".split()
+    types.SimpleNamespace""".split()
 )
 """What makes dicts whose keys are attributes."""
 
 
-def make_record(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    held = make_dict(run, args, keywords, node)
+@function(*RECORDS)
+def make_record(run: Run, call: Call) -> Value:
+    held = make_dict(run, call)
     assert isinstance(held, Mapping)
-    return Record(held.items, held.open or "**" in keywords)
+    return Record(held.items, held.open or "**" in call.keywords)
 
 
-def make_defaultdict(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("collections.defaultdict")
+def make_defaultdict(run: Run, call: Call) -> Value:
+    first = call.args[0][0] if call.args else NONE
+    if isinstance(first, External) and first.name == "builtins.list":
+        return Lists({}, loops=run.symbolic)
     return Mapping({}, True)
 
 
-def make_deque(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    size = option(args, keywords, "maxlen", 1)
-    result = make_list("list")(run, args[:1], {}, node)
+@function("collections.deque")
+def make_deque(run: Run, call: Call) -> Value:
+    size = call.argument("maxlen", 1)
+    result = make_list(run, Call(call.args[:1], {}, call.site))
     if isinstance(result, Sequence) and size is not None:
         result.open = True
     return result

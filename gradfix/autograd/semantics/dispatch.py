@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 
-from gradfix.autograd.arguments import Argument, Keywords
+from gradfix.autograd.arguments import Call
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import Value
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
-
+Transfer = Callable[[Run, Call], Value | None]
+"""What a function from outside of the project does."""
 Registered = TypeVar("Registered", bound=Callable[..., Any])
 
 
@@ -38,33 +38,110 @@ class ByKind(dict[type[Value], Any]):
         return decorator
 
 
-_called, _methods, _attributes, _items, _iterated = (ByKind() for _ in range(5))
+_called, _attributes, _items, _iterated = (ByKind() for _ in range(4))
+called, attributes_of, items_of, iterated = (t.register for t in (_called, _attributes, _items, _iterated))
+_before, _other = ByKind(), ByKind()
+before_methods, other_methods = _before.register, _other.register
+"""The decorators of what comes before the methods that have a name here, as a value may have one of its own
+by that name, and of what any other method does."""
+_methods: dict[tuple[type[Value], str], Any] = {}
+FUNCTIONS: dict[str, Transfer] = {}
+"""What functions and classes from outside of the project do, by their dotted names."""
+PACKAGES: dict[str, Transfer] = {}
+"""What those do of which there is no name here, by the package that they are in."""
 
 
-called, methods_of, attributes_of = _called.register, _methods.register, _attributes.register
+def method(kind: type[Value], *names: str) -> Callable[[Registered], Registered]:
+    """The decorator of what some methods of a kind of value do.
+
+    The function is given the run, the value and the call. It may return None: then the method does what those
+    do that have no name here.
+    """
+
+    def register(transfer: Registered) -> Registered:
+        for name in names:
+            assert (kind, name) not in _methods, f"{kind.__name__}.{name} is there already"
+            _methods[kind, name] = transfer
+        return transfer
+
+    return register
 
 
-items_of, iterated = _items.register, _iterated.register
+def function(*names: str) -> Callable[[Registered], Registered]:
+    """The decorator of what some functions or classes from outside do, by their dotted names.
+
+    The function is given the run and the call. It may return None: then they do what others of the same
+    library do.
+    """
+
+    def register(transfer: Registered) -> Registered:
+        for name in names:
+            assert name not in FUNCTIONS, f"{name} is there already"
+            FUNCTIONS[name] = transfer
+        return transfer
+
+    return register
 
 
-def call(
-    run: Run, value: Value, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool = False
-) -> Value:
-    """Call any value; ``discarded`` if the call stands as a statement of its own."""
-    return _called[value.__class__](run, value, args, keywords, node, discarded)  # type: ignore[no-any-return]
+def package(*names: str) -> Callable[[Registered], Registered]:
+    """The decorator of what all functions and classes of a package do that have no name here.
+
+    The function is given the run and the call. It may return None: then they do what those of the package
+    around it do.
+    """
+
+    def register(transfer: Registered) -> Registered:
+        for name in names:
+            assert name not in PACKAGES, f"{name} is there already"
+            PACKAGES[name] = transfer
+        return transfer
+
+    return register
 
 
-def call_method(
-    run: Run,
-    base: Value,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool = False,
-) -> Value:
+def registered_methods() -> list[tuple[type[Value], str]]:
+    """The methods that have a name here."""
+    return list(_methods)
+
+
+@lru_cache(maxsize=8192)
+def method_of(kind: type, name: str) -> Callable[[Run, Any, Call], Value | None] | None:
+    """What a method does, by the nearest of the kinds that this one is derived from."""
+    return next((_methods[base, name] for base in kind.__mro__ if (base, name) in _methods), None)
+
+
+@lru_cache(maxsize=8192)
+def functions_of(name: str) -> tuple[Callable[[Run, Call], Value | None], ...]:
+    """What something from outside does: as itself, or as one of its package, or of a package around that."""
+    parts = name.split(".")
+    around = (PACKAGES.get(".".join(parts[:k])) for k in range(len(parts) - 1, 0, -1))
+    return tuple(filter(None, (FUNCTIONS.get(name), *around)))
+
+
+def call_value(run: Run, value: Value, call: Call) -> Value:
+    """Call any value."""
+    return _called[value.__class__](run, value, call)  # type: ignore[no-any-return]
+
+
+def call_method(run: Run, base: Value, call: Call) -> Value:
     """``base.name(...)``."""
-    return _methods[base.__class__](run, base, name, args, keywords, node, discarded)  # type: ignore[no-any-return]
+    before = _before[base.__class__]
+    if before is not None:
+        result: Value | None = before(run, base, call)
+        if result is not None:
+            return result
+    return inherent_method(run, base, call)
+
+
+def inherent_method(run: Run, base: Value, call: Call) -> Value:
+    """``base.name(...)`` as its kind has it, whatever the project has put in its place."""
+    kind: Any = base.__class__
+    transfer = method_of(kind, call.name)
+    if transfer is not None:
+        result = transfer(run, base, call)
+        if result is not None:
+            return result
+    return _other[kind](run, base, call)  # type: ignore[no-any-return]
 
 
 def attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
@@ -82,7 +159,3 @@ def iterate(
 ) -> tuple[list[Value] | None, Callable[[int], Value]]:
     """What iterating over ``value`` gives: all items, or None and a function from pass to item."""
     return _iterated[value.__class__](run, value, site)  # type: ignore[no-any-return]
-
-
-if TYPE_CHECKING:
-    Handler = Callable[[Run, list[Argument], Keywords, ast.AST], Value]

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import ast
-from typing import TYPE_CHECKING
-
-from gradfix.autograd.arguments import Argument, Keywords
+from gradfix.autograd.arguments import Call
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.dispatch import function
 from gradfix.autograd.semantics.operations import operands_of, record
 from gradfix.autograd.values import Opaque, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 DENSITIES = frozenset({"log_prob", "entropy", "rsample", "cdf", "icdf"})
 """Methods of a distribution through which gradients reach its parameters."""
 
 
-def distribution(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function(
+    "torch.distributions.Normal",
+    "torch.distributions.Categorical",
+    "torch.distributions.Bernoulli",
+    "torch.distributions.MultivariateNormal",
+    "torch.distributions.Independent",
+    "torch.distributions.TransformedDistribution",
+    "torch.distributions.Beta",
+    "torch.distributions.normal.Normal",
+    "torch.distributions.categorical.Categorical",
+)
+def distribution(run: Run, call: Call) -> Value:
     """A distribution of ``torch.distributions``: what is computed with it reaches what it was made of."""
-    operands = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e)]
+    operands = [o for v, e in call.given for o in operands_of(v, e)]
 
-    made, requires, _ = record(run, "distribution", node, [operands], None)
+    made, requires, _ = record(run, "distribution", call.site, [operands], None)
     result = Opaque("distribution", made)
     result.requires = requires if made is not None else False
     return result

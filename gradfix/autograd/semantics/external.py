@@ -2,91 +2,34 @@
 
 from __future__ import annotations
 
-import ast
-from typing import TYPE_CHECKING
-
-from gradfix.autograd import operators, options
-from gradfix.autograd.arguments import Argument, Keywords
-from gradfix.autograd.engine import differentiate, poison
-from gradfix.autograd.semantics.amp import amp_handle, amp_initialize, grad_scaler, master_params, scale_loss
-from gradfix.autograd.semantics.builtin import (
-    add,
-    call_builtin,
-    chain,
-    chain_from_iterable,
-    end,
-    filter_parameters,
-    first_argument,
-    get_by_name,
-    has_attribute,
-    import_module,
-    is_instance,
-    is_subclass,
-    length_of,
-    make_iteration,
-    make_partial,
-    make_range,
-    map_over,
-    next_of,
-    reduce,
-    set_by_name,
-    sum_of,
-)
-from gradfix.autograd.semantics.containers import (
-    RECORDS,
-    make_defaultdict,
-    make_deque,
-    make_dict,
-    make_list,
-    make_record,
-)
-from gradfix.autograd.semantics.dispatch import called, methods_of
-from gradfix.autograd.semantics.distributions import distribution
+from gradfix.autograd import operators
+from gradfix.autograd.arguments import Call
+from gradfix.autograd.engine import havoc
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.dispatch import FUNCTIONS, called, functions_of, other_methods
 from gradfix.autograd.semantics.layers import CONTAINERS, deep_copy
-from gradfix.autograd.semantics.learners import make_learner
 from gradfix.autograd.semantics.libraries import HARMLESS, NETWORKS, WRAPPERS
 from gradfix.autograd.semantics.names import canonical, member
 from gradfix.autograd.semantics.operations import unknown
 from gradfix.autograd.semantics.optimizers import AVERAGES, OPTIMIZERS, follower, make_optimizer
-from gradfix.autograd.semantics.parallel import data_parallel, gather, on_one_device, parallel_apply
-from gradfix.autograd.semantics.processes import PROCESSES, make_process, spawn
-from gradfix.autograd.semantics.torch_functions import (
-    backward_function,
-    call_torch,
-    checkpoint,
-    functional_call,
-    grad_mode,
-    parameter,
-    save,
-    set_grad_enabled,
-    variable,
-)
 from gradfix.autograd.semantics.unknown import call_opaque
-from gradfix.autograd.values import Const, Each, External, Module, Opaque, Params, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-    from gradfix.autograd.semantics.dispatch import Handler
+from gradfix.autograd.values import External, Module, Opaque, Params, SummaryTensor, Value
 
 
 @called(External)
-def _call_external(
-    run: Run, value: External, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
-) -> Value:
-    return call_external(run, value.name, args, keywords, node, discarded)
+def _call_external(run: Run, value: External, call: Call) -> Value:
+    return call_external(run, Call(call.args, call.keywords, call.site, call.discarded, value.name))
 
 
-@methods_of(External)
+@other_methods(External)
 def _external_member(
     run: Run,
     base: External,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool,
+    call: Call,
 ) -> Value:
-    return call_external(run, member(base.name, name).name, args, keywords, node, discarded)
+    return call_external(
+        run, Call(call.args, call.keywords, call.site, call.discarded, member(base.name, call.name).name)
+    )
 
 
 def starred(run: Run, name: str) -> External | None:
@@ -100,49 +43,42 @@ def starred(run: Run, name: str) -> External | None:
     return None
 
 
-def call_external(
-    run: Run, name: str, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool = False
-) -> Value:
+def call_external(run: Run, call: Call) -> Value:
     """Call something imported, or a builtin."""
-    handler = HANDLERS.get(name)
-    if handler is not None:
-        return handler(run, args, keywords, node)
-    last = name.rsplit(".", 1)[-1]
-    root = name.split(".", 1)[0]
-    if root == "torch":
-        value = call_torch(run, name, last, args, keywords, node)
+    for transfer in functions_of(call.name):
+        value = transfer(run, call)
         if value is not None:
             return value
-    first = args[0][0] if args else None
-    if name in WRAPPERS and first is not None:
+    last = call.name.rsplit(".", 1)[-1]
+    root = call.name.split(".", 1)[0]
+    first = call.args[0][0] if call.args else None
+    if call.name in WRAPPERS and first is not None:
         return first
-    if (isinstance(first, (Params, Each)) and last[:1].isupper()) or last in OPTIMIZERS:
-        return make_optimizer(run, last, args, keywords, node)
-    if root == "builtins":
-        return call_builtin(run, last, args, keywords, node)
+    if (isinstance(first, (Params, SummaryTensor)) and last[:1].isupper()) or last in OPTIMIZERS:
+        return make_optimizer(run, last, call)
     if last == "deepcopy" and first is not None:
         return deep_copy(first)
-    if name in AVERAGES:
+    if call.name in AVERAGES:
         return follower(last, [])
     if root in NETWORKS:
-        made = (
-            _result_of_harmless(run, name, root, args, keywords, node, last)
-            if root in HARMLESS
-            else call_opaque(run, Opaque(last), args, keywords, node, discarded)
-        )
+        made = _harmless(run, last, call) if root in HARMLESS else call_opaque(run, Opaque(last), call)
         if isinstance(made, Opaque):
             made.library = made.node is None
         return made
-    if root in HARMLESS or name.startswith(("torch.utils.", "torch.distributed.", "torch.nn.utils.clip")):
-        if any(isinstance(v, Module) for v, _ in args) and root not in HARMLESS:
-            poison(run, [v for v, _ in args], node)
-        return _result_of_harmless(run, name, root, args, keywords, node, last)
-    return call_opaque(run, Opaque(last), args, keywords, node, discarded)
+    if root in HARMLESS or call.name.startswith(UNCONCERNED):
+        if any(isinstance(v, Module) for v, _ in call.args) and root not in HARMLESS:
+            havoc(run, [v for v, _ in call.args], call.site)
+        return _harmless(run, last, call)
+    return call_opaque(run, Opaque(last), call)
+
+
+UNCONCERNED = ("torch.utils.", "torch.distributed.", "torch.nn.utils.clip")
+"""Parts of torch that do nothing to gradients but in a network that they are handed."""
 
 
 def known(name: str) -> bool:
     """Whether a dotted name is one that the model knows something of."""
-    if name in HANDLERS or name in WRAPPERS or operators.function(name) or operators.module(name):
+    if name in FUNCTIONS or name in WRAPPERS or operators.function(name) or operators.module(name):
         return True
     package, _, last = name.rpartition(".")
     return (package == "torch.optim" and last in OPTIMIZERS) or (
@@ -150,11 +86,11 @@ def known(name: str) -> bool:
     )
 
 
-def _result_of_harmless(
-    run: Run, name: str, root: str, args: list[Argument], keywords: Keywords, node: ast.AST, last: str
-) -> Value:
+def _harmless(run: Run, last: str, call: Call) -> Value:
+    """What something of a harmless library gives."""
+    name, root = call.name, call.name.split(".", 1)[0]
     if root in ("torchvision", "torchaudio", "collections", "copy", "typing"):
-        made = unknown(run, args, keywords, node, last)
+        made = unknown(run, call.args, call.keywords, call.site, last)
         if name.startswith(("torchvision.transforms.", "torchaudio.transforms.")) and isinstance(
             made, Opaque
         ):
@@ -166,95 +102,3 @@ def _result_of_harmless(
         "SummaryWriter",
     )
     return result
-
-
-HANDLERS: dict[str, Handler] = {
-    "torch.no_grad": grad_mode(False),
-    "torch.inference_mode": grad_mode(False),
-    "torch.autograd.no_grad": grad_mode(False),
-    "torch.enable_grad": grad_mode(True),
-    "torch.autograd.enable_grad": grad_mode(True),
-    "torch.set_grad_enabled": set_grad_enabled,
-    "torch.autograd.set_grad_enabled": set_grad_enabled,
-    "torch.autograd.Variable": variable,
-    "torch.nn.Parameter": parameter,
-    "torch.nn.parameter.UninitializedParameter": parameter,
-    "torch.autograd.grad": differentiate,
-    "torch.autograd.backward": backward_function,
-    "torch.cuda.amp.GradScaler": grad_scaler,
-    "torch.amp.GradScaler": grad_scaler,
-    "torch.cuda.amp.grad_scaler.GradScaler": grad_scaler,
-    # One, as most have: what several are for goes the same way through autograd.
-    "torch.cuda.device_count": lambda run, args, keywords, node: Const(1),
-    "torch.save": save,
-    "torch.jit.save": save,
-    "torch.nn.parallel.data_parallel": data_parallel,
-    "torch.nn.parallel.replicate": on_one_device,
-    "torch.nn.parallel.scatter": on_one_device,
-    "torch.nn.parallel.parallel_apply": parallel_apply,
-    "torch.nn.parallel.gather": gather,
-    "torch.nn.parallel.data_parallel.data_parallel": data_parallel,
-    "functools.partial": make_partial,
-    "functools.reduce": reduce,
-    "operator.add": add,
-    "apex.amp.scale_loss": scale_loss,
-    "apex.amp.initialize": amp_initialize,
-    "apex.amp.init": amp_handle,
-    "apex.amp.master_params": master_params,
-    **dict.fromkeys(PROCESSES, make_process),
-    "torch.multiprocessing.spawn": spawn,
-    "torch.multiprocessing.spawn.spawn": spawn,
-    "itertools.chain": chain,
-    "itertools.chain.from_iterable": chain_from_iterable,
-    "itertools.islice": first_argument,
-    "itertools.cycle": first_argument,
-    "builtins.range": make_range,
-    "builtins.zip": make_iteration("zip"),
-    "builtins.enumerate": make_iteration("enumerate"),
-    "builtins.reversed": make_iteration("reversed"),
-    "builtins.iter": first_argument,
-    "builtins.list": make_list("list"),
-    "builtins.tuple": make_list("tuple"),
-    "builtins.set": make_list("set"),
-    "builtins.sorted": make_list("list"),
-    "builtins.dict": make_dict,
-    **dict.fromkeys(RECORDS, make_record),
-    "collections.OrderedDict": make_dict,
-    "collections.defaultdict": make_defaultdict,
-    "collections.deque": make_deque,
-    "argparse.ArgumentParser": options.make_parser,
-    "argparse.Namespace": lambda run, args, keywords, node: Opaque("namespace"),
-    "builtins.getattr": get_by_name,
-    "builtins.setattr": set_by_name,
-    "builtins.hasattr": has_attribute,
-    "builtins.isinstance": is_instance,
-    "builtins.issubclass": is_subclass,
-    "builtins.__import__": import_module,
-    "importlib.import_module": import_module,
-    "builtins.len": length_of,
-    "builtins.sum": sum_of,
-    "builtins.next": next_of,
-    "builtins.map": map_over,
-    "builtins.filter": filter_parameters,
-    "builtins.exit": end,
-    "builtins.quit": end,
-    "sys.exit": end,
-    "os._exit": end,
-    "torch.utils.checkpoint.checkpoint": checkpoint,
-    "torch.utils.checkpoint.checkpoint_sequential": checkpoint,
-    "torch.func.functional_call": functional_call,
-    "torch.nn.utils.stateless.functional_call": functional_call,
-    "learn2learn.algorithms.MAML": make_learner,
-    "learn2learn.algorithms.MetaSGD": make_learner,
-    "learn2learn.algorithms.maml.MAML": make_learner,
-    "learn2learn.algorithms.meta_sgd.MetaSGD": make_learner,
-    "torch.distributions.Normal": distribution,
-    "torch.distributions.Categorical": distribution,
-    "torch.distributions.Bernoulli": distribution,
-    "torch.distributions.MultivariateNormal": distribution,
-    "torch.distributions.Independent": distribution,
-    "torch.distributions.TransformedDistribution": distribution,
-    "torch.distributions.Beta": distribution,
-    "torch.distributions.normal.Normal": distribution,
-    "torch.distributions.categorical.Categorical": distribution,
-}

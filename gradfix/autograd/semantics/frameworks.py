@@ -7,16 +7,13 @@ read where every backward is. Facts from the documentation of accelerate 1.15 an
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from gradfix.autograd.arguments import Argument
+from gradfix.autograd.arguments import Argument, Call
+from gradfix.autograd.engine import backward
 from gradfix.autograd.graph import Leaf, Tri
-from gradfix.autograd.semantics.dispatch import call
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.dispatch import call_value, method
 from gradfix.autograd.values import NONE, Function, Mapping, Module, Opaque, Optimizer, Sequence, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 PREPARING = frozenset(
     """prepare prepare_model prepare_optimizer setup setup_module setup_optimizers unwrap_model""".split()
@@ -40,22 +37,51 @@ def prepared(args: list[Argument]) -> Value | None:
     return values[0] if len(values) == 1 else Sequence("tuple", values)
 
 
-def lightning(run: Run, module: Module, name: str, args: list[Argument], node: ast.AST) -> Value | None:
-    """A method that a network has of ``LightningModule``; None if it is none of its."""
-    if module.cls is None or not module.cls.unknown_bases():
+def _is_of_lightning(module: Module) -> bool:
+    """Whether a network may have the methods of ``LightningModule``."""
+    return module.cls is not None and module.cls.unknown_bases()
+
+
+@method(Module, *TELLING)
+def _tell(run: Run, module: Module, call: Call) -> Value | None:
+    return Opaque(call.name) if _is_of_lightning(module) else None
+
+
+@method(Module, "manual_backward")
+def _manual_backward(run: Run, module: Module, call: Call) -> Value | None:
+    if not call.args:
         return None
-    if name in TELLING:
-        return Opaque(name)
-    if name == "optimizers":
-        return _optimizers(run, module, node)
-    if name == "toggle_optimizer" and args and isinstance(args[0][0], Optimizer):
-        _toggle(run, module, args[0][0])
-        return NONE
-    if name == "untoggle_optimizer":
-        for leaf, required in run.toggled.pop(module, {}).items():
-            leaf.requires = required
-        return NONE
-    return None
+    backward(run, [call.args[0]], Call([], call.keywords, call.site))
+    return NONE
+
+
+@method(Module, "optimizers")
+def _optimizers_method(run: Run, module: Module, call: Call) -> Value | None:
+    return _optimizers(run, module, call.site) if _is_of_lightning(module) else None
+
+
+@method(Module, "toggle_optimizer")
+def _toggle_optimizer(run: Run, module: Module, call: Call) -> Value | None:
+    optimizer = call.args[0][0] if call.args else None
+    if not _is_of_lightning(module) or not isinstance(optimizer, Optimizer):
+        return None
+    _toggle(run, module, optimizer)
+    return NONE
+
+
+@method(Module, "untoggle_optimizer")
+def _untoggle_optimizer(run: Run, module: Module, call: Call) -> Value | None:
+    if not _is_of_lightning(module):
+        return None
+    for leaf, required in run.toggled.pop(module, {}).items():
+        leaf.requires = required
+    return NONE
+
+
+@method(Opaque, *PREPARING)
+def _prepare(run: Run, value: Opaque, call: Call) -> Value | None:
+    """Of an ``Accelerator`` or a ``Fabric``: what it is given, wrapped."""
+    return prepared(call.args) if not call.discarded else None
 
 
 def _optimizers(run: Run, module: Module, node: ast.AST) -> Value:
@@ -68,7 +94,7 @@ def _optimizers(run: Run, module: Module, node: ast.AST) -> Value:
     configure = module.cls.lookup("configure_optimizers")
     found: list[Value] = []
     if isinstance(configure, Function):
-        found = _without_schedulers(call(run, configure.bind(module), [], {}, node))
+        found = _without_schedulers(call_value(run, configure.bind(module), Call([], {}, node)))
     made = found[0] if len(found) == 1 else Sequence("list", found) if found else Opaque("optimizers")
     run.configured[module] = made
     return made

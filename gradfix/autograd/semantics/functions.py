@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import imports
-from gradfix.autograd.arguments import Argument, Keywords, nowhere
+from gradfix.autograd.arguments import Argument, Call, Keywords, unwritten
 from gradfix.autograd.graph import Leaf
 from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.relevance import walk
-from gradfix.autograd.run import Impossible, Stopped
+from gradfix.autograd.run import Impossible, Run, Stopped
+from gradfix.autograd.semantics.adjusting import make_schedule
 from gradfix.autograd.semantics.attributes import member_of
-from gradfix.autograd.semantics.dispatch import attribute, call, call_method, called, methods_of
+from gradfix.autograd.semantics.dispatch import attribute, call_method, call_value, called, other_methods
 from gradfix.autograd.semantics.distributions import distribution
 from gradfix.autograd.semantics.names import FUNCTION
 from gradfix.autograd.semantics.operations import unknown
@@ -21,7 +21,6 @@ from gradfix.autograd.semantics.unknown import call_opaque
 from gradfix.autograd.values import (
     NONE,
     Class,
-    Each,
     External,
     Frame,
     Function,
@@ -37,79 +36,65 @@ from gradfix.autograd.values import (
     Property,
     Sequence,
     Static,
+    SummaryTensor,
     Suspended,
     Tensor,
     Value,
 )
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 @called(Function)
-def _call_function(
-    run: Run, value: Function, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
-) -> Value:
-    return call_function(run, value, args, keywords, node)
+def _call_function(run: Run, value: Function, call: Call) -> Value:
+    return call_function(run, value, call)
 
 
 @called(Static)
-def _call_static(
-    run: Run, value: Static, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
-) -> Value:
-    return call_function(run, value.function, args, keywords, node)
+def _call_static(run: Run, value: Static, call: Call) -> Value:
+    return call_function(run, value.function, call)
 
 
 @called(Class)
-def _call_class(
-    run: Run, value: Class, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
-) -> Value:
-    return instantiate(run, value, args, keywords, node)
+def _call_class(run: Run, value: Class, call: Call) -> Value:
+    return instantiate(run, value, call)
 
 
 @called(Method)
-def _call_bound(
-    run: Run, value: Method, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
-) -> Value:
-    return call_method(run, value.of, value.name, args, keywords, node, discarded)
+def _call_bound(run: Run, value: Method, call: Call) -> Value:
+    return call_method(run, value.of, Call(call.args, call.keywords, call.site, call.discarded, value.name))
 
 
 @called(Partial)
-def _call_partial(
-    run: Run, value: Partial, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
-) -> Value:
-    merged = {k: (v, nowhere(node)) for k, v in value.keywords.items()}
-    return call(run, value.function, value.args + args, {**merged, **keywords}, node, discarded)
+def _call_partial(run: Run, value: Partial, call: Call) -> Value:
+    merged = {k: (v, unwritten(call.site)) for k, v in value.keywords.items()}
+    return call_value(
+        run,
+        value.function,
+        Call(value.args + call.args, {**merged, **call.keywords}, call.site, call.discarded),
+    )
 
 
 @called(Instance)
-def _call_instance(
-    run: Run, value: Instance, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
-) -> Value:
+def _call_instance(run: Run, value: Instance, call: Call) -> Value:
     method = value.cls.lookup("__call__")
     if isinstance(method, Function):
-        return call_function(run, method.bind(value), args, keywords, node)
+        return call_function(run, method.bind(value), call)
     if FUNCTION in value.cls.outside():
         # As functions were written until torch 1.2: an object is called. There is no graph inside.
-        return call(run, attribute(run, value.cls, "apply", node), args, keywords, node, discarded)
+        return call_value(run, attribute(run, value.cls, "apply", call.site), call)
     if value.cls.lookup("forward") is not None and value.cls.unknown_bases():
         forward = value.cls.lookup("forward")
         if isinstance(forward, Function):
-            return call_function(run, forward.bind(value), args, keywords, node)
-    return call_opaque(run, Opaque(value.cls.name), args, keywords, node, discarded)
+            return call_function(run, forward.bind(value), call)
+    return call_opaque(run, Opaque(value.cls.name), call)
 
 
-@methods_of(Namespace)
+@other_methods(Namespace)
 def _namespace_member(
     run: Run,
     base: Namespace,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool,
+    call: Call,
 ) -> Value:
-    return call(run, member_of(run, base, name), args, keywords, node, discarded)
+    return call_value(run, member_of(run, base, call.name), call)
 
 
 def _abstract(definition: ast.AST) -> bool:
@@ -141,10 +126,9 @@ def _cuts(definition: ast.AST) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr in CUTTING for node in walk(definition))
 
 
-def call_function(
-    run: Run, function: Function, args: list[Argument], keywords: Keywords, node: ast.AST
-) -> Value:
+def call_function(run: Run, function: Function, call: Call) -> Value:
     """Follow a call into a function of the project."""
+    args = call.args
     definition = function.node
     if definition.lineno <= 0:
         imports.joined(run, definition)
@@ -155,23 +139,23 @@ def call_function(
     if run.depth >= run.max_depth or run.active.count(active) >= (NESTED if nested else 2):
         if not run.relevance.touches(definition):
             # A tree: the rest is like what was seen, unless the end of it is what matters.
-            return unknown(run, args, keywords, node, function.name, certain=not _cuts(definition))
-        return call_opaque(run, Opaque(function.name), args, keywords, node, True)
+            return unknown(run, args, call.keywords, call.site, function.name, certain=not _cuts(definition))
+        return call_opaque(run, Opaque(function.name), Call(args, call.keywords, call.site, True))
     if isinstance(function.bound, (Module, Instance)) and _abstract(definition):
         # A subclass that is not here has it.
         missing = Opaque(function.name)
         missing.owner = function.bound if isinstance(function.bound, Module) else None
-        return call_opaque(run, missing, args, keywords, node, False)
+        return call_opaque(run, missing, Call(args, call.keywords, call.site, False))
     frame = Frame(function.frame, function)
     if function.bound is not None:
-        args = [(function.bound, nowhere(node)), *args]
+        args = [(function.bound, unwritten(call.site)), *args]
     spec = definition.args
     if spec.vararg is None and len(args) > len(spec.posonlyargs) + len(spec.args):
         # Python raises here: this is not the function that is called.
         if run.scenario.other:
             raise Impossible
-        return unknown(run, args, keywords, node, function.name)
-    bind(run, definition.args, frame, args, keywords, function.frame)
+        return unknown(run, args, call.keywords, call.site, function.name)
+    bind(run, definition.args, frame, args, call.keywords, function.frame)
     if isinstance(definition, ast.Lambda):
         run.charge(1)
         run.entered.add(definition)
@@ -191,7 +175,7 @@ def call_function(
     run.active.append(active)
     statement, stack, guesses = run.statement, run.stack, len(run.guesses)
     if run.current_call is None:
-        run.stack = (*stack, (node, args))
+        run.stack = (*stack, (call.site, args))
     try:
         flow = run.block(definition.body, frame)
     finally:
@@ -237,12 +221,14 @@ def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> Params |
     # Who picks by name or by kind leaves some to others.
     complete = all(isinstance(test, ast.Attribute) and test.attr == "requires_grad" for test in tests)
     for value, unknown_loops in found:
-        if not isinstance(value, (Each, Params, Tensor)) or (isinstance(value, Each) and value.view):
+        if not isinstance(value, (SummaryTensor, Params, Tensor)) or (
+            isinstance(value, SummaryTensor) and value.view
+        ):
             return None
         held, known = leaves_of(value)
         leaves.update(dict.fromkeys(held))
         # A loop over the parameters of a network is one, in a loop over its parts none may be left out.
-        complete = complete and known and unknown_loops <= isinstance(value, Each)
+        complete = complete and known and unknown_loops <= isinstance(value, SummaryTensor)
     return Params(list(leaves), complete) if leaves else None
 
 
@@ -278,10 +264,10 @@ def bind(
         )
 
 
-def instantiate(run: Run, cls: Class, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def instantiate(run: Run, cls: Class, call: Call) -> Value:
     """Make an instance of a class of the project and run its ``__init__``."""
     if is_optimizer(cls):
-        return make_own_optimizer(run, cls, args, keywords, node)
+        return make_own_optimizer(run, cls, call)
     value: Module | Instance = Module("user", cls.name, cls) if cls.is_module else Instance(cls)
     inherits = cls.unknown_bases() and FUNCTION not in cls.outside()
     if not cls.is_module and inherits and isinstance(cls.lookup("forward"), Function):
@@ -292,18 +278,18 @@ def instantiate(run: Run, cls: Class, args: list[Argument], keywords: Keywords, 
     if isinstance(initialiser, Function):
         outer = run.current_call
         run.current_call = None
-        call_function(run, initialiser.bind(value), args, keywords, node)
+        call_function(run, initialiser.bind(value), call)
         run.current_call = outer
     elif isinstance(value, Instance):
-        inherit(run, value, args, keywords, node)
+        inherit(run, value, call)
         # A dataclass or a namedtuple: fields by position and keyword.
         fields = [
             s.target.id
             for s in cls.node.body
             if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
         ]
-        value.attributes.update(zip(fields, (v for v, _ in args)))
-        value.attributes.update({k: v for k, (v, _) in keywords.items()})
+        value.attributes.update(zip(fields, (v for v, _ in call.args)))
+        value.attributes.update({k: v for k, (v, _) in call.keywords.items()})
     return value
 
 
@@ -324,7 +310,9 @@ def decorate(run: Run, function: Value, decorator: ast.expr, frame: Frame) -> Va
     return function
 
 
-def inherit(run: Run, of: Instance, args: list[Argument], keywords: Keywords, node: ast.AST) -> None:
-    """Set up what an object inherits from a class of torch's that the model knows: a distribution."""
+def inherit(run: Run, of: Instance, call: Call) -> None:
+    """Set up what an object inherits from a class of torch that the model knows: distributions, schedules."""
     if any(name.startswith("torch.distributions.") for name in of.cls.outside()):
-        of.inherited = distribution(run, args, keywords, node)
+        of.inherited = distribution(run, call)
+    elif any(".lr_scheduler." in name for name in of.cls.outside()):
+        of.inherited = make_schedule(run, call, call.argument("last_epoch", 1))

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators
 from gradfix.autograd.graph import Edge, Storage
 from gradfix.autograd.parameters import LAYERED, hold, is_leaf
-from gradfix.autograd.run import used_nothing
+from gradfix.autograd.run import Run, used_none
 from gradfix.autograd.semantics.dispatch import attribute, items_of
 from gradfix.autograd.semantics.names import member
 from gradfix.autograd.semantics.operations import (
     apply,
     changed_in_place,
     operands_of,
-    perhaps_changed,
     record,
     unknown,
+    weak_update,
+    write_to_all,
 )
 from gradfix.autograd.semantics.statelessness import keeps_nothing
 from gradfix.autograd.values import (
@@ -32,14 +32,12 @@ from gradfix.autograd.values import (
     Module,
     Opaque,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
     graphs_in,
     tensors_in,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 @items_of(Value)
@@ -50,7 +48,7 @@ def _other_item(run: Run, value: Value, index: Value, expression: ast.expr, site
 @items_of(Const)
 def _constant_item(run: Run, value: Const, index: Value, expression: ast.expr, site: ast.AST | None) -> Value:
     if value is NONE:
-        used_nothing(run, site or expression)
+        used_none(run, site or expression)
     return Opaque("item")
 
 
@@ -85,7 +83,7 @@ def _mapping_item(
             held = None
         if held is not None:
             return held
-        fresh = Opaque(str(index.value))
+        fresh = value.fresh(str(index.value))
         if isinstance(index.value, (str, int)):
             value.items[index.value] = fresh
         return fresh
@@ -224,7 +222,7 @@ def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value
     bounds = node.slice
     assert isinstance(bounds, ast.Slice)
     if value is NONE:
-        used_nothing(run, node)
+        used_none(run, node)
     parts: list[int | None] = []
     for bound in (bounds.lower, bounds.upper, bounds.step):
         if bound is None:
@@ -298,10 +296,15 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         if not (node is None and holder is value):
             changed_in_place(run, holder, node, requires, saves, "item assignment", target)
         return
+    if isinstance(holder, SummaryTensor):
+        where = target.slice
+        whole = isinstance(where, ast.Slice) and not (where.lower or where.upper or where.step)
+        whole = whole or (isinstance(where, ast.Constant) and where.value is ...)
+        write_to_all(run, holder, target, emptied=whole and isinstance(value, Const) and value.value == 0)
+        return
     if isinstance(holder, Opaque):
-        perhaps_changed(holder)
-        if run.inside:
-            run.returned += graphs_in([value])
+        weak_update(holder)
+        run.hand_on(value)
         if holder.label == "_parameters" and not is_leaf(value):
             run.substituted = True  # Whatever it was computed of: it is no parameter any more.
     if isinstance(target.slice, ast.Slice):

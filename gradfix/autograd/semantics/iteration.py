@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gradfix.autograd import operators
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.arithmetic import numbered
 from gradfix.autograd.semantics.dispatch import iterate, iterated
 from gradfix.autograd.semantics.items import item_at, part
@@ -14,22 +15,18 @@ from gradfix.autograd.semantics.operations import apply, made_by
 from gradfix.autograd.values import (
     NONE,
     Const,
-    Each,
     Iteration,
     Mapping,
     Module,
     Opaque,
     Params,
     Sequence,
+    SummaryTensor,
     Suspended,
     Tensor,
     Value,
     tensors_in,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 Iterated = tuple[list[Value] | None, Callable[[int], Value]]
 
@@ -60,8 +57,8 @@ def _iterate_mapping(run: Run, value: Mapping, site: ast.expr | None) -> Iterate
 @iterated(Params)
 def _iterate_parameters(run: Run, value: Params, site: ast.expr | None) -> Iterated:
     if value.named:
-        return [Sequence("tuple", [Opaque("name"), Each(value.leaves)])], lambda k: NONE
-    return [Each(value.leaves)], lambda k: NONE
+        return [Sequence("tuple", [Opaque("name"), SummaryTensor(value.leaves)])], lambda k: NONE
+    return [SummaryTensor(value.leaves)], lambda k: NONE
 
 
 @iterated(Module)
@@ -109,7 +106,7 @@ def _iterate_iteration(run: Run, value: Iteration, site: ast.expr | None) -> Ite
         if items is not None and value.start is not None:
             start = value.start
             return [
-                Sequence("tuple", [Opaque("index") if is_each(item_) else Const(start + k), item_])
+                Sequence("tuple", [Opaque("index") if is_summary(item_) else Const(start + k), item_])
                 for k, item_ in enumerate(items)
             ], lambda k: NONE
         if value.start is None:
@@ -168,6 +165,8 @@ def generator(iterable: Value) -> Made | None:
     return None
 
 
-def is_each(item: Value) -> bool:
+def is_summary(item: Value) -> bool:
     """Whether an item stands for all parameters of something, by itself or beside their names."""
-    return isinstance(item, Each) or (isinstance(item, Sequence) and any(map(is_each, item.items)))
+    return isinstance(item, SummaryTensor) or (
+        isinstance(item, Sequence) and any(map(is_summary, item.items))
+    )

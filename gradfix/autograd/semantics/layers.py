@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators
-from gradfix.autograd.arguments import Argument, Keywords, flag, nowhere, option, to_none
-from gradfix.autograd.engine import backward, poison, zero_grad
+from gradfix.autograd.arguments import Argument, Call, flag, to_none, unwritten
+from gradfix.autograd.engine import havoc, zero_grad
 from gradfix.autograd.graph import Leaf, Storage, Tri
 from gradfix.autograd.parameters import (
     LAYERED,
     _below,
     add_layers,
+    havoc_versions,
     hold,
     known_leaves,
     module_leaves,
-    poison_versions,
     set_mode,
     set_requires,
 )
-from gradfix.autograd.run import Chain
-from gradfix.autograd.semantics.attributes import method_held, set_attribute
-from gradfix.autograd.semantics.dispatch import call, called, iterate, methods_of
-from gradfix.autograd.semantics.frameworks import lightning
+from gradfix.autograd.run import Chain, Run
+from gradfix.autograd.semantics.attributes import calls_network, method_held, set_attribute
+from gradfix.autograd.semantics.dispatch import (
+    before_methods,
+    call_value,
+    called,
+    iterate,
+    method,
+    other_methods,
+)
 from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
 from gradfix.autograd.semantics.operations import (
     Operand,
     apply,
     enter_call,
     operands_of,
-    perhaps_in_place,
     record,
+    weak_update_of_operand,
 )
 from gradfix.autograd.semantics.statelessness import keeps_nothing
 from gradfix.autograd.semantics.tensors import SAME
 from gradfix.autograd.semantics.unknown import call_opaque
-from gradfix.autograd.templates import templated
+from gradfix.autograd.summaries import summarised
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -54,79 +59,71 @@ from gradfix.autograd.values import (
     Value,
 )
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 @called(Module)
-def _call_module(
-    run: Run, value: Module, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
-) -> Value:
-    return call_module(run, value, args, keywords, node)
+def _call_module(run: Run, value: Module, call: Call) -> Value:
+    return call_module(run, value, call)
 
 
-@methods_of(Module)
-def _network_method(
-    run: Run,
-    base: Module,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool,
-) -> Value:
-    held = method_held(run, base, name, node)
+@before_methods(Module)
+def _method_of_the_project(run: Run, module: Module, call: Call) -> Value | None:
+    if calls_network(module, call.name):
+        return call_module(run, module, call)
+    held = method_held(run, module, call.name, call.site)
     if held is not None:
         if isinstance(held, Opaque) and held.owner is None:
-            held.owner = base
-        return call(run, held, args, keywords, node, discarded)
-    if name in CONTEXT and base.cls is not None and FUNCTION in base.cls.outside():
+            held.owner = module
+        return call_value(run, held, call)
+    if call.name in CONTEXT and module.cls is not None and FUNCTION in module.cls.outside():
         return NONE
-    return module_method(run, base, name, args, keywords, node, discarded)
+    return None
 
 
-def call_module(run: Run, module: Module, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def call_module(run: Run, module: Module, call: Call) -> Value:
     """Run a network's forward."""
     if run.current_call is not None:
-        return _forward(run, module, args, keywords, node)
-    entered = enter_call(run, module, known_leaves(run, module), args, keywords, node)
+        return _forward(run, module, call)
+    entered = enter_call(run, module, known_leaves(run, module), call)
     try:
-        if keywords or entered is None:
-            return _forward(run, module, args, keywords, node)
-        return templated(
-            run, module, [v for v, _ in args], lambda: _forward(run, module, args, keywords, node)
-        )
+        if call.keywords or entered is None:
+            result = _forward(run, module, call)
+        else:
+            result = summarised(run, module, [v for v, _ in call.args], lambda: _forward(run, module, call))
+        if entered is not None:
+            entered.result = result
+        return result
     finally:
         if entered is not None:
             run.current_call = None
 
 
-def _forward(run: Run, module: Module, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def _forward(run: Run, module: Module, call: Call) -> Value:
     if module.kind == "user":
         assert module.cls is not None
         # One that says itself how it is called has no need of a forward.
         forward = module.cls.lookup("__call__") or module.cls.lookup("forward")
         if isinstance(forward, Function):
-            return call(run, forward.bind(module), args, keywords, node)
+            return call_value(run, forward.bind(module), Call(call.args, call.keywords, call.site))
         if module.items:
-            return _chain(run, module, args, node)
+            return _chain(run, module, call.args, call.site)
         if module.rest is None:
             module.rest = Leaf(f"the rest of {module.label}", None)
-        return _block_forward(run, module, module.rest, args, keywords, node)
+        return _block_forward(run, module, module.rest, call)
     if module.kind == "torch.nn.Sequential" and module.leaf is None:
-        return _chain(run, module, args, node)
+        return _chain(run, module, call.args, call.site)
     inplace = module.options.get("inplace")
     overwrites = isinstance(inplace, Const) and bool(inplace.value)
     if overwrites:
-        _note_use(run, module, args, keywords, node)
+        _note_use(run, module, call)
     active = drops(module.options.get("p"), module.training) if module.kind in DROPOUTS else True
     mode = "#eval" if active is False else "#inplace" if overwrites and active else ""
-    table = operators.module(module.kind + mode) or operators.module(module.kind)
+    kind = module.kind + (".plain" if "affine" in module.options and module.leaf is None else "")
+    table = operators.module(kind + mode) or operators.module(kind)
     if table is None:
-        return _block_forward(run, module, module.leaf, args, keywords, node)
-    result = apply(run, table, args, keywords, node, module.leaf, module)
+        return _block_forward(run, module, module.leaf, call)
+    result = apply(run, table, call.args, call.keywords, call.site, module.leaf, module)
     if overwrites and active is None:
-        perhaps_in_place(args, keywords, result)
+        weak_update_of_operand(call.args, call.keywords, result)
     return result
 
 
@@ -150,7 +147,7 @@ def drops(probability: Value | None, training: Tri) -> Tri:
 
 def _chain(run: Run, module: Module, args: list[Argument], node: ast.AST) -> Value:
     value: Value = args[0][0] if args else Opaque("input")
-    expression = args[0][1] if args else nowhere(node)
+    expression = args[0][1] if args else unwritten(node)
     outer = run.chain
     if outer is None or outer.site is not node:
         given = value.storage if isinstance(value, (Tensor, Opaque)) else None
@@ -158,7 +155,7 @@ def _chain(run: Run, module: Module, args: list[Argument], node: ast.AST) -> Val
     try:
         for child in module.items:
             run.charge(1)
-            value = call(run, child, [(value, expression)], {}, node)
+            value = call_value(run, child, Call([(value, expression)], {}, node))
             if not (isinstance(child, Module) and (child.kind != "user" or keeps_nothing(child))):
                 # Whoever wrote that layer may have put away what it gave.
                 assert run.chain is not None
@@ -169,28 +166,26 @@ def _chain(run: Run, module: Module, args: list[Argument], node: ast.AST) -> Val
     return value
 
 
-def _note_use(run: Run, layer: Module, args: list[Argument], keywords: Keywords, node: ast.AST) -> None:
+def _note_use(run: Run, layer: Module, call: Call) -> None:
     """Note where a layer works in place on what others may hold: not on what only its neighbours had."""
     if layer.created is None:
         return
-    given = args[0] if args else keywords.get("input")
+    given = call.args[0] if call.args else call.keywords.get("input")
     held: ast.expr | None = given[1] if given is not None else None
     chain = run.chain
-    if chain is not None and chain.site is node:
+    if chain is not None and chain.site is call.site:
         storage = given[0].storage if given is not None and isinstance(given[0], Tensor) else None
         if storage is not None and storage.serial > chain.born:
             return
         if storage is None or storage is not chain.given:
             held = None
-    run.overwriters.setdefault(layer.created, {})[node] = held
+    run.overwriters.setdefault(layer.created, {})[call.site] = held
 
 
-def _block_forward(
-    run: Run, module: Module, leaf: Leaf | None, args: list[Argument], keywords: Keywords, node: ast.AST
-) -> Value:
-    operands = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e)]
+def _block_forward(run: Run, module: Module, leaf: Leaf | None, call: Call) -> Value:
+    operands = [o for v, e in call.given for o in operands_of(v, e)]
     slots = [operands, [Operand(leaf, None)] if leaf is not None else []]
-    recorded, requires, _ = record(run, module.label, node, slots, None)
+    recorded, requires, _ = record(run, module.label, call.site, slots, None)
     result = Opaque(module.label)
     if recorded is not None:
         recorded.saves = True if requires and leaf is not None and leaf.requires else None
@@ -201,87 +196,131 @@ def _block_forward(
     return result
 
 
-def module_method(
-    run: Run,
-    base: Module,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool,
-) -> Value:
-    if name in ("parameters", "named_parameters"):
-        return Params(module_leaves(base), True, name == "named_parameters")
-    if name in SAME or name in ("share_memory",):
-        if name in ("train", "eval"):
-            wanted = option(args, keywords, "mode", 0) if name == "train" else FALSE
-            set_mode(run, base, flag(wanted, True))
-        if name == "apply":
-            poison_versions(run, base)
-        return base
-    if name == "zero_grad":
-        zero_grad(run, base, module_leaves(base), node, to_none(args, keywords))
+@method(Module, "parameters", "named_parameters")
+def _parameters(run: Run, module: Module, call: Call) -> Value:
+    return Params(module_leaves(module), True, call.name == "named_parameters")
+
+
+@method(Module, *(SAME - {"train", "eval", "apply"}))
+def _module_itself(run: Run, module: Module, call: Call) -> Value:
+    return module
+
+
+@method(Module, "train", "eval")
+def _mode(run: Run, module: Module, call: Call) -> Value:
+    wanted = call.argument("mode", 0) if call.name == "train" else FALSE
+    set_mode(run, module, flag(wanted, True), call.site)
+    return module
+
+
+@method(Module, "apply")
+def _initialised(run: Run, module: Module, call: Call) -> Value:
+    havoc_versions(run, module)
+    return module
+
+
+@method(Module, "zero_grad")
+def _zero_grad(run: Run, module: Module, call: Call) -> Value:
+    zero_grad(run, module, module_leaves(module), call.site, to_none(call))
+    return NONE
+
+
+@method(Module, "requires_grad_")
+def _requires_grad(run: Run, module: Module, call: Call) -> Value:
+    wanted = call.args[0][0] if call.args else call.keywords.get("requires_grad", (TRUE, call.site))[0]
+    set_requires(run, module, module_leaves(module), wanted, call.site)
+    return module
+
+
+@method(Module, "forward", "__call__")
+def _forward_itself(run: Run, module: Module, call: Call) -> Value:
+    return call_module(run, module, call)
+
+
+@method(Module, "load_state_dict")
+def _load_state_dict(run: Run, module: Module, call: Call) -> Value:
+    for leaf in module_leaves(module):
+        run.change(Tensor.of_leaf(leaf), call.site, "load_state_dict")
+    return NONE
+
+
+@method(Module, "register_buffer", "register_parameter", "add_module", "register_module")
+def _register(run: Run, module: Module, call: Call) -> Value | None:
+    if len(call.args) < 2:
+        return None
+    key, (part, expression) = call.args[0][0], call.args[1]
+    if isinstance(key, Const) and isinstance(key.value, str):
+        set_attribute(run, module, key.value, part, expression)
+        if isinstance(part, (Module, Opaque)) and module.kind in LAYERED:
+            add_layers(module, [part])
+    elif isinstance(part, Module) or (isinstance(part, Opaque) and module.kind in LAYERED):
+        add_layers(module, [part])
+    return NONE
+
+
+@method(Module, "append")
+def _append(run: Run, module: Module, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    add_layers(module, [call.args[0][0]])
+    return module
+
+
+@method(Module, "extend")
+def _extend(run: Run, module: Module, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    items, element = iterate(run, call.args[0][0], None)
+    add_layers(module, [element(0)] if items is None else items)
+    return module
+
+
+@method(Module, "update")
+def _update(run: Run, module: Module, call: Call) -> Value | None:
+    layers = call.args[0][0] if call.args else None
+    if not isinstance(layers, Mapping) or module.kind != "torch.nn.ModuleDict":
+        return None
+    run.mutations += 1
+    hold(module, layers.items.values())
+    module.attributes.update({str(key): layer for key, layer in layers.items.items()})
+    return NONE
+
+
+@method(Module, "modules")
+def _modules(run: Run, module: Module, call: Call) -> Value:
+    return Sequence("list", list(_below(module, {})))
+
+
+@method(Module, "children", "values")
+def _children(run: Run, module: Module, call: Call) -> Value:
+    parts = [*module.items, *module.attributes.values()]
+    return Sequence("list", [part for part in parts if isinstance(part, (Module, Opaque))])
+
+
+@method(Module, "named_children", "items", "named_modules")
+def _named_children(run: Run, module: Module, call: Call) -> Value:
+    pairs: list[Value] = [
+        Sequence("tuple", [Const(k), v]) for k, v in module.attributes.items() if isinstance(v, Module)
+    ]
+    return Sequence("list", pairs, call.name == "named_modules")
+
+
+@method(Module, "keys")
+def _keys(run: Run, module: Module, call: Call) -> Value:
+    return Sequence("list", [Const(k) for k in module.attributes])
+
+
+@other_methods(Module)
+def _other_method(run: Run, module: Module, call: Call) -> Value:
+    if call.name in MODULE_METHODS:
+        return Opaque(call.name)
+    fresh = Opaque(call.name)
+    fresh.owner = module if not call.discarded else None
+    module.attributes[call.name] = fresh
+    if call.discarded:
+        havoc(run, [module, *call.values], call.site)
         return NONE
-    if name == "requires_grad_":
-        wanted = args[0][0] if args else keywords.get("requires_grad", (TRUE, node))[0]
-        set_requires(run, base, module_leaves(base), wanted, node)
-        return base
-    if name in ("forward", "__call__"):
-        return call_module(run, base, args, keywords, node)
-    if name == "load_state_dict":
-        for leaf in module_leaves(base):
-            run.change(Tensor.of_leaf(leaf), node, "load_state_dict")
-        return NONE
-    if name in ("register_buffer", "register_parameter", "add_module", "register_module") and len(args) >= 2:
-        key = args[0][0]
-        if isinstance(key, Const) and isinstance(key.value, str):
-            set_attribute(run, base, key.value, args[1][0], args[1][1])
-            if isinstance(args[1][0], (Module, Opaque)) and base.kind in LAYERED:
-                add_layers(base, [args[1][0]])
-        elif isinstance(args[1][0], Module) or (isinstance(args[1][0], Opaque) and base.kind in LAYERED):
-            add_layers(base, [args[1][0]])
-        return NONE
-    if name == "append" and args:
-        add_layers(base, [args[0][0]])
-        return base
-    if name == "extend" and args:
-        items, element = iterate(run, args[0][0], None)
-        add_layers(base, [element(0)] if items is None else items)
-        return base
-    if name == "update" and args and isinstance(args[0][0], Mapping) and base.kind == "torch.nn.ModuleDict":
-        run.mutations += 1
-        hold(base, args[0][0].items.values())
-        base.attributes.update({str(key): layer for key, layer in args[0][0].items.items()})
-        return NONE
-    if name == "modules":
-        return Sequence("list", list(_below(base, {})))
-    if name in ("children", "values"):
-        direct: list[Value] = [
-            v for v in [*base.items, *base.attributes.values()] if isinstance(v, (Module, Opaque))
-        ]
-        return Sequence("list", direct)
-    if name in ("named_children", "items", "named_modules"):
-        pairs: list[Value] = [
-            Sequence("tuple", [Const(k), v]) for k, v in base.attributes.items() if isinstance(v, Module)
-        ]
-        return Sequence("list", pairs, name == "named_modules")
-    if name == "keys":
-        return Sequence("list", [Const(k) for k in base.attributes])
-    if name == "manual_backward" and args:
-        backward(run, [args[0]], [], keywords, node)
-        return NONE
-    known = lightning(run, base, name, args, node)
-    if known is not None:
-        return known
-    if name in MODULE_METHODS:
-        return Opaque(name)
-    fresh = Opaque(name)
-    fresh.owner = base if not discarded else None
-    base.attributes[name] = fresh
-    if discarded:
-        poison(run, [base, *(v for v, _ in args), *(v for v, _ in keywords.values())], node)
-        return NONE
-    return call_opaque(run, fresh, args, keywords, node, discarded)
+    return call_opaque(run, fresh, call)
 
 
 CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
@@ -308,14 +347,20 @@ INPLACE = {
 """Where a layer, or a function of ``torch.nn.functional``, takes ``inplace`` by position."""
 
 
-def make_module(
-    run: Run, name: str, last: str, args: list[Argument], keywords: Keywords, node: ast.AST
-) -> Value:
+AFFINE = {
+    **dict.fromkeys(("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"), ("affine", 3, FALSE)),
+    **dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm"), ("affine", 3, TRUE)),
+    **dict.fromkeys(("LayerNorm", "RMSNorm"), ("elementwise_affine", 2, TRUE)),
+}
+"""Layers that have parameters only if they are asked to: how they are asked, and what they do if not."""
+
+
+def make_module(run: Run, name: str, last: str, call: Call) -> Value:
     """An instance of one of torch's own modules."""
     module = Module(name)
-    module.created = node
+    module.created = call.site
     if last in CONTAINERS:
-        for value, _ in args:
+        for value, _ in call.args:
             if isinstance(value, Mapping):
                 module.items += list(value.items.values())
                 module.attributes.update({k: v for k, v in value.items.items() if isinstance(k, str)})
@@ -342,19 +387,24 @@ def make_module(
         hold(module, [] if last == "Sequential" else [*module.items, *module.attributes.values()])
         return module
     if last in ("DataParallel", "DistributedDataParallel"):
-        return args[0][0] if args else module
+        return call.args[0][0] if call.args else module
     if last in INPLACE:
-        module.options["inplace"] = option(args, keywords, "inplace", INPLACE[last]) or FALSE
+        module.options["inplace"] = call.argument("inplace", INPLACE[last]) or FALSE
     if name in DROPOUTS:
-        module.options["p"] = option(args, keywords, "p", 0) or Const(None if "**" in keywords else 0.5)
+        module.options["p"] = call.argument("p", 0) or Const(None if "**" in call.keywords else 0.5)
     table = operators.module(name)
+    for ending, (keyword, position, default) in AFFINE.items():
+        if last.endswith(ending):
+            module.options["affine"] = call.argument(keyword, position) or default
+    if flag(module.options.get("affine"), None) is False:
+        return module
     if table is None or "weight" in table.operands:
         module.leaf = Leaf(module.label)
-        given = keywords.get("bias")
+        given = call.keywords.get("bias")
         known = given is None or (isinstance(given[0], Const) and given[0].value is True)
         # Up to the places at which these take a bias by position.
         places = {"Linear": 2, "Conv1d": 7, "Conv2d": 7, "Conv3d": 7}
-        module.biased = known and len(args) <= places.get(last, -1) and "**" not in keywords
+        module.biased = known and len(call.args) <= places.get(last, -1) and "**" not in call.keywords
     return module
 
 
@@ -381,7 +431,9 @@ def deep_copy(value: Value, copies: dict[Module, Module] | None = None) -> Value
         for slot in ("leaf", "rest"):
             leaf = getattr(value, slot)
             if leaf is not None:
-                setattr(copy, slot, Leaf(leaf.label, leaf.requires))
+                own = Leaf(leaf.label, leaf.requires)
+                own.copied = True
+                setattr(copy, slot, own)
         return copy
     if isinstance(value, Sequence):
         return Sequence(value.kind, [deep_copy(v, copies) for v in value.items], value.open)
@@ -393,6 +445,7 @@ def deep_copy(value: Value, copies: dict[Module, Module] | None = None) -> Value
     if isinstance(value, Opaque) and value.leaf is not None:
         made = Opaque(value.label)
         made.block().requires = value.leaf.requires
+        made.block().copied = True
         return made
     if isinstance(value, (Instance, Opaque)):
         return Opaque("copy")

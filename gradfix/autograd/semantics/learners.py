@@ -8,48 +8,28 @@ them. Facts from the documentation of learn2learn 0.2.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from gradfix.autograd.arguments import Argument, Keywords, flag, option
+from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.graph import Edge, Tri, reach
 from gradfix.autograd.parameters import module_leaves
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import (
     attribute,
     attributes_of,
-    call,
     call_method,
+    call_value,
     called,
-    methods_of,
+    function,
+    method,
+    other_methods,
 )
 from gradfix.autograd.semantics.operations import Operand, enter_call, operands_of, record
 from gradfix.autograd.values import NONE, Learner, Module, Opaque, Value, tensors_in
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 @called(Learner)
-def _call_learner(
-    run: Run, value: Learner, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
-) -> Value:
-    return call_learner(run, value, args, keywords, node)
-
-
-@methods_of(Learner)
-def _learner_or_network(
-    run: Run,
-    base: Learner,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool,
-) -> Value:
-    own = learner_method(run, base, name, args, keywords, node)
-    if own is not None:
-        return own
-    result = call_method(run, base.module, name, args, keywords, node, discarded)
-    return base if result is base.module else result
+def _call_learner(run: Run, value: Learner, call: Call) -> Value:
+    return call_learner(run, value, call)
 
 
 @attributes_of(Learner)
@@ -59,14 +39,14 @@ def _learner_attribute(run: Run, value: Learner, name: str, node: ast.AST) -> Va
     return attribute(run, value.module, name, node)
 
 
-def call_learner(run: Run, value: Learner, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+def call_learner(run: Run, value: Learner, call: Call) -> Value:
     """A network itself, or a clone, which saves copies of the weights that no optimizer moves."""
     if not value.cloned:
-        return call(run, value.module, args, keywords, node)
-    operands = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e)]
-    entered = enter_call(run, value, value.leaves, args, keywords, node)
+        return call_value(run, value.module, Call(call.args, call.keywords, call.site))
+    operands = [o for v, e in call.given for o in operands_of(v, e)]
+    entered = enter_call(run, value, value.leaves, call)
     weights = [Operand(leaf, None) for leaf in value.leaves]
-    recorded, requires, _ = record(run, "learner", node, [operands, weights], None)
+    recorded, requires, _ = record(run, "learner", call.site, [operands, weights], None)
     result = Opaque("learner")
     if recorded is not None:
         recorded.saves = True if requires else None
@@ -82,42 +62,62 @@ MOVING = frozenset("to cuda cpu float half double train eval".split())
 """Methods of a network that give it back."""
 
 
-def make_learner(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function(
+    "learn2learn.algorithms.MAML",
+    "learn2learn.algorithms.MetaSGD",
+    "learn2learn.algorithms.maml.MAML",
+    "learn2learn.algorithms.meta_sgd.MetaSGD",
+)
+def make_learner(run: Run, call: Call) -> Value:
     """``MAML(model, lr, first_order=False)`` and ``MetaSGD(model, lr=1.0, first_order=False)``."""
 
-    model = option(args, keywords, "model", 0)
+    model = call.argument("model", 0)
     if isinstance(model, Module):
         leaves = module_leaves(model)
     elif isinstance(model, Opaque):
-        leaves = [model.block(node)]
+        leaves = [model.block(call.site)]
     else:
         return Opaque("learner")
-    return Learner(model, leaves, flag(option(args, keywords, "first_order", 2), False))
+    return Learner(model, leaves, flag(call.argument("first_order", 2), False))
 
 
-def learner_method(
-    run: Run, learner: Learner, name: str, args: list[Argument], keywords: Keywords, node: ast.AST
-) -> Value | None:
-    """A method that learners have of their own, or any of a clone; None for what the network itself does."""
+@method(Learner, "clone")
+def _clone(run: Run, learner: Learner, call: Call) -> Value:
+    first_order = flag(call.argument("first_order", 0), learner.first_order)
+    made = Learner(learner.module, learner.leaves, first_order, cloned=True)
+    made.adapted = learner.adapted
+    return made
 
-    if name == "clone":
-        first_order = flag(option(args, keywords, "first_order", 0), learner.first_order)
-        made = Learner(learner.module, learner.leaves, first_order, cloned=True)
-        made.adapted = learner.adapted
-        return made
-    if name == "adapt":
-        first_order = flag(option(args, keywords, "first_order", 1), learner.first_order)
-        _adapt(run, learner, option(args, keywords, "loss", 0), first_order, node)
-        return NONE
-    if not learner.cloned:
-        return None
-    if name in MOVING:
-        return learner
-    if name == "zero_grad":
-        return NONE  # What a clone calls its parameters are no leaves, and no gradient ends in them.
-    if name in ("parameters", "named_parameters", "state_dict", "buffers"):
-        return Opaque(name)
-    return call_learner(run, learner, args, keywords, node)
+
+@method(Learner, "adapt")
+def _adapt_to_loss(run: Run, learner: Learner, call: Call) -> Value:
+    first_order = flag(call.argument("first_order", 1), learner.first_order)
+    _adapt(run, learner, call.argument("loss", 0), first_order, call.site)
+    return NONE
+
+
+@method(Learner, *MOVING)
+def _clone_itself(run: Run, learner: Learner, call: Call) -> Value | None:
+    return learner if learner.cloned else None
+
+
+@method(Learner, "zero_grad")
+def _clear_clone(run: Run, learner: Learner, call: Call) -> Value | None:
+    # What a clone calls its parameters are no leaves, and no gradient ends in them.
+    return NONE if learner.cloned else None
+
+
+@method(Learner, "parameters", "named_parameters", "state_dict", "buffers")
+def _of_clone(run: Run, learner: Learner, call: Call) -> Value | None:
+    return Opaque(call.name) if learner.cloned else None
+
+
+@other_methods(Learner)
+def _other_method(run: Run, learner: Learner, call: Call) -> Value:
+    if learner.cloned:
+        return call_learner(run, learner, call)
+    result = call_method(run, learner.module, call)
+    return learner if result is learner.module else result
 
 
 def _adapt(run: Run, learner: Learner, loss: Value | None, first_order: Tri, node: ast.AST) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 from functools import lru_cache
 
@@ -57,3 +58,21 @@ MODULE_METHODS = frozenset(
 
 CONTEXT = frozenset("save_for_backward mark_dirty mark_non_differentiable set_materialize_grads".split())
 """Methods by which an operation of the project says what its own backward needs."""
+
+
+def is_of_networks(name: str) -> bool:
+    """Whether this is the name of a part of ``torch.nn``: what is made by it is a network, or a layer."""
+    return name.startswith("torch.nn.")
+
+
+def asks_for_gradient(test: ast.expr, target: ast.expr) -> bool:
+    """Whether this is ``p.requires_grad`` where ``p`` is what a comprehension goes over, by name or not."""
+    if isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        target = target.elts[1]
+    return (
+        isinstance(test, ast.Attribute)
+        and test.attr == "requires_grad"
+        and isinstance(test.value, ast.Name)
+        and isinstance(target, ast.Name)
+        and test.value.id == target.id
+    )

@@ -8,27 +8,26 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators
-from gradfix.autograd.arguments import Argument, Keywords
+from gradfix.autograd.arguments import Argument, Call, Keywords
+from gradfix.autograd.engine import change_gradients
 from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Storage, Tri
 from gradfix.autograd.operators import OUT, Operator
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     NONE,
     Const,
-    Each,
     Module,
     Opaque,
     Params,
+    Scaler,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
     tensors_in,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
 
 class Operand:
@@ -66,7 +65,7 @@ def operands_of(value: Value, expression: ast.expr | None) -> list[Operand]:
     """The tensors in an argument."""
     if value.__class__ is Tensor:
         return [Operand(value, expression)]
-    if isinstance(value, Each):
+    if isinstance(value, SummaryTensor):
         return [Operand(leaf, expression) for leaf in value.leaves] if value.view == "" else []
     if isinstance(value, Params):
         return [Operand(leaf, expression) for leaf in value.leaves]
@@ -271,12 +270,12 @@ def apply(
         place = int(getattr(args[0][0], "node", None) is node.edges[0].node)
         node.beside = place, args[place][0]
     if table.result == "inplace":
-        if isinstance(first, Each):
-            each_changed(run, first, site)
+        if isinstance(first, SummaryTensor):
+            write_to_all(run, first, site)
             return first
         if not isinstance(first, Tensor):
             if isinstance(first, Opaque):
-                perhaps_changed(first)
+                weak_update(first)
             return first if first is not None else Opaque("result")
         return changed_in_place(run, first, node, requires, saves_result, table.name, site, layer)
     if node is None and vague and run.grad_enabled is not False and table.result != "detached":
@@ -286,20 +285,23 @@ def apply(
         # A view of something that requires grad does so too, even then; but nothing reaches the original.
         requires = False if first.requires is False else None
     if table.result == "detached" and isinstance(first, Tensor) and first.node is not None:
-        run.detached.append((run.tick(), first.node, site))
+        run.detached.append((run.next_serial(), first.node, site))
     shared = table.result in ("view", "detached") and isinstance(first, (Tensor, Opaque))
     storage = first.storage if shared else None  # type: ignore[union-attr]
 
     def make(differentiable: bool) -> Value:
         tensor = Tensor(node if differentiable else None, requires if differentiable else False, storage)
         if isinstance(first, Tensor):
-            if table.result == "view":
-                tensor.base, tensor.perhaps = first.base or first, first.perhaps
+            if table.result == "detached":
+                tensor.cut = (first.node, site) if first.node is not None else first.cut
+            elif table.result == "view":
+                tensor.cut = first.cut
+                tensor.base, tensor.may_view = first.base or first, first.may_view
                 tensor.base.seen_as(tensor)
                 run.views.append(tensor)
             elif table.result == "either":
                 tensor.storage.may_be(first.storage)
-                tensor.perhaps = first.perhaps or _leaf_of(first)
+                tensor.may_view = first.may_view or _leaf_of(first)
         if saves_result and differentiable and node is not None and not node.saved_result:
             node.saved_result = True
             node.saved += ((tensor.storage, tensor.storage.version, None),)
@@ -328,7 +330,11 @@ def changed_in_place(
     if run.grad_enabled is not False and leaf is not None and leaf.requires is True:
         event.leaf_error = not run.catching
         return tensor
-    if run.grad_enabled is not False and tensor.perhaps is not None and tensor.perhaps.requires is not False:
+    if (
+        run.grad_enabled is not False
+        and tensor.may_view is not None
+        and tensor.may_view.requires is not False
+    ):
         event.leaf_error = None
     if node is not None:
         tensor.node, tensor.requires = node, requires
@@ -343,7 +349,7 @@ def changed_in_place(
     return tensor
 
 
-def perhaps_changed(value: Opaque) -> None:
+def weak_update(value: Opaque) -> None:
     """Something unknown was changed in place: if it is a tensor, graphs that have saved it notice."""
     if value.storage is None:
         value.storage = Storage()
@@ -356,6 +362,19 @@ def simple(run: Run, name: str, args: list[Argument], site: ast.AST) -> Value:
     if table is not None and any(operands_of(v, e) for v, e in args):
         return apply(run, table, args, {}, site)
     return unknown(run, args, {}, site, name)
+
+
+def scaled(run: Run, by: Value, value: Tensor | Opaque, expression: ast.expr, site: ast.AST) -> Value:
+    """A loss multiplied by what something else has in hand, a ``GradScaler``: by the same each time."""
+    result = simple(run, "mul", [(value, expression), (Tensor(), expression)], site)
+    node = result.node if isinstance(result, (Tensor, Opaque)) else None
+    if node is not None:
+        node.beside = 1, by
+    if not (isinstance(by, Scaler) and by.enabled is False):
+        run.scaled[result] = by
+        if node is not None:
+            run.scaled[node] = by
+    return result
 
 
 def unknown(
@@ -394,8 +413,10 @@ def unknown(
     return result
 
 
-def each_changed(run: Run, each: Each, site: ast.AST) -> None:
-    """An in-place write to every parameter of a set (or to its gradients or data)."""
+def write_to_all(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool = False) -> None:
+    """An in-place write to every parameter of a set (or to its gradients, perhaps of zeros, or its data)."""
+    if each.view == "grad":
+        change_gradients(run, each, site, emptied)
     if each.view == "":
         for leaf in each.leaves:
             event = run.change(Tensor.of_leaf(leaf), site, "in-place write")
@@ -414,25 +435,28 @@ def enter_call(
     run: Run,
     module: Value,
     leaves: list[Leaf],
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
+    call: Call,
 ) -> ModuleCall | None:
-    if run.current_call is not None or not isinstance(node, ast.Call):
+    if run.current_call is not None or not isinstance(call.site, ast.Call):
         return None
-    operands = [(e, v) for v, e in [*args, *keywords.values()]]
-    entered = ModuleCall(module, node, operands, run.path, run.tick(), set(leaves), run.stack)  # type: ignore[arg-type]
+    operands = [(e, v) for v, e in call.given]
+    entered = ModuleCall(module, call.site, operands, run.path, run.next_serial(), set(leaves), run.stack)  # type: ignore[arg-type]
+    entered.mode = run.mode_of.get(module)
+    if entered.mode is not None:
+        entered.training = entered.mode.training
+    elif isinstance(module, Module):
+        entered.training = module.training
     run.current_call = entered
     run.module_calls.append(entered)
     return entered
 
 
-def perhaps_in_place(args: list[Argument], keywords: Keywords, result: Value) -> None:
+def weak_update_of_operand(args: list[Argument], keywords: Keywords, result: Value) -> None:
     """What was taken to compute a new tensor may have changed its operand instead."""
     given = args[0] if args else keywords.get("input")
     operand = given[0] if given is not None else None
     if isinstance(operand, Opaque):
-        perhaps_changed(operand)
+        weak_update(operand)
     elif isinstance(operand, Tensor):
         operand.storage.maybe += 1
         if isinstance(result, Tensor):

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from gradfix.autograd.arguments import Argument, Keywords, flag, to_none
+from gradfix.autograd.arguments import Argument, Call, flag, to_none
 from gradfix.autograd.engine import step, zero_grad
 from gradfix.autograd.graph import OptimizerState
 from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.relevance import walk
-from gradfix.autograd.semantics.dispatch import attributes_of, call, methods_of
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.dispatch import (
+    attributes_of,
+    before_methods,
+    call_value,
+    method,
+    other_methods,
+)
 from gradfix.autograd.values import (
     NONE,
     Class,
@@ -27,9 +33,6 @@ from gradfix.autograd.values import (
     Value,
 )
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 @attributes_of(Optimizer)
 def _optimizer_attribute(run: Run, value: Optimizer, name: str, node: ast.AST) -> Value:
@@ -39,44 +42,58 @@ def _optimizer_attribute(run: Run, value: Optimizer, name: str, node: ast.AST) -
     return Method(value, name)
 
 
-@methods_of(Optimizer)
-def optimizer_method(
-    run: Run,
-    base: Optimizer,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool = False,
-) -> Value:
-    own = base.state.cls.lookup(name) if isinstance(base.state.cls, Class) else None
-    if name == "zero_grad":
-        zero_grad(run, base, list(base.state.leaves), node, to_none(args, keywords), own is None)
-        return NONE
-    if own is not None and name != "step":
-        if not isinstance(own, Function) or _touches_gradients(own.node):
-            base.state.groups_known = False  # It may have stepped, or cleared what it likes.
-        return Opaque(name)
-    if name == "step":
-        closure = args[0][0] if args else keywords.get("closure", (NONE, node))[0]
-        result: Value = NONE
-        if isinstance(closure, (Function, Partial)):
-            result = call(run, closure, [], {}, node)
-            if _evaluates_again(base):
-                for leaf in base.state.owned():
-                    run.change(Tensor.of_leaf(leaf), node, "step")
-                call(run, closure, [], {}, node)
-        step(run, base, node)
-        return result
-    if name == "add_param_group" and args:
-        leaves, known = leaves_of(args[0][0])
-        base.state.leaves += leaves
-        base.state.groups_known = base.state.groups_known and known
-        return NONE
-    if name.startswith("register_"):
+@method(Optimizer, "zero_grad")
+def _zero_grad(run: Run, optimizer: Optimizer, call: Call) -> Value:
+    inherited = _own_method(optimizer, call.name) is None
+    zero_grad(run, optimizer, list(optimizer.state.leaves), call.site, to_none(call), inherited)
+    return NONE
+
+
+@method(Optimizer, "step")
+def _step(run: Run, optimizer: Optimizer, call: Call) -> Value:
+    closure = call.args[0][0] if call.args else call.keywords.get("closure", (NONE, call.site))[0]
+    result: Value = NONE
+    if isinstance(closure, (Function, Partial)):
+        result = call_value(run, closure, Call([], {}, call.site))
+        if _evaluates_again(optimizer):
+            for leaf in optimizer.state.owned():
+                run.change(Tensor.of_leaf(leaf), call.site, "step")
+            call_value(run, closure, Call([], {}, call.site))
+    step(run, optimizer, call.site)
+    return result
+
+
+@method(Optimizer, "add_param_group")
+def _add_param_group(run: Run, optimizer: Optimizer, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    leaves, known = leaves_of(call.args[0][0])
+    optimizer.state.leaves += leaves
+    optimizer.state.groups_known = optimizer.state.groups_known and known
+    return NONE
+
+
+def _own_method(optimizer: Optimizer, name: str) -> Value | None:
+    """What a class of the project has by the name of a method, if the optimizer is of one."""
+    return optimizer.state.cls.lookup(name) if isinstance(optimizer.state.cls, Class) else None
+
+
+@before_methods(Optimizer)
+def _method_of_the_project(run: Run, optimizer: Optimizer, call: Call) -> Value | None:
+    own = _own_method(optimizer, call.name)
+    if own is None or call.name in ("step", "zero_grad"):
+        return None
+    if not isinstance(own, Function) or _touches_gradients(own.node):
+        optimizer.state.groups_known = False  # It may have stepped, or cleared what it likes.
+    return Opaque(call.name)
+
+
+@other_methods(Optimizer)
+def _other_method(run: Run, optimizer: Optimizer, call: Call) -> Value:
+    if call.name.startswith("register_"):
         # A hook may do anything to the gradients.
-        base.state.groups_known = False
-    return Opaque(name)
+        optimizer.state.groups_known = False
+    return Opaque(call.name)
 
 
 def _touches_gradients(definition: ast.AST) -> bool:
@@ -117,10 +134,10 @@ def follower(last: str, args: list[Argument]) -> Value:
     return result
 
 
-def make_optimizer(run: Run, last: str, args: list[Argument], keywords: Keywords, node: ast.AST) -> Optimizer:
+def make_optimizer(run: Run, last: str, call: Call) -> Optimizer:
     """An optimizer and the parameters it owns."""
-    state = OptimizerState(last, node, run.path)
-    given = args[0][0] if args else keywords.get("params", (None, node))[0]
+    state = OptimizerState(last, call.site, run.path)
+    given = call.args[0][0] if call.args else call.keywords.get("params", (None, call.site))[0]
     if given is None:
         state.groups_known = False
     else:
@@ -128,10 +145,10 @@ def make_optimizer(run: Run, last: str, args: list[Argument], keywords: Keywords
         if isinstance(given, Opaque):
             state.groups_known = False
     for other in run.optimizers:
-        if other.state.created is node and other.state.leaves == state.leaves and state.leaves:
+        if other.state.created is call.site and other.state.leaves == state.leaves and state.leaves:
             state.like = other.state.like
             break
-    fused = keywords.get("fused")
+    fused = call.keywords.get("fused")
     state.fused = fused is not None and flag(fused[0], False) is not False
     optimizer = Optimizer(state)
     run.optimizers.append(optimizer)
@@ -146,14 +163,12 @@ def is_optimizer(cls: Class) -> bool:
     )
 
 
-def make_own_optimizer(
-    run: Run, cls: Class, args: list[Argument], keywords: Keywords, node: ast.AST
-) -> Optimizer:
+def make_own_optimizer(run: Run, cls: Class, call: Call) -> Optimizer:
     """An optimizer of a class of the project: it owns the parameters that it is handed first, as torch's do.
 
     How a step of its own writes the weights, and how often it calls a closure, is not looked at.
     """
-    optimizer = make_optimizer(run, cls.name, args, keywords, node)
+    optimizer = make_optimizer(run, cls.name, call)
     optimizer.state.cls = cls
     step = cls.lookup("step")
     if step is not None:

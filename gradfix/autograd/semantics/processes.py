@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from gradfix.autograd.arguments import Argument, Keywords, option
-from gradfix.autograd.semantics.dispatch import call, methods_of
-from gradfix.autograd.semantics.unknown import call_opaque
+from gradfix.autograd.arguments import Argument, Call
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.dispatch import call_value, function, method
 from gradfix.autograd.values import NONE, Mapping, Opaque, Process, Sequence, Value
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
 
-
-@methods_of(Process)
-def _process_method(
-    run: Run,
-    base: Process,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool,
-) -> Value:
-    if name in ("start", "run"):
-        start(run, base, node)
-        return NONE
-    return call_opaque(run, Opaque(name), args, keywords, node, discarded)
+@method(Process, "start", "run")
+def _start(run: Run, process: Process, call: Call) -> Value:
+    start(run, process, call.site)
+    return NONE
 
 
 PROCESSES = frozenset(
@@ -41,15 +27,16 @@ PROCESSES = frozenset(
 """What runs a function, or its own method ``run``, beside the program once it is told to ``start``."""
 
 
-def make_process(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function(*PROCESSES)
+def make_process(run: Run, call: Call) -> Value:
     """``Process(group, target, name, args, kwargs)``."""
-    target = option(args, keywords, "target", 1)
-    given, named = option(args, keywords, "args", 3), option(args, keywords, "kwargs", 4)
+    target = call.argument("target", 1)
+    given, named = call.argument("args", 3), call.argument("kwargs", 4)
     if target is None:
         return Opaque("process")
     handed: list[Argument] = []
     if isinstance(given, Sequence) and not given.open:
-        written = keywords["args"][1] if "args" in keywords else args[3][1]
+        written = call.keywords["args"][1] if "args" in call.keywords else call.args[3][1]
         places = written.elts if isinstance(written, (ast.Tuple, ast.List)) else []
         handed = list(zip(given.items, places)) if len(places) == len(given.items) else []
         handed = handed or [(item, written) for item in given.items]
@@ -57,14 +44,23 @@ def make_process(run: Run, args: list[Argument], keywords: Keywords, node: ast.A
     return Process(target, handed, {str(k): v for k, v in keys.items()})
 
 
-def spawn(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn")
+def spawn(run: Run, call: Call) -> Value:
     """``torch.multiprocessing.spawn(fn, args)``: the function gets the number of its process first."""
-    target, given = option(args, keywords, "fn", 0), option(args, keywords, "args", 1)
+    target, given = call.argument("fn", 0), call.argument("args", 1)
     if target is not None:
         known = given.items if isinstance(given, Sequence) and not given.open else []
-        nothing = ast.copy_location(ast.Constant(None), node)
-        written = keywords["args"][1] if "args" in keywords else args[-1][1] if args else nothing
-        start(run, Process(target, [(Opaque("rank"), written), *((v, written) for v in known)], {}), node)
+        nothing = ast.copy_location(ast.Constant(None), call.site)
+        written = (
+            call.keywords["args"][1]
+            if "args" in call.keywords
+            else call.args[-1][1]
+            if call.args
+            else nothing
+        )
+        start(
+            run, Process(target, [(Opaque("rank"), written), *((v, written) for v in known)], {}), call.site
+        )
     return Opaque("processes")
 
 
@@ -77,6 +73,6 @@ def start(run: Run, process: Value, node: ast.AST) -> None:
         return
     run.started.add(definition)
     before = [(leaf, leaf.grad) for o in run.optimizers for leaf in o.state.owned()]
-    call(run, process, [], {}, node, True)
+    call_value(run, process, Call([], {}, node, True))
     for leaf, grad in before:
         leaf.grad = grad

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators
-from gradfix.autograd.arguments import Argument, Keywords, receiver_of
-from gradfix.autograd.engine import backward, zero_grad
+from gradfix.autograd.arguments import Call
+from gradfix.autograd.engine import backward, change_gradients, zero_grad
 from gradfix.autograd.parameters import set_requires
+from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.attributes import TENSOR_DATA
-from gradfix.autograd.semantics.dispatch import attributes_of, methods_of
-from gradfix.autograd.semantics.operations import apply, each_changed, operands_of, overload, unknown
-from gradfix.autograd.values import NONE, TRUE, Const, Each, Function, Method, Opaque, Sequence, Tensor, Value
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
+from gradfix.autograd.semantics.dispatch import attributes_of, before_methods, method, other_methods
+from gradfix.autograd.semantics.operations import apply, operands_of, overload, unknown, write_to_all
+from gradfix.autograd.values import (
+    NONE,
+    TRUE,
+    Const,
+    Function,
+    Method,
+    Opaque,
+    Sequence,
+    SummaryTensor,
+    Tensor,
+    Value,
+)
 
 
 @attributes_of(Tensor)
 def _tensor_attribute(run: Run, value: Tensor, name: str, node: ast.AST) -> Value:
     if name in ("grad", "_grad"):
-        run.grad_reads.append((run.tick(), value.leaf))
-        return Each([value.leaf], "grad", True) if value.leaf is not None else Opaque("grad")
+        run.grad_reads.append((run.next_serial(), value.leaf))
+        return SummaryTensor([value.leaf], "grad", True) if value.leaf is not None else Opaque("grad")
     if name == "data":
         # Writes through .data do not move the version counter: memory of its own to the model.
-        return Each([value.leaf], "data") if value.leaf is not None else Tensor()
+        return SummaryTensor([value.leaf], "data") if value.leaf is not None else Tensor()
     if name == "requires_grad":
         return Opaque("requires_grad") if value.requires is None else Const(value.requires)
     if name in TENSOR_DATA:
@@ -37,13 +45,15 @@ def _tensor_attribute(run: Run, value: Tensor, name: str, node: ast.AST) -> Valu
     return Method(value, name)
 
 
-@attributes_of(Each)
-def _each_attribute(run: Run, value: Each, name: str, node: ast.AST) -> Value:
+@attributes_of(SummaryTensor)
+def _summary_attribute(run: Run, value: SummaryTensor, name: str, node: ast.AST) -> Value:
     if name in ("grad", "_grad", "data"):
         if name != "data":
-            run.grad_reads += [(run.tick(), leaf) for leaf in value.leaves]
+            run.grad_reads += [(run.next_serial(), leaf) for leaf in value.leaves]
         itself = name != "data" and value.view == ""
-        return Each(value.leaves, "grad" if name != "data" or value.view == "grad" else "data", itself)
+        return SummaryTensor(
+            value.leaves, "grad" if name != "data" or value.view == "grad" else "data", itself
+        )
     if name == "requires_grad":
         flags = {leaf.requires for leaf in value.leaves}
         flag = flags.pop() if len(flags) == 1 else None
@@ -68,63 +78,82 @@ PLAIN = frozenset(
 """Methods of a tensor whose result carries no graph."""
 
 
-@methods_of(Tensor)
-def _tensor_method(
-    run: Run,
-    base: Tensor,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool = False,
-) -> Value:
-    receiver = receiver_of(node)
-    if name == "backward":
-        backward(run, [(base, receiver)], args[0:], keywords, node)
-        return NONE
-    if name in ("double", "half", "bfloat16"):
-        return _converted(run, base, name, node)
-    if name in SAME:
-        return base
-    if name in PLAIN:
-        return Opaque(name)
-    if name == "requires_grad_":
-        set_requires(run, base, [base.leaf] if base.leaf else [], args[0][0] if args else TRUE, node)
-        return base
-    if name == "detach_":
-        base.node, base.leaf, base.requires = None, None, False
-        return base
-    if name in ("register_hook", "retain_grad"):
-        if name == "register_hook" and base.node is not None:
-            hook = args[0][0] if args else NONE
-            if not isinstance(hook, Function) or run.relevance.differentiates(hook.node):
-                base.node.maybe_freed = True
-            run.hooked.add(base.node)
-        return NONE
-    if name == "unbind" or name == "split" or name == "chunk":
-        table = operators.method(name)
-        if table is not None:
-            count = args[0][0] if args else NONE
-            result = apply(run, table, [(base, receiver), *args], keywords, node)
-            if name == "chunk" and isinstance(count, Const) and isinstance(result, Sequence) and result.items:
-                number = count.value if isinstance(count.value, int) else 0
-                if 0 < number <= 16:
-                    return Sequence("tuple", result.items * number)
-            return result
-    table = overload(name, args, keywords)
+@method(Tensor, "backward")
+def _backward(run: Run, tensor: Tensor, call: Call) -> Value:
+    backward(run, [(tensor, call.receiver)], Call(call.args[:], call.keywords, call.site))
+    return NONE
+
+
+@method(Tensor, *(SAME - {"double", "half", "bfloat16"}))
+def _tensor_itself(run: Run, tensor: Tensor, call: Call) -> Value:
+    return tensor
+
+
+@method(Tensor, *PLAIN)
+def _no_graph(run: Run, tensor: Tensor, call: Call) -> Value:
+    return Opaque(call.name)
+
+
+@method(Tensor, "requires_grad_")
+def _tensor_requires_grad(run: Run, tensor: Tensor, call: Call) -> Value:
+    leaves = [tensor.leaf] if tensor.leaf else []
+    set_requires(run, tensor, leaves, call.args[0][0] if call.args else TRUE, call.site)
+    return tensor
+
+
+@method(Tensor, "detach_")
+def _detach_in_place(run: Run, tensor: Tensor, call: Call) -> Value:
+    tensor.node, tensor.leaf, tensor.requires = None, None, False
+    return tensor
+
+
+@method(Tensor, "retain_grad")
+def _retain_grad(run: Run, tensor: Tensor, call: Call) -> Value:
+    return NONE
+
+
+@method(Tensor, "register_hook")
+def _register_hook(run: Run, tensor: Tensor, call: Call) -> Value:
+    if tensor.node is not None:
+        hook = call.args[0][0] if call.args else NONE
+        if not isinstance(hook, Function) or run.relevance.differentiates(hook.node):
+            tensor.node.maybe_freed = True
+        run.hooked.add(tensor.node)
+    return NONE
+
+
+@method(Tensor, "unbind", "split", "chunk")
+def _parts(run: Run, tensor: Tensor, call: Call) -> Value | None:
+    table = operators.method(call.name)
+    if table is None:
+        return None
+    count = call.args[0][0] if call.args else NONE
+    result = apply(run, table, [(tensor, call.receiver), *call.args], call.keywords, call.site)
+    if call.name == "chunk" and isinstance(count, Const) and isinstance(result, Sequence) and result.items:
+        number = count.value if isinstance(count.value, int) else 0
+        if 0 < number <= 16:
+            return Sequence("tuple", result.items * number)
+    return result
+
+
+@other_methods(Tensor)
+def _operation(run: Run, tensor: Tensor, call: Call) -> Value:
+    operands = [(tensor, call.receiver), *call.args]
+    table = overload(call.name, call.args, call.keywords)
     if table is not None:
-        return apply(run, table, [(base, receiver), *args], keywords, node)
-    return unknown(run, [(base, receiver), *args], keywords, node, name)
+        return apply(run, table, operands, call.keywords, call.site)
+    return unknown(run, operands, call.keywords, call.site, call.name)
 
 
-def _converted(run: Run, base: Tensor, name: str, node: ast.AST) -> Tensor:
+@method(Tensor, "double", "half", "bfloat16")
+def _converted(run: Run, base: Tensor, call: Call) -> Tensor:
     """A copy in another precision; the conversion saves nothing."""
     if run.grad_enabled is False:
         return Tensor()
     if base.leaf is None:
         return Tensor(base.node, base.requires)
-    made = run.node(name, node)
-    made.leaves = ((base.leaf, base.leaf.requires is True, receiver_of(node)),)
+    made = run.node(call.name, call.site)
+    made.leaves = ((base.leaf, base.leaf.requires is True, call.receiver),)
     return Tensor(made, base.leaf.requires)
 
 
@@ -132,42 +161,51 @@ NUMBERS = frozenset("numpy item tolist norm mean sum abs std var max min square 
 """Methods of a gradient whose result is read only: nobody changes the gradient through it."""
 
 
-@methods_of(Each)
-def _each_method(
-    run: Run,
-    base: Each,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool = False,
-) -> Value:
-    if name == "requires_grad_":
-        set_requires(run, base, base.leaves, args[0][0] if args else TRUE, node)
-        return base
-    if base.view == "grad":
-        if name == "zero_" or (
-            name in ("fill_", "mul_") and args and isinstance(args[0][0], Const) and args[0][0].value == 0
-        ):
-            zero_grad(run, base, base.leaves, node, to_none=False)
-        if name in NUMBERS:
-            return Opaque(name)
-        graph = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e)]
-        if name.endswith("_") or all(o.requires is False for o in graph):
-            return Each(base.leaves, "grad")
-    if name in ("detach_", "detach", "clone"):
-        return base if base.view else Each(base.leaves, "data")
-    if name in ("zero_grad",):
-        zero_grad(run, base, base.leaves, node)
-        return NONE
-    if base.view == "data" and name.endswith("_") and not name.endswith("__"):
-        return base
-    if base.view == "" and name.endswith("_") and not name.endswith("__"):
-        each_changed(run, base, node)
-        return base
-    table = overload(name, args, keywords)
+@before_methods(SummaryTensor)
+def _gradient_method(run: Run, each: SummaryTensor, call: Call) -> Value | None:
+    """What is done to gradients: they are cleared by what makes them zero."""
+    if each.view != "grad" or call.name == "requires_grad_":
+        return None
+    if call.name.endswith("_") and call.name != "detach_":
+        by = call.args[0][0] if call.args else None
+        nothing = call.name in ("fill_", "mul_") and isinstance(by, Const) and by.value == 0
+        change_gradients(run, each, call.site, emptied=nothing or call.name == "zero_")
+    if call.name in NUMBERS:
+        return Opaque(call.name)
+    graph = [o for v, e in call.given for o in operands_of(v, e)]
+    if call.name.endswith("_") or all(o.requires is False for o in graph):
+        return SummaryTensor(each.leaves, "grad")
+    return None
+
+
+@method(SummaryTensor, "requires_grad_")
+def _all_require_grad(run: Run, each: SummaryTensor, call: Call) -> Value:
+    set_requires(run, each, each.leaves, call.args[0][0] if call.args else TRUE, call.site)
+    return each
+
+
+@method(SummaryTensor, "detach", "detach_", "clone")
+def _data_of_all(run: Run, each: SummaryTensor, call: Call) -> Value:
+    return each if each.view else SummaryTensor(each.leaves, "data")
+
+
+@method(SummaryTensor, "zero_grad")
+def _clear_all(run: Run, each: SummaryTensor, call: Call) -> Value:
+    zero_grad(run, each, each.leaves, call.site)
+    return NONE
+
+
+@other_methods(SummaryTensor)
+def _operation_on_all(run: Run, each: SummaryTensor, call: Call) -> Value:
+    in_place = call.name.endswith("_") and not call.name.endswith("__")
+    if each.view == "data" and in_place:
+        return each
+    if each.view == "" and in_place:
+        write_to_all(run, each, call.site)
+        return each
+    table = overload(call.name, call.args, call.keywords)
     if table is not None and table.differentiable:
         # What is computed of data has the graph of the other operands.
-        of: Value = base if base.view == "" else Tensor()
-        return apply(run, table, [(of, receiver_of(node)), *args], keywords, node)
-    return Opaque(name)
+        of: Value = each if each.view == "" else Tensor()
+        return apply(run, table, [(of, call.receiver), *call.args], call.keywords, call.site)
+    return Opaque(call.name)

@@ -3,71 +3,116 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from gradfix.autograd.arguments import Argument, Keywords, flag, option
-from gradfix.autograd.engine import backward
+from gradfix.autograd.arguments import Call, Keywords, flag
+from gradfix.autograd.engine import backward, differentiate
 from gradfix.autograd.graph import Leaf, Tri
 from gradfix.autograd.parameters import leaves_of
-from gradfix.autograd.semantics.layers import INPLACE, canonical_module, drops, make_module, module_method
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.adjusting import make_schedule
+from gradfix.autograd.semantics.dispatch import function, inherent_method, package
+from gradfix.autograd.semantics.layers import INPLACE, canonical_module, drops, make_module
 from gradfix.autograd.semantics.names import MODULE_METHODS
-from gradfix.autograd.semantics.operations import apply, function_row, perhaps_in_place, unknown
+from gradfix.autograd.semantics.operations import apply, function_row, unknown, weak_update_of_operand
 from gradfix.autograd.semantics.optimizers import follower, make_optimizer
-from gradfix.autograd.values import NONE, Const, Each, Function, GradMode, Module, Opaque, Tensor, Value
+from gradfix.autograd.values import (
+    NONE,
+    Const,
+    Function,
+    GradMode,
+    Module,
+    Opaque,
+    SummaryTensor,
+    Tensor,
+    Value,
+)
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-    from gradfix.autograd.semantics.dispatch import Handler
+
+@package("torch.optim")
+def _optimizer(run: Run, call: Call) -> Value | None:
+    return make_optimizer(run, _last(call), call) if _is_class(call) else None
 
 
-def call_torch(
-    run: Run, name: str, last: str, args: list[Argument], keywords: Keywords, node: ast.AST
-) -> Value | None:
-    if name.startswith("torch.optim.") and ".lr_scheduler." not in name and last[:1].isupper():
-        if name.startswith("torch.optim.swa_utils"):
-            return follower(last, args)
-        return make_optimizer(run, last, args, keywords, node)
-    if ".lr_scheduler." in name:
-        return follower(last, args)
-    if name.startswith("torch.nn.") and last in MODULE_METHODS and args and isinstance(args[0][0], Module):
+@package("torch.optim.swa_utils")
+def _average(run: Run, call: Call) -> Value | None:
+    return follower(_last(call), call.args) if _is_class(call) else None
+
+
+@package("torch.optim.lr_scheduler")
+def _schedule(run: Run, call: Call) -> Value:
+    return make_schedule(run, call) or follower(_last(call), call.args)
+
+
+@package("torch.nn")
+def _network(run: Run, call: Call) -> Value | None:
+    last = _last(call)
+    if last in MODULE_METHODS and call.args and isinstance(call.args[0][0], Module):
         # ``nn.Module.train(self, mode)``: the method of the base class, past the one that overrides it.
-        return module_method(run, args[0][0], last, args[1:], keywords, node, False)
-    if name.startswith("torch.nn.") and last[:1].isupper():
-        return make_module(run, canonical_module(name), last, args, keywords, node)
-    if name.startswith("torch.nn.init."):
-        for value, _ in args[:1]:
-            if isinstance(value, Tensor):
-                run.change(value, node, last)
-            for leaf in leaves_of(value)[0] if isinstance(value, Each) else ():
-                run.change(Tensor.of_leaf(leaf), node, last)
-        return args[0][0] if args else NONE
-    if name.startswith(("torch.nn.utils.clip_grad", "torch.cuda.", "torch.manual_seed", "torch.backends.")):
-        return Opaque(last)
-    lookup = name
-    inplace = None
+        return inherent_method(
+            run, call.args[0][0], Call(call.args[1:], call.keywords, call.site, False, last)
+        )
+    return make_module(run, canonical_module(call.name), last, call) if _is_class(call) else None
+
+
+@package("torch.nn.init")
+def _initialise(run: Run, call: Call) -> Value:
+    for value, _ in call.args[:1]:
+        if isinstance(value, Tensor):
+            run.change(value, call.site, _last(call))
+        for leaf in leaves_of(value)[0] if isinstance(value, SummaryTensor) else ():
+            run.change(Tensor.of_leaf(leaf), call.site, _last(call))
+    return call.args[0][0] if call.args else NONE
+
+
+@function("torch.manual_seed")
+@package("torch.cuda", "torch.backends")
+def _setting(run: Run, call: Call) -> Value:
+    return Opaque(_last(call))
+
+
+@package("torch")
+def _operation(run: Run, call: Call) -> Value | None:
+    return _by_row(run, call, call.name)
+
+
+@package("torch.nn.functional")
+def _layer_as_function(run: Run, call: Call) -> Value | None:
+    """What may be done in place, as ``inplace`` says, and dropout, which does nothing in evaluation."""
+    last = _last(call)
+    if last not in INPLACE:
+        return None
+    inplace = call.argument("inplace", INPLACE[last])
     active: Tri = True
-    if name.startswith("torch.nn.functional.") and last in INPLACE:
-        inplace = option(args, keywords, "inplace", INPLACE[last])
-        if last in ("dropout", "dropout1d", "dropout2d", "dropout3d"):
-            training = flag(option(args, keywords, "training", 2), True)
-            active = drops(option(args, keywords, "p", 1) or Const(0.5), training)
+    if last in ("dropout", "dropout1d", "dropout2d", "dropout3d"):
+        training = flag(call.argument("training", 2), True)
+        active = drops(call.argument("p", 1) or Const(0.5), training)
     overwrites = isinstance(inplace, Const) and inplace.value is True
-    if active is False:
-        lookup = f"{name}#eval"
-    elif overwrites and active:
-        lookup = f"{name}#inplace"
-    table = function_row(lookup, name, args, keywords)
+    way = "#eval" if active is False else "#inplace" if overwrites and active else ""
+    result = _by_row(run, call, call.name + way)
+    if overwrites and active is None and result is not None:
+        weak_update_of_operand(call.args, call.keywords, result)
+    return result
+
+
+def _by_row(run: Run, call: Call, lookup: str) -> Value | None:
+    """An operation by its row of the operator table; None if there is none."""
+    table = function_row(lookup, call.name, call.args, call.keywords)
     if table is None:
         return None
-    if not table.operands or not any(table.saved):
-        if "requires_grad" in keywords or last == "tensor":
-            return _created(run, keywords, node)
-        if not table.operands:
-            return _created(run, keywords, node)
-    result = apply(run, table, args, keywords, node)
-    if overwrites and active is None:
-        perhaps_in_place(args, keywords, result)
-    return result
+    creates = not table.operands or not any(table.saved)
+    wanted = "requires_grad" in call.keywords or _last(call) == "tensor" or not table.operands
+    if creates and wanted:
+        return _created(run, call.keywords, call.site)
+    return apply(run, table, call.args, call.keywords, call.site)
+
+
+def _last(call: Call) -> str:
+    """The name of a function, without that of its package."""
+    return call.name.rpartition(".")[2]
+
+
+def _is_class(call: Call) -> bool:
+    return _last(call)[:1].isupper()
 
 
 def _created(run: Run, keywords: Keywords, node: ast.AST) -> Tensor:
@@ -82,29 +127,41 @@ def _created(run: Run, keywords: Keywords, node: ast.AST) -> Tensor:
     return tensor
 
 
-def grad_mode(enabled: bool) -> Handler:
-    def handler(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-        if args and isinstance(args[0][0], Function):
-            args[0][0].graph_free = not enabled
-            return args[0][0]
-        return GradMode(enabled)
-
-    return handler
-
-
-def set_grad_enabled(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    return GradMode(flag(option(args, keywords, "mode", 0), None), switch=True)
+@function("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
+@function("torch.enable_grad", "torch.autograd.enable_grad")
+def grad_mode(run: Run, call: Call) -> Value:
+    enabled = call.name.endswith("enable_grad")
+    if call.args and isinstance(call.args[0][0], Function):
+        call.args[0][0].graph_free = not enabled
+        return call.args[0][0]
+    return GradMode(enabled)
 
 
-def variable(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("torch.cuda.device_count")
+def _device_count(run: Run, call: Call) -> Value:
+    # One, as most have: what several are for goes the same way through autograd.
+    return Const(1)
+
+
+function("torch.autograd.grad")(differentiate)
+
+
+@function("torch.set_grad_enabled", "torch.autograd.set_grad_enabled")
+def set_grad_enabled(run: Run, call: Call) -> Value:
+    return GradMode(flag(call.argument("mode", 0), None), switch=True)
+
+
+@function("torch.autograd.Variable")
+def variable(run: Run, call: Call) -> Value:
     """``Variable(x)``: the memory of ``x`` without its graph, whatever it requires (tried: torch 2.13)."""
-    wanted = flag(option(args, keywords, "requires_grad", 1), False)
-    return _without_graph(run, args[0][0] if args else NONE, wanted, "tensor", node)
+    wanted = flag(call.argument("requires_grad", 1), False)
+    return _without_graph(run, call.args[0][0] if call.args else NONE, wanted, "tensor", call.site)
 
 
-def parameter(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    wanted = flag(option(args, keywords, "requires_grad", 1), True)
-    return _without_graph(run, args[0][0] if args else NONE, wanted, "parameter", node)
+@function("torch.nn.Parameter", "torch.nn.parameter.UninitializedParameter")
+def parameter(run: Run, call: Call) -> Value:
+    wanted = flag(call.argument("requires_grad", 1), True)
+    return _without_graph(run, call.args[0][0] if call.args else NONE, wanted, "parameter", call.site)
 
 
 def _without_graph(run: Run, value: Value, wanted: Tri, label: str, node: ast.AST) -> Tensor:
@@ -112,7 +169,7 @@ def _without_graph(run: Run, value: Value, wanted: Tri, label: str, node: ast.AS
     tensor = Tensor()
     if isinstance(value, (Tensor, Opaque)):
         if value.node is not None:
-            run.detached.append((run.tick(), value.node, node))
+            run.detached.append((run.next_serial(), value.node, node))
         if value.storage is None:
             value.storage = tensor.storage
         tensor.storage = value.storage
@@ -122,25 +179,29 @@ def _without_graph(run: Run, value: Value, wanted: Tri, label: str, node: ast.AS
     return tensor
 
 
-def backward_function(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("torch.autograd.backward")
+def backward_function(run: Run, call: Call) -> Value:
     """``torch.autograd.backward(tensors, grad_tensors, retain_graph, create_graph)``."""
-    given = args[0] if args else keywords.get("tensors")
+    given = call.args[0] if call.args else call.keywords.get("tensors")
     if given is not None:
-        backward(run, [given], args, keywords, node)
+        backward(run, [given], call)
     return NONE
 
 
-def save(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("torch.save", "torch.jit.save")
+def save(run: Run, call: Call) -> Value:
     """``torch.save``: writes what it is handed, and changes nothing."""
     return NONE
 
 
-def checkpoint(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
+@function("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
+def checkpoint(run: Run, call: Call) -> Value:
     """Activation checkpointing recomputes with the weights of the moment: nothing certain is said of it."""
-    return unknown(run, args[1:], keywords, node, "checkpoint", certain=False)
+    return unknown(run, call.args[1:], call.keywords, call.site, "checkpoint", certain=False)
 
 
-def functional_call(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> Value:
-    made = run.node("functional_call", node)
+@function("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
+def functional_call(run: Run, call: Call) -> Value:
+    made = run.node("functional_call", call.site)
     made.saves = None
     return Opaque("functional_call", made)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import operators, options
-from gradfix.autograd.arguments import Argument, Keywords, nowhere, receiver_of
-from gradfix.autograd.engine import backward, forget_state, poison, step, zero_grad
+from gradfix.autograd.arguments import Argument, Call, flag, unwritten
+from gradfix.autograd.engine import backward, forget_state, havoc, step, zero_grad
 from gradfix.autograd.graph import Backward, Contribution, Edge, Leaf, OptimizerState, Storage
-from gradfix.autograd.parameters import leaves_of, set_requires
-from gradfix.autograd.semantics.dispatch import call, called, methods_of
+from gradfix.autograd.parameters import leaves_of, set_mode, set_requires
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.dispatch import (
+    before_methods,
+    call_method,
+    call_value,
+    called,
+    inherent_method,
+    method,
+    other_methods,
+)
 from gradfix.autograd.semantics.distributions import DENSITIES
-from gradfix.autograd.semantics.frameworks import PREPARING, prepared
 from gradfix.autograd.semantics.iteration import EACH
 from gradfix.autograd.semantics.operations import (
     Operand,
@@ -22,19 +29,19 @@ from gradfix.autograd.semantics.operations import (
     may_carry,
     operands_of,
     overload,
-    perhaps_changed,
     record,
-    simple,
+    scaled,
     unknown,
+    weak_update,
 )
-from gradfix.autograd.semantics.optimizers import make_optimizer, optimizer_method
+from gradfix.autograd.semantics.optimizers import make_optimizer
 from gradfix.autograd.semantics.tensors import PLAIN, SAME
 from gradfix.autograd.semantics.texts import TEXT, text_method
 from gradfix.autograd.values import (
+    FALSE,
     NONE,
     TRUE,
     Const,
-    Each,
     Function,
     Instance,
     Module,
@@ -42,63 +49,53 @@ from gradfix.autograd.values import (
     Optimizer,
     Params,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
     tensors_in,
 )
 
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
 
 @called(Value)
-def _call_other(
-    run: Run, value: Value, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
-) -> Value:
-    return call_opaque(run, Opaque("unknown"), args, keywords, node, discarded)
+def _call_other(run: Run, value: Value, call: Call) -> Value:
+    return call_opaque(run, Opaque("unknown"), call)
 
 
 @called(Opaque)
-def _call_unknown(
-    run: Run, value: Opaque, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
-) -> Value:
-    result = made_by(call_opaque(run, value, args, keywords, node, discarded), value, args)
-    if args and not discarded and not value.harmless and isinstance(result, Opaque) and result.node is None:
+def _call_unknown(run: Run, value: Opaque, call: Call) -> Value:
+    result = made_by(call_opaque(run, value, call), value, call.args)
+    if (
+        call.args
+        and not call.discarded
+        and not value.harmless
+        and isinstance(result, Opaque)
+        and result.node is None
+    ):
         # What is called may be a network: the result may have a graph that cannot be seen.
-        may_carry(run, result, node)
+        may_carry(run, result, call.site)
         if result.node is not None:
             result.node.opaque = not value.stateless()
     return result
 
 
-@methods_of(Value)
+@other_methods(Value)
 def _other_method(
     run: Run,
     base: Value,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool,
+    call: Call,
 ) -> Value:
-    return call_opaque(run, Opaque(name), args, keywords, node, discarded)
+    return call_opaque(run, Opaque(call.name), call)
 
 
-@methods_of(Opaque)
-def _unknown_method(
-    run: Run,
-    base: Opaque,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool,
-) -> Value:
-    if discarded and base.made_from is not None:
+@before_methods(Opaque)
+def _method_of_unknown(run: Run, value: Opaque, call: Call) -> Value:
+    if call.discarded and value.made_from is not None:
         # What is told to reset itself may be a part of the network.
-        forget_state(base.made_from, 3)
-    result = _opaque_method(run, base, name, args, keywords, node, discarded)
-    return made_by(result, base, args)
+        forget_state(value.made_from, 3)
+    result = _by_its_role(run, value, call)
+    if result is None:
+        result = inherent_method(run, value, call)
+    return made_by(result, value, call.args)
 
 
 SHARING = frozenset(
@@ -110,39 +107,39 @@ SHARING = frozenset(
 """Methods of something unknown whose result may be its memory, if it is a tensor."""
 
 
-def call_opaque(
-    run: Run, value: Opaque, args: list[Argument], keywords: Keywords, node: ast.AST, discarded: bool
-) -> Value:
+def call_opaque(run: Run, value: Opaque, call: Call) -> Value:
     """Call something unknown: a network if it is known to be one, else a function that may do anything."""
     if value.leaf is not None:
-        return _call_opaque_module(run, value, value.leaf, args, keywords, node)
-    if value.owner is not None and any(operands_of(v, e) or isinstance(v, (Tensor, Opaque)) for v, e in args):
+        return _call_opaque_module(run, value, value.leaf, call)
+    if value.owner is not None and any(
+        operands_of(v, e) or isinstance(v, (Tensor, Opaque)) for v, e in call.args
+    ):
         # A part of a network that could not be followed: it may have parameters of its own.
         owner = value.owner
         if owner.rest is None:
             owner.rest = Leaf(f"the rest of {owner.label}", None)
-        return _call_opaque_module(run, value, owner.rest, args, keywords, node)
-    if discarded and _observed(value, args, keywords, node):
+        return _call_opaque_module(run, value, owner.rest, call)
+    if call.discarded and _observed(value, call):
         return Opaque(value.label)
-    handed = None if discarded or run.path else _handed(args)
-    if (discarded and not _only_reads(value, args)) or suspicious(value.label, handed is not None):
-        poison(run, [v for v, _ in args] + [v for v, _ in keywords.values()], node)
+    handed = None if call.discarded or run.path else _handed(call.args)
+    if (call.discarded and not _only_reads(value, call.args)) or suspicious(value.label, handed is not None):
+        havoc(run, call.values, call.site)
     else:
-        _poison_owners(run, args, keywords, node)
-    result = unknown(run, args, keywords, node, value.label or "call")
+        _havoc_owners(run, call)
+    result = unknown(run, call.args, call.keywords, call.site, value.label or "call")
     if handed is not None and isinstance(result, Opaque):
-        result.handed = node, handed
+        result.handed = call.site, handed
     return result
 
 
-def _observed(value: Opaque, args: list[Argument], keywords: Keywords, node: ast.AST) -> bool:
+def _observed(value: Opaque, call: Call) -> bool:
     """Whether unknown things are shown the object that trains, one after the other: callbacks, hooks.
 
     ``for callback in self.callbacks: callback(self)``, or ``callback.on_batch_end(self)``. Whoever may
     subscribe looks on; what trains stands where the object's own code is. What is handed a tensor, a
     network or an optimizer itself, or is named for a part of training, may do anything.
     """
-    called = node.func if isinstance(node, ast.Call) else None
+    called = call.site.func if isinstance(call.site, ast.Call) else None
     if isinstance(called, ast.Name):
         shown = value.label == EACH and not suspicious(called.id)
     else:
@@ -152,7 +149,7 @@ def _observed(value: Opaque, args: list[Argument], keywords: Keywords, node: ast
             and value.parent.label == EACH
             and called.attr.startswith(("on_", "before_", "after_"))
         )
-    given = [v for v, _ in [*args, *keywords.values()]]
+    given = call.values
     return shown and any(isinstance(v, Instance) for v in given) and all(map(_takes_no_part, given))
 
 
@@ -167,7 +164,7 @@ def _takes_no_part(value: Value) -> bool:
 def _handed(args: list[Argument]) -> Params | None:
     """The parameters that an unknown function is given first: it may make an optimizer of them."""
     first = args[0][0] if args else NONE
-    if not isinstance(first, (Params, Each, Sequence)):
+    if not isinstance(first, (Params, SummaryTensor, Sequence)):
         return None
     leaves, complete = leaves_of(first)
     return Params(leaves, complete) if leaves and not tensors_in(first) else None
@@ -179,20 +176,20 @@ def adopted(run: Run, value: Value) -> Optimizer | None:
         return None
     if value.optimizer is None and value.handed is not None:
         made, params = value.handed
-        value.optimizer = make_optimizer(run, value.label, [(params, nowhere(made))], {}, made)
+        value.optimizer = make_optimizer(run, value.label, Call([(params, unwritten(made))], {}, made))
     return value.optimizer
 
 
-def _poison_owners(run: Run, args: list[Argument], keywords: Keywords, node: ast.AST) -> None:
+def _havoc_owners(run: Run, call: Call) -> None:
     """An unknown function that is handed an optimizer within training may step it, whatever it returns.
 
     Before training it makes a scheduler or a wrapper of it.
     """
     if not run.path:
         return
-    given = [v for v, _ in args] + [v for v, _ in keywords.values()]
+    given = call.values
     if any(isinstance(v, Optimizer) or (isinstance(v, Opaque) and v.optimizer) for v in given):
-        poison(run, given, node)
+        havoc(run, given, call.site)
 
 
 LOGGING = frozenset(
@@ -221,13 +218,11 @@ def suspicious(name: str, makes: bool = False) -> bool:
     return any(word in name and not (makes and word == "optim") for word in SUSPICIOUS)
 
 
-def _call_opaque_module(
-    run: Run, value: Opaque, leaf: Leaf, args: list[Argument], keywords: Keywords, node: ast.AST
-) -> Value:
-    operands = [o for v, e in [*args, *keywords.values()] for o in operands_of(v, e)]
-    entered = enter_call(run, value, [leaf], args, keywords, node)
+def _call_opaque_module(run: Run, value: Opaque, leaf: Leaf, call: Call) -> Value:
+    operands = [o for v, e in call.given for o in operands_of(v, e)]
+    entered = enter_call(run, value, [leaf], call)
     recorded, requires, _ = record(
-        run, value.label or "network", node, [operands, [Operand(leaf, None)]], None
+        run, value.label or "network", call.site, [operands, [Operand(leaf, None)]], None
     )
     result = Opaque(value.label)
     if recorded is not None:
@@ -244,173 +239,248 @@ def _call_opaque_module(
     return result
 
 
-def _opaque_method(
-    run: Run,
-    base: Opaque,
-    name: str,
-    args: list[Argument],
-    keywords: Keywords,
-    node: ast.AST,
-    discarded: bool,
-) -> Value:
-    receiver = receiver_of(node)
-    held = base.attributes.get(name)
-    if held is not None and not (isinstance(held, Opaque) and held.label == name):
-        return call(run, held, args, keywords, node, discarded)
-    if isinstance(base, options.Parser):
-        return options.method(run, base, name, keywords)
-    if isinstance(base, options.Option) and isinstance(base.default.value, str) and name in TEXT:
-        parts = [(options.given(value), expression) for value, expression in args]
-        text = text_method(base.default.value, name, parts, keywords)
+def _by_its_role(run: Run, value: Opaque, call: Call) -> Value | None:
+    """A method of something unknown that is told by what the value holds, or has turned out to be."""
+    held = value.attributes.get(call.name)
+    if held is not None and not (isinstance(held, Opaque) and held.label == call.name):
+        return call_value(run, held, call)
+    if isinstance(value, options.Parser):
+        return options.method(run, value, call.name, call.keywords)
+    if isinstance(value, options.Option) and isinstance(value.default.value, str) and call.name in TEXT:
+        parts = [(options.given(given), expression) for given, expression in call.args]
+        text = text_method(value.default.value, call.name, parts, call.keywords)
         if isinstance(text, Const):
-            return options.text(text, [base])
-    if base.harmless:
-        told = Opaque(name)
-        told.harmless = True
-        return told
-    if name == "get" and not keywords and base.node is None:
-        setting = options.setting(base, [value for value, _ in args])
+            return options.text(text, [value])
+    if value.harmless:
+        result = Opaque(call.name)
+        result.harmless = True
+        return result
+    if call.name == "get" and not call.keywords and value.node is None:
+        setting = options.setting(value, [given for given, _ in call.args])
         if setting is not None:
             return setting
-    given = [value for value, _ in [*args, *keywords.values()]]
-    fills = name.endswith("_") and operators.method(name) is not None
-    if fills and base.node is None and any(t.node is not None for v in given for t in tensors_in(v)):
-        # Memory that is made somewhere else, and filled here: the graph of what it is filled with.
-        filled = unknown(run, args, keywords, node, name)
-        perhaps_changed(base)
-        if isinstance(filled, Opaque) and filled.node is not None:
-            base.node, base.requires = filled.node, filled.requires
-        return base
-    clears_or_steps = name == "zero_grad" or (name == "step" and not args)
-    if base.leaf is None and (base.optimizer is not None or clears_or_steps):
-        optimizer = adopted(run, base)
-        if optimizer is None and name == "zero_grad" and base.node is None:
-            optimizer = _met(run, base, node)
-        if optimizer is not None and (not optimizer.state.stranger or name in ("step", "zero_grad")):
-            return optimizer_method(run, optimizer, name, args, keywords, node)
-    if base.node is None and base.leaf is None and _told(name, args, keywords, discarded):
-        return Opaque(name)
-    if name in ("backward", "manual_backward"):
-        tensors: list[Argument] = [
-            (v, e) for v, e in args[:1] if isinstance(v, Tensor) or (isinstance(v, Opaque) and v.node)
-        ]
-        if tensors and base.node is None:
-            backward(run, tensors, [], keywords, node)
-        else:
-            backward(run, [(base, receiver)], args, keywords, node)
-        return NONE
-    if name in ("parameters", "named_parameters") and keywords.keys() <= {"recurse", "prefix"}:
-        run.mutations += 1
-        base.node, base.requires = None, False  # It is a network, and no tensor.
-        return Params([base.block(node)], True, name == "named_parameters")
-    if name in ("forward", "__call__") and base.leaf is not None:
-        return call_opaque(run, base, args, keywords, node, discarded)
-    if name == "zero_grad":
-        if base.leaf is not None:
-            zero_grad(run, base, [base.leaf], node)
-        else:
-            _unknown_zero(run, base, node)
-        return NONE
-    if name == "step":
-        for value, _ in args[:1]:
-            if isinstance(value, Optimizer):
-                step(run, value, node)
-                return Opaque("step")
-            if isinstance(value, Function):
-                call(run, value, [], {}, node)
-        if not args:
-            return Opaque("step")
-    if name == "detach":
-        if base.storage is None:
-            base.storage = Storage()
-        return Tensor(None, False, base.storage)
-    if name in SAME and not discarded:
-        return base
-    if name in ("train", "eval", "apply", "cuda", "to", "float", "half", "double"):
-        return base
-    if name == "requires_grad_" and base.leaf is not None:
-        set_requires(run, base, [base.leaf], args[0][0] if args else TRUE, node)
-        return base
-    if name == "load_state_dict" and base.leaf is not None:
-        run.change(Tensor.of_leaf(base.leaf), node, "load_state_dict")
-        return NONE
-    if name in PLAIN or name in ("sample", "state_dict", "no_sync", "accumulate"):
-        return Opaque(name)
-    if name in PREPARING and not discarded:
-        wrapped = prepared(args)
-        if wrapped is not None:
-            return wrapped
-    if name.startswith("clip_grad"):
-        return Opaque(name)
-    if name == "scale" and len(args) == 1 and base.node is None:
-        value, expression = args[0]
-        if isinstance(value, (Tensor, Opaque)):
-            return simple(run, "mul", [(value, expression), (base.factor, expression)], node)
-    if base.label == "distribution" and base.node is not None and name in DENSITIES:
-        made = run.node(name, node)
-        made.saves = None
-        operands = [o for v, e in [(base, receiver), *args] for o in operands_of(v, e)]
-        made.edges = tuple(
-            Edge(o.node, o.requires is True, o.expression) for o in operands if o.node is not None
-        )
-        return Tensor(made, base.requires)
-    if base.node is not None:
-        table = overload(name, args, keywords)
-        if table is not None and table.result in ("new", "view", "either", "detached"):
-            if table.result == "detached" or not table.differentiable:
-                return Tensor()
-            return apply(run, table, [(base, receiver), *args], keywords, node)
-        if table is not None and table.result == "inplace":
-            return base
-        return unknown(run, args, keywords, node, name, base.node)
-    if name[-1:] == "_":
+    found = _filled(run, value, call)
+    if found is not None:
+        return found
+    if call.name == "append" and call.discarded and len(call.args) == 1 and value.node is None:
+        run.store(*call.args[0], value)
+    found = _as_optimizer(run, value, call)
+    if found is None and value.node is None and value.leaf is None and is_logging(call):
+        return Opaque(call.name)
+    return found
+
+
+def _filled(run: Run, value: Opaque, call: Call) -> Value | None:
+    """Memory that is made somewhere else, and filled here: it has the graph of what it is filled with."""
+    fills = call.name.endswith("_") and operators.method(call.name) is not None
+    if not fills or value.node is not None:
+        return None
+    if not any(t.node is not None for given in call.values for t in tensors_in(given)):
+        return None
+    filled = unknown(run, call.args, call.keywords, call.site, call.name)
+    weak_update(value)
+    if isinstance(filled, Opaque) and filled.node is not None:
+        value.node, value.requires = filled.node, filled.requires
+    return value
+
+
+def _as_optimizer(run: Run, value: Opaque, call: Call) -> Value | None:
+    """A method of what is an optimizer, as it steps or clears gradients."""
+    clears_or_steps = call.name == "zero_grad" or (call.name == "step" and not call.args)
+    if value.leaf is not None or (value.optimizer is None and not clears_or_steps):
+        return None
+    optimizer = adopted(run, value)
+    if optimizer is None and call.name == "zero_grad" and value.node is None:
+        optimizer = _met(run, value, call.site)
+    if optimizer is None or (optimizer.state.stranger and call.name not in ("step", "zero_grad")):
+        return None
+    return call_method(run, optimizer, call)
+
+
+@method(Opaque, "backward", "manual_backward")
+def _backward(run: Run, value: Opaque, call: Call) -> Value:
+    tensors: list[Argument] = [
+        (v, e) for v, e in call.args[:1] if isinstance(v, Tensor) or (isinstance(v, Opaque) and v.node)
+    ]
+    if tensors and value.node is None:
+        backward(run, tensors, Call([], call.keywords, call.site))
+    else:
+        backward(run, [(value, call.receiver)], call)
+    return NONE
+
+
+@method(Opaque, "parameters", "named_parameters")
+def _parameters(run: Run, value: Opaque, call: Call) -> Value | None:
+    if not call.keywords.keys() <= {"recurse", "prefix"}:
+        return None
+    run.mutations += 1
+    value.node, value.requires = None, False  # It is a network, and no tensor.
+    return Params([value.block(call.site)], True, call.name == "named_parameters")
+
+
+@method(Opaque, "forward", "__call__")
+def _forward(run: Run, value: Opaque, call: Call) -> Value | None:
+    return call_opaque(run, value, call) if value.leaf is not None else None
+
+
+@method(Opaque, "zero_grad")
+def _zero_grad(run: Run, value: Opaque, call: Call) -> Value:
+    if value.leaf is not None:
+        zero_grad(run, value, [value.leaf], call.site)
+    else:
+        _unknown_zero(run, value, call.site)
+    return NONE
+
+
+@method(Opaque, "step")
+def _step(run: Run, value: Opaque, call: Call) -> Value | None:
+    if not call.args:
+        return Opaque("step")
+    first = call.args[0][0]
+    if value in run.scaled.values():
+        first = adopted(run, first) or first  # It is a scaler, and what it is handed an optimizer.
+    if isinstance(first, Optimizer):
+        step(run, first, call.site, value)
+        return Opaque("step")
+    if isinstance(first, Function):
+        call_value(run, first, Call([], {}, call.site))
+    return None
+
+
+@method(Opaque, "detach")
+def _detach(run: Run, value: Opaque, call: Call) -> Value:
+    if value.storage is None:
+        value.storage = Storage()
+    return Tensor(None, False, value.storage)
+
+
+MOVING = frozenset("apply cuda to float half double".split())
+
+
+@method(Opaque, *((SAME | MOVING) - {"train", "eval"}))
+def _itself(run: Run, value: Opaque, call: Call) -> Value | None:
+    return value if call.name in MOVING or not call.discarded else None
+
+
+@method(Opaque, "train", "eval")
+def _mode(run: Run, value: Opaque, call: Call) -> Value:
+    if value.node is None and len(call.given) <= (call.name == "train"):
+        wanted = call.argument("mode", 0) if call.name == "train" else FALSE
+        set_mode(run, value, flag(wanted, True), call.site)
+    return value
+
+
+@method(Opaque, "requires_grad_")
+def _requires_grad(run: Run, value: Opaque, call: Call) -> Value | None:
+    if value.leaf is None:
+        return None
+    set_requires(run, value, [value.leaf], call.args[0][0] if call.args else TRUE, call.site)
+    return value
+
+
+@method(Opaque, "load_state_dict")
+def _load_state_dict(run: Run, value: Opaque, call: Call) -> Value | None:
+    if value.leaf is None:
+        return None
+    run.change(Tensor.of_leaf(value.leaf), call.site, "load_state_dict")
+    return NONE
+
+
+@method(Opaque, *PLAIN, "sample", "state_dict", "no_sync", "accumulate")
+def _no_graph(run: Run, value: Opaque, call: Call) -> Value:
+    return Opaque(call.name)
+
+
+@method(Opaque, "scale")
+def _scale(run: Run, value: Opaque, call: Call) -> Value | None:
+    """As a ``GradScaler`` does, if it is one."""
+    if len(call.args) != 1 or value.node is not None:
+        return None
+    loss, expression = call.args[0]
+    if not isinstance(loss, (Tensor, Opaque)):
+        return None
+    return scaled(run, value, loss, expression, call.site)
+
+
+@method(Opaque, *DENSITIES)
+def _density(run: Run, value: Opaque, call: Call) -> Value | None:
+    if value.label != "distribution" or value.node is None:
+        return None
+    made = run.node(call.name, call.site)
+    made.saves = None
+    operands = [o for v, e in [(value, call.receiver), *call.args] for o in operands_of(v, e)]
+    made.edges = tuple(Edge(o.node, o.requires is True, o.expression) for o in operands if o.node is not None)
+    return Tensor(made, value.requires)
+
+
+@other_methods(Opaque)
+def _other_method_of_unknown(run: Run, value: Opaque, call: Call) -> Value:
+    if value.node is not None:
+        return _of_tensor(run, value, call)
+    if call.name[-1:] == "_":
         # Torch's own name for what is done in place.
-        perhaps_changed(base)
-    network = base if base.leaf is not None else base.parent
-    if network is not None and network.leaf is not None and args and not discarded:
-        # A method of an unknown network: what comes out was computed with some of its parameters.
-        result = unknown(run, args, keywords, node, name, certain=False)
-        if isinstance(result, Opaque) and run.grad_enabled is not False:
-            if result.node is None:
-                may_carry(run, result, node)
-            assert result.node is not None
-            result.node.leaves += ((network.leaf, False, None),)
-            result.node.opaque, result.requires = not network.stateless(), None
-        return result
-    child = base.attributes.get(name)
-    function = child if isinstance(child, Opaque) else Opaque(name, None, base)
-    base.attributes[name] = function
-    if function.owner is None and base.owner is not None:
-        function.owner = base.owner
-    result = call_opaque(run, function, args, keywords, node, discarded)
-    if result.__class__ is Opaque and name == "configure_optimizers":
+        weak_update(value)
+    network = value if value.leaf is not None else value.parent
+    if network is not None and network.leaf is not None and call.args and not call.discarded:
+        return _of_network(run, network, network.leaf, call)
+    child = value.attributes.get(call.name)
+    function = child if isinstance(child, Opaque) else Opaque(call.name, None, value)
+    value.attributes[call.name] = function
+    if function.owner is None and value.owner is not None:
+        function.owner = value.owner
+    result = call_opaque(run, function, call)
+    if result.__class__ is Opaque and call.name == "configure_optimizers":
         # What Lightning calls it, and many without Lightning: the optimizer of this network, if it steps.
-        result.handed = node, Params([base.block(node)])
-    if result.__class__ is Opaque and name in SHARING:
-        if base.storage is None:
-            base.storage = Storage()
-        result.storage = base.storage
+        result.handed = call.site, Params([value.block(call.site)])
+    if result.__class__ is Opaque and call.name in SHARING:
+        if value.storage is None:
+            value.storage = Storage()
+        result.storage = value.storage
     return result
 
 
-def _told(name: str, args: list[Argument], keywords: Keywords, discarded: bool) -> bool:
+def _of_tensor(run: Run, value: Opaque, call: Call) -> Value:
+    """A method of what carries a graph: an operation of torch, if it is one of those."""
+    table = overload(call.name, call.args, call.keywords)
+    if table is not None and table.result in ("new", "view", "either", "detached"):
+        if table.result == "detached" or not table.differentiable:
+            return Tensor()
+        return apply(run, table, [(value, call.receiver), *call.args], call.keywords, call.site)
+    if table is not None and table.result == "inplace":
+        return value
+    return unknown(run, call.args, call.keywords, call.site, call.name, value.node)
+
+
+def _of_network(run: Run, network: Opaque, leaf: Leaf, call: Call) -> Value:
+    """A method of an unknown network: what comes out was computed with some of its parameters."""
+    result = unknown(run, call.args, call.keywords, call.site, call.name, certain=False)
+    if isinstance(result, Opaque) and run.grad_enabled is not False:
+        if result.node is None:
+            may_carry(run, result, call.site)
+        assert result.node is not None
+        result.node.leaves += ((leaf, False, None),)
+        result.node.opaque, result.requires = not network.stateless(), None
+    return result
+
+
+def is_logging(call: Call) -> bool:
     """Whether a call says something under a name: ``log("loss", loss, step)``, ``set_postfix(loss=loss)``.
 
     What is called ``log_...`` may be shown a network as well, and says what nobody else makes use of
     without a name too: ``writer.log_validation(loss, network, step)``.
     """
-    given = [v for v, _ in [*args, *keywords.values()]]
+    given, name = call.values, call.name
     if not (name in LOGGING or name.startswith("log_")) or any(
         isinstance(v, (Optimizer, Function)) for v in given
     ):
         return False
     if any(isinstance(v, Module) for v in given) and not name.startswith("log_"):
         return False
-    if not args:
-        return bool(keywords)
-    if discarded and name.startswith("log_"):
+    if not call.args:
+        return bool(call.keywords)
+    if call.discarded and name.startswith("log_"):
         return True
-    value, expression = args[0]
+    value, expression = call.args[0]
     if isinstance(expression, ast.BinOp) and isinstance(expression.op, (ast.Mod, ast.Add)):
         expression = expression.left  # "conv%d" % number
     if isinstance(expression, ast.Constant):

@@ -2,7 +2,7 @@
 
 A training loop calls the same few networks in every pass, on operands that look alike to autograd.
 Interpreting `forward` each time is most of the work of a run, so the first call with operands of a kind
-is kept as a template, unless it did anything but compute: wrote an attribute, asked an undecided
+is kept as a summary, unless it did anything but compute: wrote an attribute, asked an undecided
 condition, changed an operand in place, or drew on a graph that it was not handed.
 """
 
@@ -13,15 +13,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd.graph import Change, Edge, Event, Leaf, Node, Storage, Tri
+from gradfix.autograd.run import Run
 from gradfix.autograd.values import Const, Mapping, Module, Opaque, Sequence, Tensor, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from gradfix.autograd.interpreter import Run
 
-
-class Template:
+class CallSummary:
     """What one call of a network computed, apart from the operands it was called on.
 
     It is taken down at once, in terms of its own: the tensors that came out of that call live on, and may
@@ -63,7 +62,7 @@ class Template:
             saved = [(s if leaf is not None or is_old(s) else place(s), v, leaf) for s, v, leaf in node.saved]
             nature = node.saves, node.opaque, node.foreign, node.named, node.beside
             self.nodes.append((node.op, node.site, nature, node.leaves, edges, saved))
-        self.result = _told(result, operands, places, place)
+        self.result = _encoded(result, operands, places, place)
         self.kin = [
             (number, memory[other])
             for storage, number in memory.items()
@@ -72,7 +71,7 @@ class Template:
         ]
         """Pairs of what may be the same memory."""
 
-    def lay(self, run: Run, operands: list[Value]) -> Value:
+    def replay(self, run: Run, operands: list[Value]) -> Value:
         """Record the same graph again, here and now, on other operands."""
         storages = [_storage(*memory) for memory in self.storages]
         made = [run.node(record[0], record[1]) for record in self.nodes]
@@ -108,7 +107,7 @@ class Template:
                     held = storage_at(storage)
                     kept.append((held, version if storage >= 0 else held.version, leaf))
             node.saved = tuple(kept)
-        return _retold(self.result, operands, node_at, storage_at)
+        return _decoded(self.result, operands, node_at, storage_at)
 
 
 _Record = tuple[
@@ -119,7 +118,7 @@ _Record = tuple[
     list[tuple[int, bool, ast.expr | None]],
     list[tuple[Storage | int, int, Leaf | None]],
 ]
-_Told = tuple[Any, ...]
+_Encoded = tuple[Any, ...]
 
 
 def _storage(version: int, maybe: int, history: list[Event]) -> Storage:
@@ -128,9 +127,9 @@ def _storage(version: int, maybe: int, history: list[Event]) -> Storage:
     return made
 
 
-def _told(
+def _encoded(
     value: Value, operands: list[Value], places: dict[Node, int], place: Callable[[Storage], int]
-) -> _Told:
+) -> _Encoded:
     for number, operand in enumerate(operands):
         if value is operand:
             return ("given", number)
@@ -144,20 +143,25 @@ def _told(
     if isinstance(value, Opaque) and value.leaf is None:
         return ("opaque", value.label, places[value.node] if value.node is not None else None, value.requires)
     if isinstance(value, Sequence):
-        return ("sequence", value.kind, [_told(v, operands, places, place) for v in value.items], value.open)
+        return (
+            "sequence",
+            value.kind,
+            [_encoded(v, operands, places, place) for v in value.items],
+            value.open,
+        )
     if isinstance(value, Mapping):
-        items = {k: _told(v, operands, places, place) for k, v in value.items.items()}
+        items = {k: _encoded(v, operands, places, place) for k, v in value.items.items()}
         return ("mapping", items, value.open)
     raise KeyError
 
 
-def _retold(
-    told: _Told,
+def _decoded(
+    encoded: _Encoded,
     operands: list[Value],
     node_at: Callable[[int], Node],
     storage_at: Callable[[int], Storage],
 ) -> Value:
-    match told:
+    match encoded:
         case ("given", number):
             return operands[number]
         case ("const", value):
@@ -169,15 +173,15 @@ def _retold(
             made = Opaque(label, node_at(node) if node is not None else None)
             made.requires = requires
             return made
-        case ("sequence", kind, items, open_):
-            return Sequence(kind, [_retold(t, operands, node_at, storage_at) for t in items], open_)
+        case ("sequence", _signature, items, open_):
+            return Sequence(_signature, [_decoded(t, operands, node_at, storage_at) for t in items], open_)
         case ("mapping", items, open_):
-            return Mapping({k: _retold(t, operands, node_at, storage_at) for k, t in items.items()}, open_)
-    raise AssertionError(told)
+            return Mapping({k: _decoded(t, operands, node_at, storage_at) for k, t in items.items()}, open_)
+    raise AssertionError(encoded)
 
 
-def kind(run: Run, module: Module, operands: list[Value]) -> Hashable | None:
-    """What must agree for a template to fit; None if no template can."""
+def _signature(run: Run, module: Module, operands: list[Value]) -> Hashable | None:
+    """What must agree for a summary to fit; None if none can."""
     key: list[Hashable] = [id(module), run.grad_enabled, run.modes]
     seen: dict[int, int] = {}
     for value in operands:
@@ -206,14 +210,14 @@ def _inert(value: Value) -> bool:
     return isinstance(value, Opaque) and value.node is None and value.leaf is None
 
 
-def templated(run: Run, module: Module, operands: list[Value], forward: Callable[[], Value]) -> Value:
-    """The result of ``forward``, from a template where one fits."""
-    key = kind(run, module, operands)
+def summarised(run: Run, module: Module, operands: list[Value], forward: Callable[[], Value]) -> Value:
+    """The result of ``forward``, from a summary where one fits."""
+    key = _signature(run, module, operands)
     if key is None:
         return forward()
-    known = run.templates.get(key)
+    known = run.summaries.get(key)
     if known is not None:
-        return known.lay(run, operands)
+        return known.replay(run, operands)
     start, born = len(run.nodes), Storage().serial
     before = _effects(run)
     changes = _changes(operands)
@@ -222,9 +226,9 @@ def templated(run: Run, module: Module, operands: list[Value], forward: Callable
     result = forward()
     if before == _effects(run) and changes == _changes(operands):
         with suppress(KeyError):
-            template = Template(run.nodes[start:], operands, result, born)
+            summary = CallSummary(run.nodes[start:], operands, result, born)
             if not _stores(run, module):
-                run.templates[key] = template
+                run.summaries[key] = summary
     return result
 
 
@@ -234,7 +238,7 @@ def _effects(run: Run) -> tuple[int, ...]:
         sum(not isinstance(e, Change) for e in run.events),
         run.mutations,
         len(run.undecided),
-        len(run.decisions),
+        len(run.path_condition),
         len(run.grad_reads),
         len(run.escapes),
         len(run.differentiated),

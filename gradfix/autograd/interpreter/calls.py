@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gradfix.autograd import options
-from gradfix.autograd.arguments import Argument, Keywords
-from gradfix.autograd.semantics.dispatch import call, call_method, iterate
+from gradfix.autograd.arguments import Argument, Call, Keywords
+from gradfix.autograd.interpreter.choices import chosen_by_name
+from gradfix.autograd.run import Run, expression
+from gradfix.autograd.semantics.dispatch import call_method, call_value, iterate
 from gradfix.autograd.values import (
     Class,
     Const,
@@ -21,13 +22,6 @@ from gradfix.autograd.values import (
     Super,
     Value,
 )
-
-if TYPE_CHECKING:
-    from gradfix.autograd.interpreter import Run
-
-
-NEVER = Const("never")
-"""What a call that does not come back evaluates to."""
 
 
 def arguments(run: Run, node: ast.Call, frame: Frame) -> tuple[list[Argument], Keywords]:
@@ -66,13 +60,14 @@ def _some(value: Value) -> list[Value]:
     return value.items if isinstance(value, Sequence) else ([value] if isinstance(value, Opaque) else [])
 
 
+@expression(ast.Call)
 def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = False) -> Value:
     """The value of a call expression; ``discarded`` if it stands as a statement of its own."""
     function = node.func
     if function.__class__ is ast.Attribute:
         base = run.evaluate(function.value, frame)
         args, keywords = arguments(run, node, frame)
-        return call_method(run, base, function.attr, args, keywords, node, discarded)
+        return call_method(run, base, Call(args, keywords, node, discarded, function.attr))
     if isinstance(function, ast.Name) and function.id == "super" and not node.args:
         bound = frame.variables.get("self")
         at: Frame | None = frame
@@ -98,14 +93,14 @@ def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = Fa
         if len(args) == 2:
             after, of = args[0][0], args[1][0]
             return Super(of, after) if isinstance(after, Class) else Opaque("super")
-    return call(run, value, args, keywords, node, discarded)
+    return call_value(run, value, Call(args, keywords, node, discarded))
 
 
 def _by_name(run: Run, node: ast.Call, holder: Value, name: Argument, frame: Frame) -> Value | None:
     """``getattr(module, name)`` of a module of the project, where it is not known what it is asked for."""
     if isinstance(name[0], Const) or not isinstance(holder, Namespace):
         return None
-    return run.asked_for(node, holder, name[1], frame)
+    return chosen_by_name(run, node, holder, name[1], frame)
 
 
 def _dotted(text: Value, node: ast.AST) -> ast.expr | None:

@@ -1,0 +1,162 @@
+"""A loss leaves gradients in a network that no optimizer owns.
+
+    y = r + gamma * target(s2).max(1)[0]      y = r + gamma * target(s2).detach().max(1)[0]
+    loss = mse_loss(q(s)[a], y)           =>  loss = mse_loss(q(s)[a], y)
+    loss.backward()                           loss.backward()
+
+What a target network, a teacher or a reference policy says is a constant of the loss. Where nothing says so,
+each forward keeps its whole graph, and each backward runs through it and adds to gradients that no step ever
+consumes. Nothing raises, and nothing is learned from it: it takes memory and time. So do the gradients of the
+weights of a network that only leads a loss to another one (a perceptual loss): these are to be frozen.
+
+Preconditions:
+
+* the network is certainly differentiated, and what the same backward leaves elsewhere is consumed;
+* no optimizer owns any of its parameters, and all optimizers are known with all that they own; nobody reads
+  the gradients, and nothing unknown has had the network in hand.
+
+All its results are detached, where nothing that is trained and no input that requires grad lies behind the
+calls, and nothing else differentiates these. Otherwise its parameters are frozen where it is put into
+evaluation mode, before training begins. Either is done only where the network is a copy, has been given its
+weights (`load_state_dict`, in-place writes) or is in evaluation mode. If nothing says so, nobody but its
+author knows whether it is a constant, or was forgotten when the optimizer was made: the finding names both,
+unless a gradient only passes through it on the way to another one, or somebody clears what it gets.
+
+By hand: detach what the network says (`target(x).detach()`, or compute it under `torch.no_grad()`), or give
+its parameters to an optimizer if it is to be trained.
+
+Effect: preserves.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+
+from gradfix.autograd.graph import Backward, Change, ModuleCall, Node, reach
+from gradfix.autograd.questions import backwards, calls_in, detached_code, first_step, zeros
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Program
+from gradfix.autograd.values import Sequence, Tensor
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, InsertStatement, ReplaceExpression, Span
+from gradfix.edits import network, note, offered, receiver, shown
+
+
+@dataclass(eq=False)
+class Wasted:
+    """A network that nobody trains, and a backward that leaves gradients in it."""
+
+    backward: Backward
+    constant: str
+    """Why the network is a constant; nothing if that is not known."""
+    calls: dict[ast.AST, ModuleCall] = field(default_factory=dict)
+    """The calls that are differentiated, by place."""
+    leads_on: bool = False
+    """Whether a gradient goes on through a call to something that is trained, or somebody else needs it."""
+
+    @property
+    def first(self) -> ModuleCall:
+        """The first of the calls."""
+        return next(iter(self.calls.values()))
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each network without an optimizer that a loss is differentiated into."""
+    for entry in program.entries:
+        for found in entry.certain(wasted, lambda one: one.backward.site, raises=False):
+            yield _finding(program, found)
+
+
+def wasted(run: Run) -> dict[Hashable, Wasted]:
+    """By the place of its first call: the networks whose gradients no step can consume."""
+    if run.strangers or not run.optimizers or not all(o.state.groups_known for o in run.optimizers):
+        return {}
+    owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
+    read = {leaf for _, leaf in run.grad_reads}
+    if None in read:
+        return {}
+    found: dict[object, Wasted] = {}
+    needed = {node.call for b in backwards(run) if not b.accumulates for node in b.visited}
+    failing = {node.call for b in backwards(run) if b.failure is not None for node in b.visited}
+    for event in backwards(run):
+        if not event.certain or not event.accumulates or event.failure is not None:
+            continue
+        if first_step(run, event) is None:
+            continue
+        inside: dict[ModuleCall, list[tuple[Node, bool]]] = {}
+        for node, sure in event.visited.items():
+            if node.call is not None:
+                inside.setdefault(node.call, []).append((node, sure))
+        for call in calls_in(event.visited):
+            if call in failing or not call.leaves or not call.leaves.isdisjoint(owned | read):
+                continue
+            if any(not event.reached.get(leaf) or leaf.unknown_grad for leaf in call.leaves):
+                continue
+            one = found.setdefault(call.module, Wasted(event, _constant(call)))
+            one.calls.setdefault(call.site, call)
+            behind = {leaf for node in reach(inside[call]) for leaf, _, _ in node.leaves}
+            one.leads_on = one.leads_on or call in needed or not behind <= call.leaves
+    cleared = {leaf for zero in zeros(run) for leaf in zero.leaves}
+    return {
+        one.first.site: one
+        for one in found.values()
+        if one.constant or not (one.leads_on or one.first.leaves & cleared)
+    }
+
+
+def _constant(call: ModuleCall) -> str:
+    """Why what a network computes is a constant, as far as anything says so."""
+    if any(leaf.copied for leaf in call.leaves):
+        return "it is a copy"
+    if any(isinstance(event, Change) for leaf in call.leaves for event in leaf.storage.history):
+        return "its weights are written, not trained"
+    return "it is in evaluation mode" if call.training is False else ""
+
+
+def _finding(program: Program, found: Wasted) -> Finding:
+    call, event = found.first, found.backward
+    name, loss = shown(program, network(call)), receiver(program, event)
+    notes = [
+        *(note(site, f"no optimizer owns the parameters of `{name}`") for site in found.calls),
+        note(event.site, "this backward computes gradients for them that nobody consumes"),
+    ]
+    fixes = offered((_frozen if found.leads_on else _detached)(program, found)) if found.constant else ()
+    if not fixes:
+        remedy = f"freeze `{name}`" if found.leads_on else "detach the result"
+        notes.append(note(call.site, f"{remedy} if it is a constant; if not, give it to an optimizer"))
+    message = f"`{loss}` is differentiated into `{name}`, which no optimizer trains"
+    return Finding("gradients-nobody-consumes", message, Span.of(call.site), tuple(notes), fixes)
+
+
+def _detached(program: Program, found: Wasted) -> Iterator[Fix]:
+    """The results of the calls, without their graphs."""
+    edits = []
+    for call in found.calls.values():
+        result = call.result
+        if not isinstance(result, (Tensor, Sequence)):
+            return
+        code = detached_code(program.segment(call.site), call.site, result)
+        if code is None:
+            return
+        edits.append(ReplaceExpression(Span.of(call.site), code))
+    message = f"detach what `{shown(program, network(found.first))}` says: {found.constant}"
+    yield Fix(message, Effect.PRESERVES, tuple(edits), Claim())
+
+
+def _frozen(program: Program, found: Wasted) -> Iterator[Fix]:
+    """The network's parameters, frozen where it is put into evaluation mode before training begins."""
+    mode = found.first.mode
+    if mode is None or mode.training is not False or mode.path or not isinstance(mode.site, ast.Call):
+        return
+    function, statement = mode.site.func, program.statement(mode.site)
+    if not isinstance(function, ast.Attribute) or function.attr != "eval":
+        return
+    if isinstance(statement, ast.Expr) and statement.value is mode.site:
+        name = program.segment(function.value)
+    elif isinstance(statement, ast.Assign) and statement.value is mode.site and len(statement.targets) == 1:
+        name = program.segment(statement.targets[0])
+    else:
+        return
+    edit: Edit = InsertStatement(Span.of(statement), "after", f"{name}.requires_grad_(False)")
+    yield Fix(f"freeze `{name}`: {found.constant}", Effect.PRESERVES, (edit,), Claim())

@@ -1,0 +1,430 @@
+"""A loss is added up or listed for the log, and keeps the graph of every pass.
+
+    for x, y in loader:                       for x, y in loader:
+        loss = loss_fn(model(x), y)               loss = loss_fn(model(x), y)
+        optimizer.zero_grad()                     optimizer.zero_grad()
+        loss.backward()                           loss.backward()
+        optimizer.step()                          optimizer.step()
+        total += loss                    =>       total += loss.detach()
+
+`total` is a tensor with a graph: each addition hangs the graph of its pass on those of all passes before, and
+nothing is freed as long as `total` is there. So it is with `losses.append(loss)`, with
+`running = 0.9 * running + 0.1 * loss`, with meters and dicts for the log, and with buffers that a network
+updates in its forward. Memory grows from pass to pass, and a long epoch ends with "out of memory".
+
+Preconditions:
+
+* the value adds up or is listed from pass to pass. What replaces the value of the pass before keeps one
+  graph, and a list that is emptied in every pass keeps none;
+* no backward walks what is kept, whichever way undecided conditions go: no sum that is backpropagated every
+  few steps, no log probabilities that are stacked for the loss at the end of an episode;
+* whoever tried would fail: it is a loss, and the backward of the pass has freed its graph, so that a second
+  walk raises. Of what is no loss, and of a graph that is not freed, nobody who is not seen may get hold: no
+  unknown function that is handed it, and no caller outside the file, as a result or in an object;
+* what is kept is certainly a tensor: it is one to torch, or `backward` is called on it. A variable that is a
+  number in some branch has no `detach`;
+* the loop is no short one: `range(3)`, or a loop over the parts of a program.
+
+Where a method of a meter adds up what it is handed, numbers as well, the call that hands it a
+loss is rewritten.
+
+By hand: keep a number or a detached tensor for the log: `total += loss.item()`,
+`losses.append(loss.detach())`.
+
+Effect: preserves. The gradients are the same, bit for bit.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gradfix.autograd.graph import Backward, Edge, Node, Path, Stack, Stored, reach
+from gradfix.autograd.questions import backwards, listed
+from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Program
+from gradfix.autograd.values import Opaque, Sequence, Tensor
+from gradfix.codemod import Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.edits import note, shown
+from gradfix.segments import call_method
+
+SHORT = 8
+"""A loop over so few numbers keeps so few graphs that nobody notices."""
+
+
+class Kept(NamedTuple):
+    """A value that is kept from pass to pass with its graph."""
+
+    place: ast.expr
+    """The expression that is to be detached."""
+    site: ast.AST
+    """Where it is added up or listed; in another file, the call that leads there."""
+    backward: Backward | None
+    """What has freed its graph."""
+    listed: bool
+
+
+@dataclass
+class Survey:
+    """What one run shows of what is kept."""
+
+    kept: dict[Hashable, Kept] = field(default_factory=dict)
+    walked: set[ast.AST] = field(default_factory=set)
+    """Where something is added up or listed for a backward."""
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each value that keeps the graphs of all passes for no backward."""
+    told: set[ast.AST] = set()
+    for entry in program.entries:
+        surveys: dict[Run, Survey] = {}
+
+        def survey(run: Run, surveys: dict[Run, Survey] = surveys) -> Survey:
+            if run not in surveys:
+                surveys[run] = _survey(program, run)
+            return surveys[run]
+
+        found = entry.certain(
+            lambda run: survey(run).kept,
+            lambda kept: kept.site,
+            raises=False,
+            against=lambda run: survey(run).walked,
+        )
+        for kept in found:
+            if kept.place not in told:
+                told.add(kept.place)
+                yield _finding(program, kept)
+
+
+def _finding(program: Program, kept: Kept) -> Finding:
+    what = shown(program, kept.place)
+    how = "is listed" if kept.listed else "is added up"
+    statement = program.statement(kept.place)
+    notes = [note(statement, "what is kept here holds the graphs of all passes before")]
+    if kept.backward is not None and getattr(kept.backward.site, "lineno", 0) > 0:
+        notes.append(note(kept.backward.site, "this frees the graph of the pass: nothing can walk it again"))
+    else:
+        notes.append(note(statement, "no backward walks it"))
+    code = call_method(program.segment(kept.place), kept.place, "detach")
+    return Finding(
+        "graph-kept-for-bookkeeping",
+        f"`{what}` {how} with its graph, which no backward walks: memory grows from pass to pass",
+        Span.of(kept.place),
+        tuple(notes),
+        (Fix("detach what is kept", Effect.PRESERVES, (ReplaceExpression(Span.of(kept.place), code),)),),
+    )
+
+
+def _survey(program: Program, run: Run) -> Survey:
+    found = Survey()
+    walked = {node for event in backwards(run) for node in event.visited}
+    if not walked:
+        return found
+    # What something is differentiated with respect to is not walked itself: ``autograd.grad(loss, weights)``.
+    used = walked | {edge.node for node in walked for edge in node.edges}
+    outside = _outside(run)
+    sums: set[Node] = set()
+    for node, edge in _added_up(run, used):
+        if not sums.isdisjoint(reach([(edge.node, True)])):
+            continue  # What is told of another sum mends this one.
+        kept = _kept(program, run, node, edge, walked, outside)
+        if kept is not None:
+            found.kept.setdefault(kept.place, kept)
+            sums.add(node)
+    for stored, expression, node in _listed(run):
+        if node in used and (node not in walked or _for_a_backward(program, run, stored, expression, node)):
+            found.walked.add(_here(expression, stored.stack))
+        elif _grows(run, stored):
+            graph = reach([(node, True)])
+            backward = _freed(graph, stored.path)
+            if not _is_out_of_use(run, node, node, graph, backward, walked, outside):
+                continue
+            if not sums.isdisjoint(graph):
+                continue
+            place = _in_file(program, run, expression, node, stored.stack)
+            if place is not None and _is_tensor(program, run, place, node):
+                kept = Kept(place, _here(expression, stored.stack), backward, True)
+                found.kept.setdefault(place, kept)
+    found.walked.update(_here(node.site, node.stack) for node in used)
+    return found
+
+
+def _outside(run: Run) -> set[Node]:
+    """What somebody who is not seen has, and could walk if it is not freed."""
+    return run.escaped_since(-1) | reach([(node, True) for node in run.returned]).keys()
+
+
+def _freed(graph: dict[Node, bool], path: Path) -> Backward | None:
+    """The backward of the same pass that has freed a graph: to walk it again raises.
+
+    What a backward walks after the loop is there until then, whoever else keeps it.
+    """
+    for node, sure in graph.items():
+        event = node.freed_by
+        if sure and event is not None and node.saves is not False and event.path[: len(path)] == path:
+            return event
+    return None
+
+
+def _is_out_of_use(
+    run: Run,
+    kept: Node,
+    added: Node,
+    graph: dict[Node, bool],
+    backward: Backward | None,
+    walked: set[Node],
+    outside: set[Node],
+) -> bool:
+    """Whether nobody can differentiate what is kept.
+
+    A loss whose graph is freed is of no use to anybody. What else is computed on the way may be: weights that
+    a step of MAML has made are walked up to, and not beyond. So nobody who is not seen may have it.
+    """
+    if backward is None:
+        left = all(node.freed_by is None and not node.maybe_freed for node in graph)  # retain_graph=True
+        return left and kept not in outside and not walked.isdisjoint(graph)
+    return kept not in outside or _is_a_loss(run, added, walked)
+
+
+def _is_a_loss(run: Run, node: Node, walked: set[Node]) -> bool:
+    """Whether a backward begins at a value, or it is computed of such values alone: ``loss * len(x)``."""
+    roots = {root for event in backwards(run) for root in event.roots}
+    work = [node]
+    for at in work:
+        if at not in roots:
+            if at in walked or not at.edges or at.leaves:
+                return False
+            work += [edge.node for edge in at.edges]
+    return True
+
+
+def _here(site: ast.AST, stack: Stack) -> ast.AST:
+    """A place in this file, or the call that leads from this file to it."""
+    if getattr(site, "lineno", 0) > 0:
+        return site
+    return next((call for call, _ in reversed(stack) if getattr(call, "lineno", 0) > 0), site)
+
+
+# ---------------------------------------------------------------------------- what adds up
+
+
+def _added_up(run: Run, walked: set[Node]) -> Iterator[tuple[Node, Edge]]:
+    """Each operation whose result is made with its own result of an earlier pass, and what is new in it.
+
+    Only what no backward walks counts: a state that is handed on in training is another mistake.
+    """
+    nodes = [node for node in run.nodes if node not in walked and not (node.foreign or node.opaque)]
+    if not any(_loop(edge.node, node) for node in nodes for edge in node.edges if edge.node not in walked):
+        return
+    before: dict[Node, set[ast.AST]] = {}
+    """For each node, the places of what was computed in earlier passes that it holds on to."""
+    for node in nodes:
+        held: set[ast.AST] = set()
+        for edge in node.edges:
+            if edge.node in before:
+                held |= before[edge.node]
+                loop = _loop(edge.node, node)
+                if loop is not None and not _is_short(loop):
+                    held.add(edge.node.site)
+        before[node] = held
+    for node in nodes:
+        if node.site in before[node]:
+            for edge in node.edges:
+                if not before.get(edge.node) and _loop(edge.node, node) is None:
+                    yield node, edge
+
+
+def _loop(older: Node, node: Node) -> ast.AST | None:
+    """The loop of which ``older`` belongs to an earlier pass than ``node``, if there is one."""
+    for (mine, number), (its, before) in zip(node.path, older.path):
+        if mine is not its:
+            return None
+        if number != before:
+            return mine if before < number else None
+    return None
+
+
+def _is_short(loop: ast.AST) -> bool:
+    """Whether this is a loop over few numbers, such as ``range(3)``."""
+    match getattr(loop, "iter", None):
+        case ast.Call(ast.Name("range"), [ast.Constant(int(count))]):
+            return count <= SHORT
+    return False
+
+
+def _kept(
+    program: Program, run: Run, node: Node, edge: Edge, walked: set[Node], outside: set[Node]
+) -> Kept | None:
+    """What is added up at ``node`` by way of ``edge``, if nobody can walk it."""
+    added, operand = edge.node, edge.operand
+    if isinstance(operand, ast.Subscript) and isinstance(operand.ctx, ast.Store):
+        # ``losses[i] = loss``: the item is what is put there.
+        holder = program.parent(operand)
+        operand = holder.value if isinstance(holder, ast.Assign) else None
+    while operand is added.site and isinstance(operand, ast.BinOp) and added not in walked:
+        if len(added.edges) != 1 or added.leaves or added.edges[0].operand is None:
+            break
+        added, operand = added.edges[0].node, added.edges[0].operand  # ``0.1 * loss``
+    graph = reach([(added, True)])
+    if operand is None or walked.isdisjoint(graph):
+        return None
+    backward = _freed(graph, node.path)
+    if not _is_out_of_use(run, node, added, graph, backward, walked, outside):
+        return None
+    place = _in_file(program, run, operand, added, node.stack)
+    if place is None or not _is_tensor(program, run, place, added):
+        return None
+    return Kept(place, _here(node.site, node.stack), backward, False)
+
+
+# ---------------------------------------------------------------------------- what is listed
+
+
+def _listed(run: Run) -> Iterator[tuple[Stored, ast.expr, Node]]:
+    """What lists were given to hold: each tensor with the expression that names it."""
+    for stored in run.stored:
+        for expression, value in listed([(stored.expression, stored.value)]):
+            if isinstance(value, (Tensor, Opaque)) and value.node is not None:
+                yield stored, expression, value.node
+
+
+def _grows(run: Run, stored: Stored) -> bool:
+    """Whether a list holds more of this from pass to pass."""
+    others = [
+        other
+        for other in run.stored
+        if other.expression is stored.expression and other.into is stored.into and other is not stored
+    ]
+    again = [other for other in others if _apart(other.path, stored.path)]
+    if again:
+        return any(other.held > stored.held or not isinstance(stored.into, Sequence) for other in again)
+    # Of a loop over epochs one pass shows it all: the list is older than that.
+    into = stored.into
+    return (
+        isinstance(into, Sequence)
+        and into.loops is not None
+        and stored.symbolic > into.loops
+        and any(item is stored.value for item in into.items)
+    )
+
+
+def _apart(one: Path, other: Path) -> bool:
+    """Whether these are two passes of one loop, which is no short one."""
+    for (mine, first), (its, second) in zip(one, other):
+        if mine is not its:
+            return False
+        if first != second:
+            return not _is_short(mine)
+    return False
+
+
+def _for_a_backward(program: Program, run: Run, stored: Stored, expression: ast.expr, node: Node) -> bool:
+    """Whether what is listed is walked by way of the list.
+
+    It is not if it was walked before. Later in the same pass it may be walked by its own name.
+    """
+    text = ast.unparse(expression)
+    for event in backwards(run):
+        if node not in event.visited or event.serial < stored.serial:
+            continue
+        if event.path[: len(stored.path)] != stored.path or _taken_from(program, expression, stored):
+            return True
+        if node in event.roots and not any(ast.unparse(given) == text for given in event.receivers):
+            return True
+        for user in event.visited:
+            for edge in user.edges:
+                if edge.node is node and user.serial > stored.serial:
+                    if edge.operand is None or ast.unparse(edge.operand) != text:
+                        return True
+    return False
+
+
+def _taken_from(program: Program, expression: ast.expr, stored: Stored) -> bool:
+    """Whether a loop around takes items out of the list, by their place or one after the other."""
+    at = program.parent(expression)
+    while isinstance(at, (ast.List, ast.Tuple)):
+        at = program.parent(at)
+    match at:
+        case ast.Call(ast.Attribute(into)) | ast.AugAssign(into):
+            name = ast.unparse(into)
+        case _:
+            return True
+    for loop, _ in stored.path:
+        for node in walk(loop):
+            holder = (
+                node.value if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) else None
+            )
+            holder = node.iter if isinstance(node, (ast.For, ast.comprehension)) else holder
+            if holder is not None and ast.unparse(holder) == name:
+                return True
+    return False
+
+
+# ---------------------------------------------------------------------------- where it is detached
+
+
+def _in_file(program: Program, run: Run, expression: ast.expr, node: Node, stack: Stack) -> ast.expr | None:
+    """Where in this file a value is kept: the argument of the call, if what is called only keeps books.
+
+    Other calls may hand the same function numbers, which have no ``detach``.
+    """
+    while stack:
+        call, given = stack[-1]
+        if expression.lineno > 0 and not _is_parameter(program, expression):
+            return expression
+        if any(call in event.calls for event in backwards(run)):
+            break  # It differentiates what it is handed.
+        if call.lineno > 0 and not isinstance(program.parent(call), ast.Expr):  # type: ignore[attr-defined]
+            return None  # It may give back what it is handed.
+        handed = [written for value, written in given if getattr(value, "node", None) is node]
+        keywords = call.keywords if isinstance(call, ast.Call) and isinstance(expression, ast.Name) else []
+        handed += [keyword.value for keyword in keywords if keyword.arg == expression.id]  # type: ignore[attr-defined]
+        if len(handed) != 1:
+            return None
+        expression, stack = handed[0], stack[:-1]
+    return expression if expression.lineno > 0 else None
+
+
+def _is_parameter(program: Program, expression: ast.expr) -> bool:
+    """Whether this is a parameter of the function that it stands in."""
+    function = program.function(expression)
+    if not isinstance(expression, ast.Name) or not isinstance(function, ast.FunctionDef):
+        return False
+    spec = function.args
+    return expression.id in {a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+
+
+def _is_tensor(program: Program, run: Run, expression: ast.expr, node: Node) -> bool:
+    """Whether a value is a tensor, whichever way the program goes."""
+    text = ast.unparse(expression)
+    if any(
+        node in event.roots or text in map(ast.unparse, event.receivers)
+        for event in backwards(run)
+        if event.certain
+    ):
+        return True
+    return node.saves is not None and not _may_be_a_number(program, expression, text)
+
+
+def _may_be_a_number(program: Program, expression: ast.expr, text: str) -> bool:
+    """Whether a variable is bound to a number or to nothing somewhere: ``penalty = 0``."""
+    for part in walk(program.function(expression)):
+        if isinstance(part, ast.Assign) and any(ast.unparse(target) == text for target in part.targets):
+            if any(isinstance(value, ast.Constant) for value in _alternatives(part.value)):
+                return True
+    return any(isinstance(value, ast.Constant) for value in _alternatives(expression))
+
+
+def _alternatives(value: ast.expr) -> Iterator[ast.expr]:
+    """What an expression may come to be: ``0 if off else loss``, ``loss or 0``."""
+    if isinstance(value, ast.IfExp):
+        yield from _alternatives(value.body)
+        yield from _alternatives(value.orelse)
+    elif isinstance(value, ast.BoolOp):
+        for part in value.values:
+            yield from _alternatives(part)
+    else:
+        yield value

@@ -1,0 +1,181 @@
+"""A network goes on training in evaluation mode: nothing undoes the `eval()` of an evaluation.
+
+    net.train()                            for epoch in range(epochs):
+    for epoch in range(epochs):                net.train()
+        for x, y in loader:                    for x, y in loader:
+            loss = loss_fn(net(x), y)              loss = loss_fn(net(x), y)
+            ...                       =>           ...
+        net.eval()                             net.eval()
+        evaluate(net)                          evaluate(net)
+
+`eval()` stays in force until `train()` is called. From the second pass on, dropout drops nothing and batch
+normalisation takes its running statistics, which stand still, for those of the batch. Nothing raises: the
+network trains on, without the regularisation it was given, and as a rule worse.
+
+Preconditions:
+
+* a pass of a loop computes something with the network before it puts the network into evaluation mode; the
+  next pass computes the same in evaluation mode, and differentiates it;
+* nothing that the model cannot see gets hold of the network in between;
+* something in the network depends on the mode: dropout, a normalisation with running statistics, a recurrent
+  layer or a transformer with dropout of its own, or a part that is not known.
+
+Who freezes the statistics of a pretrained network on purpose calls `eval()` before the loss, in each pass, or
+on parts of it: of that nothing is said.
+
+`train()` is put in front of the phase that trains: the outermost statement of the loop that does and does not
+evaluate. Effect: changes.
+
+By hand: call `train()` before the phase that trains.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+
+from gradfix.autograd.graph import ModeChange, ModuleCall
+from gradfix.autograd.modes import depends_on_mode
+from gradfix.autograd.questions import backwards, calls_in
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Program
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Span
+from gradfix.edits import insert, names_bound, names_read, network, note, offered, shown
+
+
+@dataclass(eq=False)
+class Left:
+    """Networks that are put into evaluation mode in one pass of a loop, and train so in the next."""
+
+    loop: ast.For | ast.While | ast.AsyncFor
+    changes: dict[ast.AST, ModeChange] = field(default_factory=dict)
+    """What puts them into evaluation mode, by place."""
+    calls: dict[ast.AST, ModuleCall] = field(default_factory=dict)
+    """Where they train, by place."""
+
+    @property
+    def first(self) -> ast.AST:
+        """Where the first `eval()` is."""
+        return next(iter(self.changes))
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each loop whose passes leave networks in evaluation mode that the next pass trains."""
+    for entry in program.entries:
+        for left in entry.certain(left_in_evaluation, lambda found: found.first, raises=False):
+            if not _may_be_last(program, left):
+                yield _finding(program, left)
+
+
+def left_in_evaluation(run: Run) -> dict[Hashable, Left]:
+    """By loop: what its passes leave in evaluation mode, and train in that mode afterwards."""
+    found: dict[Hashable, Left] = {}
+    before: dict[tuple[ast.AST, object], list[ModuleCall]] = {}
+    for call in run.module_calls:
+        before.setdefault((call.site, call.module), []).append(call)
+    differentiating = (b for b in backwards(run) if b.certain and b.accumulates)
+    trained = {call for event in differentiating for call in calls_in(event.visited)}
+    for call in sorted(trained, key=lambda one: one.serial):
+        if call.training is not False or call.mode is None or not depends_on_mode(call.module):
+            continue
+        same = before[call.site, call.module]
+        earlier = next((one for one in reversed(same) if one.serial < call.mode.serial), None)
+        loop = _loop_between(earlier, call) if earlier is not None and earlier.training is not False else None
+        if loop is None:
+            continue
+        left = found.setdefault(loop, Left(loop))
+        left.changes.setdefault(call.mode.site, call.mode)
+        left.calls.setdefault(call.site, call)
+    return found
+
+
+def _loop_between(earlier: ModuleCall, later: ModuleCall) -> ast.For | ast.While | ast.AsyncFor | None:
+    """The loop in whose passes two calls differ, if they are in the same passes of all loops around it."""
+    for (loop, number), (other, later_number) in zip(earlier.path, later.path):
+        if loop is not other:
+            return None
+        if number != later_number:
+            return loop if isinstance(loop, (ast.For, ast.While, ast.AsyncFor)) else None
+    return None
+
+
+def _may_be_last(program: Program, left: Left) -> bool:
+    """Whether the `eval()` waits for a pass whose number is not known: the last one, say."""
+    counters = set() if isinstance(left.loop, ast.While) else names_bound(left.loop.target)
+    for node in ast.walk(left.loop):
+        if isinstance(node, ast.AugAssign):
+            counters |= names_bound(node)
+    conditions = [
+        outer.test
+        for change in left.changes.values()
+        for site in (*change.calls, change.site)
+        if getattr(site, "lineno", 0) > 0
+        for outer in program.ancestors(site)
+        if isinstance(outer, (ast.If, ast.IfExp))
+    ]
+    tests = [
+        node for condition in conditions for node in ast.walk(condition) if isinstance(node, ast.Compare)
+    ]
+    return any(_against_unknown(test, counters) for test in tests)
+
+
+def _against_unknown(test: ast.Compare, counters: set[str]) -> bool:
+    """Whether a count itself, give or take something, is compared with something that is no literal."""
+
+    def counts(side: ast.expr) -> bool:
+        plain = isinstance(side, ast.Name) or (
+            isinstance(side, ast.BinOp) and isinstance(side.op, (ast.Add, ast.Sub))
+        )
+        return plain and not counters.isdisjoint(names_read(side))
+
+    sides = [test.left, *test.comparators]
+    others = [side for side in sides if not counts(side)]
+    return len(others) < len(sides) and not all(isinstance(side, ast.Constant) for side in others)
+
+
+def _finding(program: Program, left: Left) -> Finding:
+    calls = list(left.calls.values())
+    names = list(dict.fromkeys(shown(program, network(call)) for call in calls))
+    several = " and ".join(f"`{name}`" for name in names)
+    goes = "goes" if len(names) == 1 else "go"
+    notes = [
+        *(note(site, "evaluation mode begins here, and nothing ends it") for site in left.changes),
+        *(
+            note(call.site, "the first pass trains in training mode, the next ones in evaluation mode")
+            for call in calls
+        ),
+    ]
+    message = f"{several} {goes} on training in evaluation mode: nothing calls `train()` again"
+    assert isinstance(left.first, ast.Call)
+    fixes = offered(_back_to_training(program, left))
+    return Finding("left-in-evaluation-mode", message, Span.of(left.first), tuple(notes), fixes)
+
+
+def _back_to_training(program: Program, left: Left) -> Iterator[Fix]:
+    """`train()` in front of what trains."""
+    edits: dict[Edit, None] = {}
+    for call in left.calls.values():
+        if not isinstance(network(call), (ast.Name, ast.Attribute)):
+            return
+        place = _phase(program, left, call)
+        edits.setdefault(insert(place, "before", f"{program.segment(network(call))}.train()"))
+    claim = Claim(unchanged=(), same_forwards=False, steady_modes=True)
+    yield Fix("return to training mode", Effect.CHANGES, tuple(edits), claim)
+
+
+def _phase(program: Program, left: Left, call: ModuleCall) -> ast.stmt:
+    """The outermost statement around a call that is in the loop and does not hold an `eval()`."""
+    place = program.statement(call.site)
+    sites = [site for change in left.changes.values() for site in (*change.calls, change.site)]
+    around = {outer for site in sites if getattr(site, "lineno", 0) > 0 for outer in program.ancestors(site)}
+    for outer in program.ancestors(place):
+        if (
+            outer is left.loop
+            or outer in around
+            or isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
+        ):
+            break
+        if isinstance(outer, (ast.For, ast.While, ast.AsyncFor, ast.With)):
+            place = outer
+    return place

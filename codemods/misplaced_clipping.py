@@ -1,0 +1,325 @@
+"""Gradients are clipped before they are computed, after they were consumed, or while they are still scaled.
+
+    clip_grad_norm_(net.parameters(), 1.0)   =>   loss.backward()
+    loss.backward()                               clip_grad_norm_(net.parameters(), 1.0)
+    optimizer.step()                              optimizer.step()
+
+Clipping changes the gradients that are there at that moment. Before the backward these are those of the
+pass before, if any, and after the step they have been consumed: nothing that an optimizer consumes is ever
+clipped. A `GradScaler` multiplies the loss by some thousands, so that what is clipped before
+`scaler.unscale_(optimizer)` is clipped far below what was meant, and each step is a tiny one.
+
+    scaler.scale(loss).backward()                 scaler.scale(loss).backward()
+                                                  scaler.unscale_(optimizer)
+    clip_grad_norm_(net.parameters(), 1.0)   =>   clip_grad_norm_(net.parameters(), 1.0)
+    scaler.step(optimizer)                        scaler.step(optimizer)
+
+Preconditions:
+
+* the parameters that are clipped are known, and so are those of the optimizer that steps on them; or one
+  optimizer is all that steps, so that any gradient is for it;
+* without effect: no step consumes what was clipped there, in any pass of any run: what it holds has been
+  consumed before, and is cleared, or there is nothing. Gradients that a later step waits for are neither;
+* still scaled: the step is made through the scaler that has scaled the loss, its `unscale_` has not been
+  called for the optimizer since, nobody has read or written a gradient in between, and the bound is not
+  scaled itself;
+* nothing unknown has had the parameters in hand;
+* a norm that is only measured, with no bound (`float("inf")`), is left alone.
+
+The statement moves to directly before the step, if it stands in the same loop, and nobody uses the norm that
+it returns before it gets there; a condition that holds it alone (`if args.clip:`) moves with it. Where
+`unscale_` is missing it is inserted, if a scaler steps wherever gradients are clipped. Otherwise nothing is
+rewritten.
+
+By hand: clip directly before the optimizer's step, and behind `scaler.unscale_(optimizer)` where a scaler
+scales the loss.
+
+Effect: changes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from gradfix.autograd.graph import Backward, Clip, Leaf, Step, Unscale
+from gradfix.autograd.questions import between, of_kind, steps, zeros
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Elsewhere, Program
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Span
+from gradfix.edits import (
+    alone,
+    insert,
+    move,
+    names_bound,
+    names_read,
+    note,
+    offered,
+    receiver,
+    shown,
+    stepped,
+)
+
+When = Literal["before", "after", "scaled"]
+
+
+@dataclass(eq=False)
+class Ineffective:
+    """A clipping, and why it is none."""
+
+    clip: Clip
+    when: When
+    step: Step
+    """The step whose gradients it should have clipped."""
+    backward: Backward
+    """What computes them."""
+    unscale: Unscale | None = None
+    """The call behind which it should stand, where there is one."""
+    between_two: bool = False
+    """Whether it is too late for one step, and too early for the next."""
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each clipping that comes at the wrong time."""
+    for entry in program.entries:
+        for one in entry.certain(without_effect, lambda c: c.clip.site, raises=False, repeated=True):
+            yield _finding(program, one)
+        for one in entry.certain(
+            still_scaled, lambda c: c.clip.site, raises=False, repeated=True, besides=_unscaled
+        ):
+            yield _finding(program, one)
+
+
+def without_effect(run: Run) -> dict[Hashable, Ineffective]:
+    """Clippings after which no step consumes what was clipped, in any pass."""
+    found: dict[Hashable, Ineffective] = {}
+    refuted: set[Hashable] = set()
+    for clip in of_kind(run, Clip):
+        held = _concerned(run, clip)
+        if held is None or _taken(run, clip, held) is not None:
+            refuted.add(clip.site)
+        elif _pending(run, clip, held):
+            continue  # A further pass may consume it.
+        elif any(not consumed for entries in held.values() for consumed in entries.values()):
+            refuted.add(clip.site)  # It is thrown away, which is another mistake than to clip it.
+        else:
+            idle = _idle(run, clip, held)
+            if idle is not None:
+                found.setdefault(clip.site, idle)
+    return {site: one for site, one in found.items() if site not in refuted and not _measures(site)}
+
+
+def still_scaled(run: Run) -> dict[Hashable, Ineffective]:
+    """Clippings of gradients that are divided by the scale only afterwards, in every pass."""
+    found: dict[Hashable, Ineffective] = {}
+    refuted: set[Hashable] = set()
+    for clip in of_kind(run, Clip):
+        taken = _taken(run, clip, _concerned(run, clip) or {})
+        scaled = _scaled(run, clip, *taken) if taken is not None else None
+        if scaled is not None:
+            found.setdefault(clip.site, scaled)
+        elif taken is None or taken[1].scaler is not None:
+            refuted.add(clip.site)
+    return {site: one for site, one in found.items() if site not in refuted}
+
+
+def _unscaled(run: Run) -> set[ast.AST]:
+    """Clippings that a run says nothing about, for it goes the way without a scaler, to the step at least."""
+    found: dict[ast.AST, bool] = {}
+    for clip in of_kind(run, Clip):
+        taken = _taken(run, clip, _concerned(run, clip) or {})
+        plain = taken is not None and (taken[1].scaler is None or taken[0].scaler is None)
+        found[clip.site] = found.get(clip.site, True) and plain
+    return {site for site, plain in found.items() if plain}
+
+
+def _words(site: ast.AST) -> set[str]:
+    """The names in a piece of code, and its texts."""
+    found = set()
+    for node in ast.walk(site):
+        if isinstance(node, (ast.Attribute, ast.Name, ast.Constant)):
+            found.add(str(getattr(node, "attr", getattr(node, "id", getattr(node, "value", "")))))
+    return {word.lower() for word in found}
+
+
+def _measures(site: object) -> bool:
+    """Whether a clipping has no bound: what it returns is all that it is for."""
+    return isinstance(site, ast.AST) and not _words(site).isdisjoint({"inf", "infty", "infinity"})
+
+
+Held = dict[Leaf, dict[Backward, bool]]
+
+
+def _concerned(run: Run, clip: Clip) -> Held | None:
+    """The gradients that were clipped, as far as an optimizer steps on them; None where that is not known."""
+    stepping = {step.optimizer for step in steps(run)}
+    if clip.doubtful or not stepping or any(not o.groups_known and not o.stranger for o in stepping):
+        return None
+    owned = {leaf for optimizer in stepping for leaf in optimizer.owned()}
+    mine = [leaf for leaf in clip.leaves if leaf in owned]
+    if not mine and len(stepping) == 1 and next(iter(stepping)).stranger:
+        (stranger,) = stepping
+        mine = stranger.owned()
+    if not mine or any(leaf.unknown_grad for leaf in mine):
+        return None
+    return {leaf: clip.held.get(leaf, {}) for leaf in mine}
+
+
+def _taken(run: Run, clip: Clip, held: Held) -> tuple[Step, Backward] | None:
+    """The first step that consumes something of what was clipped, and what has computed that."""
+    for step in between(steps(run), clip.serial):
+        for leaf, consumed in step.consumed.items():
+            for backward in held.get(leaf, ()):
+                if backward in consumed:
+                    return step, backward
+    return None
+
+
+def _pending(run: Run, clip: Clip, held: Held) -> bool:
+    """Whether some of it is neither consumed later nor cleared: a further pass may still consume it."""
+    later = [z for z in zeros(run) if z.serial > clip.serial]
+    return any(
+        not any(backward in z.dropped.get(leaf, ()) for z in later)
+        for leaf, entries in held.items()
+        for backward in entries
+    )
+
+
+def _idle(run: Run, clip: Clip, held: Held) -> Ineffective | None:
+    """What a clipping without effect is too early or too late for, in its own pass."""
+    mine = [
+        s
+        for s in steps(run)
+        if s.path == clip.path and not s.doubtful and not held.keys().isdisjoint(s.consumed)
+    ]
+    after = next((s for s in mine if s.serial > clip.serial), None)
+    before = next((s for s in reversed(mine) if s.serial < clip.serial), None)
+    step = after or before
+    feeding = _feeding(step, held, clip.serial if after else -1) if step is not None else None
+    if step is None or feeding is None:
+        return None
+    return Ineffective(
+        clip, "before" if after else "after", step, feeding, between_two=bool(after and before)
+    )
+
+
+def _feeding(step: Step, held: Held, since: int) -> Backward | None:
+    """The last backward of a step's pass that computed what it consumes, after some moment."""
+    computed = {b for leaf, consumed in step.consumed.items() if leaf in held for b in consumed}
+    found = [b for b in computed if b.serial > since and b.path == step.path]
+    return max(found, key=lambda b: b.serial, default=None)
+
+
+def _scaled(run: Run, clip: Clip, step: Step, backward: Backward) -> Ineffective | None:
+    """Whether what is clipped is still scaled by the scaler through which it is consumed."""
+    scaler = backward.scaler
+    if scaler is None or step.scaler is not scaler or step.doubtful:
+        return None
+    if any("scale" in word for word in _words(clip.site)):
+        return None
+    if run.grad_read_between(backward.serial, clip.serial):
+        return None
+    unscaled = [u for u in of_kind(run, Unscale) if u.optimizer is step.optimizer and u.scaler is scaler]
+    if any(backward.serial < u.serial < clip.serial for u in unscaled):
+        return None
+    late = next((u for u in unscaled if clip.serial < u.serial < step.serial), None)
+    return Ineffective(clip, "scaled", step, backward, late)
+
+
+def _finding(program: Program, one: Ineffective) -> Finding:
+    name = stepped(program, one.step.optimizer) or "the optimizer"
+    loss = receiver(program, one.backward)
+    assert isinstance(one.clip.site, (ast.expr, ast.stmt))
+    if one.when == "scaled":
+        message = f"gradients are clipped before they are unscaled for `{name}`"
+        notes = [
+            note(one.backward.site, f"the gradients of `{loss}` are scaled, by some thousands"),
+            note(one.clip.site, "this clips them as they are"),
+        ]
+        if one.unscale is not None:
+            notes.append(note(one.unscale.site, "only this divides them again"))
+        else:
+            notes.append(note(one.step.site, "only this divides them again, and steps"))
+    elif one.when == "before":
+        message = f"gradients are clipped before the backward that computes what `{name}.step()` consumes"
+        notes = [
+            note(one.clip.site, "there is nothing here that any step will consume"),
+            note(one.backward.site, f"this computes the gradients of `{loss}`"),
+            note(one.step.site, "this consumes them unclipped"),
+        ]
+    else:
+        message = f"gradients are clipped after `{name}.step()` has consumed them"
+        notes = [
+            note(one.backward.site, f"this computes the gradients of `{loss}`"),
+            note(one.step.site, "this consumes them unclipped"),
+            note(one.clip.site, "they are cleared before the next step"),
+        ]
+    claim = Claim(unchanged=())
+    fixes: tuple[Fix, ...] = ()
+    with suppress(Elsewhere):
+        edits, words = _edits(program, one)
+        if edits:
+            fixes = offered([Fix(words, Effect.CHANGES, edits, claim)])
+    return Finding("misplaced-clipping", message, Span.of(one.clip.site), tuple(notes), fixes)
+
+
+def _edits(program: Program, one: Ineffective) -> tuple[tuple[Edit, ...], str]:
+    """What puts the clipping between backward and step, or unscales before it; and that in words."""
+    statement = program.statement(one.clip.site)
+    anchor = program.statement(one.step.site)
+    if one.between_two or program.function(statement) is not program.function(anchor):
+        return (), ""
+    unscaling = _unscaling(program, one)
+    if one.when == "scaled" and one.unscale is None:
+        certain = set(program.ancestors(anchor)) <= set(program.ancestors(statement))
+        edits = (insert(statement, "before", unscaling),) if certain and unscaling else ()
+        return edits, "unscale before clipping"
+    if one.backward.scaler is not None and not unscaling:
+        return (), ""
+    unit = alone(program, statement)
+    if not _may_move(program, unit, anchor):
+        return (), ""
+    needed = one.unscale is None and one.backward.scaler is not None
+    first = (insert(anchor, "before", unscaling),) if needed else ()
+    return (*first, move(unit, anchor, "before")), "clip between backward and step"
+
+
+def _unscaling(program: Program, one: Ineffective) -> str:
+    """The call of ``unscale_`` for the optimizer of a step that is made by ``scaler.step(optimizer)``."""
+    site = one.step.site
+    if not (isinstance(site, ast.Call) and isinstance(site.func, ast.Attribute) and len(site.args) == 1):
+        return ""
+    if site.func.attr != "step" or any(isinstance(n, ast.Call) for n in ast.walk(site.func.value)):
+        return ""
+    return f"{shown(program, site.func.value)}.unscale_({shown(program, site.args[0])})"
+
+
+def _may_move(program: Program, unit: ast.stmt, anchor: ast.stmt) -> bool:
+    """Whether a statement means the same directly before another: one loop, and nothing bound in between."""
+    if _loop(program, unit) is not _loop(program, anchor) or anchor in ast.walk(unit):
+        return False
+    if not isinstance(anchor, (ast.Expr, ast.Assign)):
+        return False
+    function = program.function(unit)
+    first, last = sorted((unit, anchor), key=lambda s: s.lineno)
+    passed = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.stmt)
+        and node is not unit
+        and (first.end_lineno or 0) < node.lineno <= last.lineno
+        and not isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try))
+    ]
+    mine, bound = names_read(unit), names_bound(unit)
+    return all(
+        mine.isdisjoint(names_bound(node)) and bound.isdisjoint(names_read(node) | names_bound(node))
+        for node in passed
+    )
+
+
+def _loop(program: Program, statement: ast.stmt) -> ast.AST | None:
+    kinds = (ast.For, ast.While, ast.AsyncFor, ast.Try)
+    return next((a for a in program.ancestors(statement) if isinstance(a, kinds)), None)

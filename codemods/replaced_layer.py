@@ -1,0 +1,102 @@
+"""A layer is replaced after the optimizer was made: the new one is never trained.
+
+    model = resnet18()                                     model = resnet18()
+    optimizer = SGD(model.parameters(), lr=0.1)     =>     model.fc = nn.Linear(512, 2)
+    model.fc = nn.Linear(512, 2)                           optimizer = SGD(model.parameters(), lr=0.1)
+
+An optimizer owns the parameters that it was given. Those of the layer that was there have left the network,
+and those of the new one stay as they were drawn at random. Nothing raises: the rest of the network is trained
+in front of a head that never learns.
+
+Preconditions:
+
+* the optimizer owns the layer that was there before, or the whole network of which it was a part;
+* nothing is known of an optimizer that owns the new layer: none is made afterwards, and `add_param_group` is
+  not called; nothing unknown has had an optimizer in hand;
+* the optimizer steps, and the new layer takes part in what is backpropagated, or its network in what is run
+  after the replacement; it is not frozen.
+
+The statement moves before the one that makes the optimizer, where both stand in one block and nothing that it
+needs is bound in between.
+
+By hand: make the optimizer when the network is complete, or give it the new layer by `add_param_group`.
+
+Effect: changes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+from gradfix.autograd.graph import OptimizerState, Replacement
+from gradfix.autograd.questions import backwards, of_kind
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Elsewhere, Program
+from gradfix.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.edits import move, names_bound, names_read, note, offered, shown, stepped
+
+
+@dataclass(eq=False)
+class Orphan:
+    """A layer that no optimizer owns, and the optimizer that owns what was there before."""
+
+    replacement: Replacement
+    optimizer: OptimizerState
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each layer that is put into a network once its optimizer is there."""
+    for entry in program.entries:
+        for orphan in entry.certain(unowned, lambda o: o.replacement.site, raises=False):
+            yield _finding(program, orphan)
+
+
+def unowned(run: Run) -> dict[Hashable, Orphan]:
+    """Layers that were put in the place of others, and that nothing trains."""
+    found: dict[Hashable, Orphan] = {}
+    known = [o.state for o in run.optimizers]
+    owned = {leaf for optimizer in known for leaf in optimizer.owned()}
+    losses = [b for b in backwards(run) if b.accumulates]
+    for event in of_kind(run, Replacement):
+        stepping = next((o for o in event.owners if any(s.serial > event.serial for s in o.steps)), None)
+        if stepping is None or any(o.escaped or not o.groups_known for o in known) or run.strangers:
+            continue
+        if not owned.isdisjoint(event.leaves) or any(leaf.requires is not True for leaf in event.leaves):
+            continue
+        part = any(
+            b.serial > event.serial and b.reached.get(leaf) for b in losses for leaf in event.leaves
+        ) or any(c.serial > event.serial and not c.leaves.isdisjoint(event.whole) for c in run.module_calls)
+        if part and not any(leaf.unknown_grad for leaf in event.leaves):
+            found.setdefault(event.site, Orphan(event, stepping))
+    return found
+
+
+def _finding(program: Program, orphan: Orphan) -> Finding:
+    name = stepped(program, orphan.optimizer) or "the optimizer"
+    site, made = orphan.replacement.site, orphan.optimizer.created
+    assert isinstance(site, (ast.expr, ast.stmt))
+    notes = [note(site, "its parameters are not among those, and no optimizer is given them")]
+    if getattr(made, "lineno", 0) > 0:
+        notes.insert(0, note(made, f"`{name}` owns the parameters of this moment"))
+    message = f"`{shown(program, site)}` is replaced after `{name}` was made: the new layer is never trained"
+    return Finding("replaced-layer", message, Span.of(site), tuple(notes), _fixes(program, orphan))
+
+
+def _fixes(program: Program, orphan: Orphan) -> tuple[Fix, ...]:
+    try:
+        statement = program.statement(orphan.replacement.site)
+        made = program.statement(orphan.optimizer.created)
+    except Elsewhere:
+        return ()
+    block = program.block(made)
+    if statement not in block or block.index(statement) < block.index(made):
+        return ()
+    passed = block[block.index(made) : block.index(statement)]
+    bound = {name for other in passed for name in names_bound(other)}
+    if not bound.isdisjoint(names_read(statement)):
+        return ()
+    edit = move(statement, made, "before")
+    words = "replace the layer before the optimizer is made"
+    return offered([Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=(), same_forwards=False))])

@@ -1,0 +1,197 @@
+"""An optimizer steps, and no loss ever reaches its parameters.
+
+    lossG = criterion(D(fake.detach()), ones)   =>   lossG = criterion(D(fake), ones)
+    optimG.zero_grad()                               optimG.zero_grad()
+    lossG.backward()                                 lossG.backward()
+    optimG.step()                                    optimG.step()
+
+Nothing raises, the losses are printed, and the parameters stay what they were made. The commonest reasons: a
+`detach()` too many between a network and its loss; a loss that was made a leaf (`loss.requires_grad = True`
+on a number without a graph); the network runs under `no_grad`, or its result becomes numbers on the way; and
+an optimizer that was made for another network, or for a copy, than the one that the loss runs through.
+
+Preconditions:
+
+* all parameters of the optimizer are known, were made here, and are not frozen at any time; no unknown
+  function has had them, the optimizer, or something computed from them in hand; nobody reads or writes
+  their gradients;
+* in every run in which it steps, every loss that is backpropagated is known to its end, and none of them
+  reaches, or may reach, one of its parameters;
+* its networks are run in the loop of its steps, with what they compute reaching no loss; or all that the
+  losses of its pass reach is owned by no optimizer. Who just steps is none of these;
+* where a function is called from outside, the optimizer is made in it: its caller may differentiate as well.
+
+Where the only loss before the step runs through another network whose argument is `x.detach()`, and `x` was
+computed with the optimizer's parameters, the `.detach()` goes. Otherwise nothing is rewritten.
+
+By hand: see to it that the loss is computed from these parameters, without `detach`, `no_grad`, `.data`,
+`.item()` or a new tensor on the way, and that the optimizer is made of the network that is trained.
+
+Effect: repairs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, reach, unseen
+from gradfix.autograd.questions import backwards, calls_in, steps
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Program
+from gradfix.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression, Span
+from gradfix.edits import note, offered, receiver, shown, stepped
+
+
+@dataclass(eq=False)
+class Idle:
+    """An optimizer that never finds a gradient, at its first step."""
+
+    step: Step
+    loss: Backward
+    """What is backpropagated for it, as far as can be told: the last before the step."""
+    calls: list[ModuleCall]
+    """Where its networks are run."""
+    cuts: list[ast.Call] = field(default_factory=list)
+    """Where what they compute is detached on its way into that loss."""
+    alone: bool = False
+    """Whether that loss is the only one of the pass that the detached value could be for."""
+    leaf: bool = False
+    """Whether what is backpropagated is a leaf of its own, and leads nowhere."""
+    astray: bool = False
+    """Whether it reaches parameters that no optimizer owns, and none that one does."""
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each optimizer whose steps never find a gradient."""
+    for entry in program.entries:
+        observe = partial(never_fed, within=entry.node)
+        for idle in entry.certain(observe, lambda i: i.step.site, raises=False, repeated=True):
+            yield _finding(program, idle)
+
+
+def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
+    """The first steps of optimizers that never find a gradient, where it is known that none comes."""
+    losses = [b for b in backwards(run) if b.accumulates]
+    if not losses or run.substituted or any(leaf is None for _, leaf in run.grad_reads):
+        return {}
+    if not all(map(_followed, losses)):
+        return {}
+    touched = _touched(run)
+    reached = {leaf for loss in losses for leaf in loss.reached}
+    found: dict[Hashable, Idle] = {}
+    for optimizer in dict.fromkeys(step.optimizer for step in steps(run)):
+        owned = set(optimizer.owned())
+        if not owned.isdisjoint(reached | touched) or not _known(run, optimizer, within):
+            continue
+        idle = _idle(run, optimizer, losses)
+        if idle is not None:
+            found[idle.step.site] = idle
+    return found
+
+
+def _followed(loss: Backward) -> bool:
+    """Whether a loss comes off, and its graph is known to its end: all that it reaches, it surely reaches."""
+    comes_off = loss.certain and loss.failure is None and not loss.caught
+    return comes_off and all(loss.reached.values()) and not any(map(unseen, loss.visited))
+
+
+def _touched(run: Run) -> set[Leaf]:
+    """Parameters whose gradients may come, or go, in another way than by ``backward``."""
+    escaped = {leaf for node in run.escaped_since(-1) for leaf, _, _ in node.leaves}
+    read = {leaf for _, leaf in run.grad_reads if leaf is not None}
+    return escaped | read | run.differentiated | run.thawed
+
+
+def _known(run: Run, optimizer: OptimizerState, within: ast.AST) -> bool:
+    """Whether all of an optimizer's parameters are known, and were made where everything can be seen."""
+    owned = optimizer.owned()
+    if not owned or not optimizer.groups_known or optimizer.stranger or optimizer.escaped:
+        return False
+    if any(s.doubtful or s.consumed for s in optimizer.steps):
+        return False
+    if any(leaf.requires is not True or leaf.created is not None or leaf.unknown_grad for leaf in owned):
+        return False
+    if optimizer.like is not optimizer or any(
+        o.state.like is optimizer and o.state is not optimizer for o in run.optimizers
+    ):
+        return False  # It is replaced, and the steps are another one's.
+    return not run.inside or any(node is optimizer.created for node in ast.walk(within))
+
+
+def _idle(run: Run, optimizer: OptimizerState, losses: list[Backward]) -> Idle | None:
+    """What shows that an optimizer is meant to train, and for which loss."""
+    owned = set(optimizer.owned())
+    for step in optimizer.steps:
+        if not step.path:
+            continue
+        before = [b for b in losses if b.path == step.path and b.serial < step.serial]
+        if not before:
+            continue
+        loss = before[-1]
+        mine = [c for c in run.module_calls if c.leaves & owned and c.path[: len(step.path)] == step.path]
+        elsewhere = {leaf for o in run.optimizers for leaf in o.state.owned()}
+        idle = Idle(step, loss, mine)
+        idle.leaf = not loss.roots and bool(loss.reached)
+        idle.astray = bool(loss.reached) and elsewhere.isdisjoint(loss.reached) and not idle.leaf
+        idle.cuts = _cuts(run, loss, owned)
+        since = max((s.serial for s in steps(run) if s.serial < step.serial), default=-1)
+        idle.alone = [b.serial > since for b in before].count(True) == 1
+        return idle if mine or idle.astray else None
+    return None
+
+
+def _cuts(run: Run, loss: Backward, owned: set[Leaf]) -> list[ast.Call]:
+    """The arguments ``x.detach()`` of network calls in a loss that keep it from some parameters."""
+    cut = {
+        site
+        for _, node, site in run.detached
+        if any(sure and leaf in owned for n, sure in reach([(node, True)]).items() for leaf, _, _ in n.leaves)
+    }
+    given = [expression for call in calls_in(loss.visited) for expression, _ in call.operands]
+    found = [e for e in given if e in cut and isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute)]
+    return [e for e in dict.fromkeys(found) if isinstance(e, ast.Call)]
+
+
+def _finding(program: Program, idle: Idle) -> Finding:
+    name = stepped(program, idle.step.optimizer) or "the optimizer"
+    loss = receiver(program, idle.loss)
+    notes: list[Note] = []
+    for cut in idle.cuts:
+        notes.append(note(cut, f"`{loss}` does not get past this to what `{name}` owns"))
+    if not idle.cuts:
+        made = idle.step.optimizer.created
+        if getattr(made, "lineno", 0) > 0:
+            notes.append(note(made, "the parameters that it owns are those of this moment"))
+        for call in idle.calls[:1]:
+            if call.site.lineno > 0:
+                notes.append(note(call.site, "what is computed with them here reaches no loss"))
+    if idle.leaf:
+        notes.append(note(idle.loss.site, f"`{loss}` has no graph: its gradient goes no further than itself"))
+    elif idle.astray:
+        notes.append(note(idle.loss.site, f"all that `{loss}` reaches is owned by no optimizer"))
+    else:
+        notes.append(note(idle.loss.site, f"`{loss}` reaches none of its parameters"))
+    notes.append(note(idle.step.site, "this step finds no gradient and trains nothing"))
+    assert isinstance(idle.step.site, ast.Call)
+    return Finding(
+        "step-without-gradients",
+        f"`{name}.step()` never finds a gradient: no loss reaches its parameters",
+        Span.of(idle.step.site),
+        tuple(notes),
+        _fixes(program, idle),
+    )
+
+
+def _fixes(program: Program, idle: Idle) -> tuple[Fix, ...]:
+    if len(idle.cuts) != 1 or not idle.alone:
+        return ()
+    (cut,) = idle.cuts
+    assert isinstance(cut.func, ast.Attribute)
+    if cut.lineno <= 0 or cut.args or cut.keywords or cut.func.attr != "detach":
+        return ()
+    edit = ReplaceExpression(Span.of(cut), program.segment(cut.func.value))
+    words = f"let `{receiver(program, idle.loss)}` run through `{shown(program, cut.func.value)}`"
+    return offered([Fix(words, Effect.REPAIRS, (edit,), Claim(unchanged=()))])

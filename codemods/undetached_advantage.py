@@ -1,0 +1,222 @@
+"""A loss is weighted by an estimate that another loss trains, and trains that estimate as well.
+
+    advantage = returns - value(states)            advantage = returns - value(states)
+    actor = -(log_prob * advantage).mean()     =>  actor = -(log_prob * advantage.detach()).mean()
+    critic = advantage.pow(2).mean()               critic = advantage.pow(2).mean()
+    (actor + critic).backward()                    (actor + critic).backward()
+
+The advantage says how much better than expected an action was: a constant of the actor's loss. With its graph
+in it, that loss moves the critic, too: towards low values where actions are likely, whatever the returns are.
+Nothing raises; the critic learns something that is no estimate of the returns, and the actor follows it.
+
+Preconditions:
+
+* a term of a loss is a product of two factors with a graph, but for sums, means, signs, minima and constants;
+* one factor is computed by a network and nothing but sums, differences and multiples of that;
+* a term of the same pass drives just that output of the network to a target: a square, an absolute value, or
+  one of torch's losses for it (`mse_loss`, `smooth_l1_loss`, `huber_loss`);
+* the other factor depends on other parameters, or on another output of that network;
+* steps certainly consume both, and nothing raises (see graph-used-twice).
+
+What is detached is the factor, where the product is written. Effect: changes.
+
+By hand: detach the advantage where it weighs the log probabilities (`-(log_prob *
+advantage.detach()).mean()`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+
+from gradfix.autograd.entries import terms_of
+from gradfix.autograd.graph import Backward, Edge, Node
+from gradfix.autograd.questions import backwards, first_step
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Program
+from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.edits import constructed, note, offered, receiver, shown
+from gradfix.segments import call_method
+
+VIEWS = frozenset(
+    """squeeze unsqueeze view reshape flatten expand expand_as view_as permute transpose t item getitem select
+    index gather contiguous to float double chunk split unbind""".split()
+)
+REDUCTIONS = frozenset(
+    {"mean", "sum", "stack", "cat", "min", "minimum", "clamp", "clamp_min", "clamp_max", "neg"}
+)
+SUMS = frozenset({"binary.Add", "binary.Sub", "add", "sub", "rsub", "neg", "stack", "cat", "mean", "sum"})
+PRODUCTS = frozenset({"binary.Mult", "mul", "multiply"})
+QUOTIENTS = frozenset({"binary.Div", "div", "true_divide", "divide"})
+REGRESSIONS = frozenset(
+    """pow square abs binary.Pow mse_loss smooth_l1_loss huber_loss l1_loss
+    nn.MSELoss nn.SmoothL1Loss nn.HuberLoss nn.L1Loss""".split()
+)
+"""Operations that are least where a value is what it is to be."""
+Output = tuple[ast.AST, object]
+"""Which output of which network: the operation that gives it, and the network."""
+
+
+@dataclass(eq=False)
+class Weighted:
+    """Products in a loss one factor of which another loss drives to a target."""
+
+    run: Run
+    loss: Backward
+    other: Backward
+    source: Node
+    """The output of the network that the factors are computed from."""
+    factors: dict[ast.expr, None] = field(default_factory=dict)
+
+    @property
+    def first(self) -> ast.expr:
+        """The first of the factors."""
+        return next(iter(self.factors))
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each factor of a loss that another loss trains."""
+    for entry in program.entries:
+        for found in entry.certain(weighted_losses, lambda one: one.loss.site, raises=False):
+            yield _finding(program, found)
+
+
+def weighted_losses(run: Run) -> dict[Hashable, Weighted]:
+    """By backward and network: the factors with a graph that a loss of the same pass drives to a target."""
+    events = [
+        b
+        for b in backwards(run)
+        if b.certain and b.accumulates and b.failure is None and first_step(run, b) is not None
+    ]
+    failing = {node for b in backwards(run) if b.failure is not None for node in b.visited}
+    terms = {event: list(terms_of(event)) for event in events}
+    targets: dict[object, dict[Output, Backward]] = {}
+    for event in events:
+        for term in terms[event]:
+            for output in _regressed(term):
+                targets.setdefault(event.path, {})[output] = event
+    found: dict[Hashable, Weighted] = {}
+    for event in events:
+        known = targets.get(event.path, {})
+        for product in [one for term in terms[event] for one in _products(term)] if known else ():
+            for edge, others in _factors(product):
+                outputs = _outputs(edge.node)
+                if not outputs:
+                    continue
+                trained = [known[key] for key in map(_key, outputs) if key in known]
+                if edge.operand is None or len(trained) < len(outputs) or not failing.isdisjoint(outputs):
+                    continue
+                if any(_apart(other.node, outputs) for other in others):
+                    new = Weighted(run, event, trained[0], outputs[0])
+                    found.setdefault((event.site, _key(outputs[0])), new).factors.setdefault(edge.operand)
+    return found
+
+
+def _key(output: Node) -> Output:
+    assert output.call is not None
+    return output.site, output.call.module
+
+
+def _operation(node: Node) -> str:
+    """What a node computes, whichever of its operands have a graph."""
+    name = node.op
+    for ending in (".scalar", ".left", ".right", ".other", ".dim"):
+        name = name.removesuffix(ending)
+    return name
+
+
+def _certain(node: Node) -> list[Edge]:
+    return [edge for edge in node.edges if edge.certain]
+
+
+def _below(node: Node, operations: frozenset[str]) -> Iterator[Node]:
+    """What a node is made of by some operations, views and multiples by constants: what is none of these."""
+    waiting, seen = [node], set()
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        edges, name = _certain(at), _operation(at)
+        through = at.call is None and not at.leaves and len(edges) == len(at.edges)
+        if through and name in QUOTIENTS and edges:
+            waiting.append(edges[0].node)
+        elif through and (name in operations or name in VIEWS or (name in PRODUCTS and len(edges) == 1)):
+            waiting += [edge.node for edge in edges]
+        else:
+            yield at
+
+
+def _outputs(node: Node) -> list[Node]:
+    """The outputs of networks that a value is computed from, if by sums, differences and multiples only."""
+    found = list(_below(node, SUMS))
+    return found if all(one.call is not None for one in found) else []
+
+
+def _regressed(term: Node) -> Iterator[Output]:
+    """The outputs of networks that a term of a loss drives to a target."""
+    for node in _below(term, REDUCTIONS):
+        if _operation(node) not in REGRESSIONS and not _squares(node):
+            continue
+        outputs = [output for edge in _certain(node) for output in _outputs(edge.node)]
+        for output in outputs:
+            yield _key(output)
+
+
+def _squares(node: Node) -> bool:
+    """Whether a node multiplies a value with itself."""
+    return _operation(node) in PRODUCTS and len({edge.node for edge in node.edges}) == 1 < len(node.edges)
+
+
+def _products(term: Node) -> Iterator[Node]:
+    """The products of factors with a graph that a term adds up."""
+    for node in _below(term, REDUCTIONS):
+        if _operation(node) in PRODUCTS and len({edge.node for edge in _certain(node)}) > 1:
+            yield node
+
+
+def _factors(product: Node) -> Iterator[tuple[Edge, list[Edge]]]:
+    """Each factor of a product, with the others."""
+    edges = _certain(product)
+    for index, edge in enumerate(edges):
+        yield edge, edges[:index] + edges[index + 1 :]
+
+
+def _apart(factor: Node, outputs: list[Node]) -> bool:
+    """Whether a factor is computed from something else than these outputs, too."""
+    known = set(map(_key, outputs))
+    others = _outputs(factor)
+    return not others or any(_key(one) not in known for one in others)
+
+
+def _finding(program: Program, found: Weighted) -> Finding:
+    factor = shown(program, found.first)
+    loss, other = receiver(program, found.loss), receiver(program, found.other)
+    assert found.source.call is not None
+    notes = [
+        note(found.source.call.site, f"`{factor}` is computed from this"),
+        *(
+            note(place, "with its graph, it makes this loss train what only estimates")
+            for place in found.factors
+        ),
+        note(
+            found.other.site, "both are trained here" if loss == other else f"`{other}` trains that estimate"
+        ),
+    ]
+    message = f"`{factor}` weighs a loss with its graph: that loss trains what computes `{factor}`, too"
+    fixes = offered(_detached(program, found))
+    return Finding("undetached-advantage", message, Span.of(found.first), tuple(notes), fixes)
+
+
+def _detached(program: Program, found: Weighted) -> Iterator[Fix]:
+    """The factors, without their graphs."""
+    edits = []
+    for factor in found.factors:
+        code = call_method(program.segment(factor), factor, "detach")
+        edits.append(ReplaceExpression(Span.of(factor), code))
+    assert found.source.call is not None
+    others = [o.state for o in found.run.optimizers if found.source.call.leaves.isdisjoint(o.state.owned())]
+    unchanged = tuple(place for other in others for place in constructed(found.run, other))
+    what = f"detach `{shown(program, found.first)}`"
+    yield Fix(what, Effect.CHANGES, tuple(edits), Claim(unchanged=unchanged))

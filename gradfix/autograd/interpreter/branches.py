@@ -1,0 +1,101 @@
+"""``if`` and its kin."""
+
+from __future__ import annotations
+
+import ast
+
+from gradfix.autograd.interpreter.conditions import decide, ends_recursion, keep_answer, leaning, was_guessed
+from gradfix.autograd.matching import as_if
+from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Flow, Run, expression, statement
+from gradfix.autograd.values import Condition, Frame, Index, Value
+
+
+def _bails_out(body: list[ast.stmt]) -> bool:
+    """Whether a suite ends by leaving what it stands in."""
+    return isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break)) or (
+        isinstance(body[-1], ast.Expr)
+        and isinstance(body[-1].value, ast.Call)
+        and isinstance(body[-1].value.func, (ast.Attribute, ast.Name))
+        and (getattr(body[-1].value.func, "attr", None) or getattr(body[-1].value.func, "id", None))
+        in ("exit", "quit", "_exit")
+    )
+
+
+def _answers(statement: ast.stmt) -> bool:
+    """Whether a statement returns something that was computed."""
+    return (
+        isinstance(statement, ast.Return)
+        and statement.value is not None
+        and not isinstance(statement.value, ast.Constant)
+    )
+
+
+@statement(ast.If)
+def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
+    ends = ends_recursion(run, node.body, node.orelse)
+    if ends is not None:
+        return run.block(
+            node.body if decide(run, node.test, frame, leaning(run, ends)) else node.orelse, frame
+        )
+    if _bails_out(node.body) and not node.orelse:
+        # Nothing is learned from leaving early: it is taken only where the values say so. What gives another
+        # result, as against none, is one of two ways.
+        last = node.body[-1]
+        site = node if (run.depth and _answers(last)) or _skips_by_number(run, node, frame) else None
+        default = node in run.scenario.avoided if site else not run.scenario.main
+        # What was guessed before is no reason to end the program, nor, if that was while things were set up,
+        # to leave out what comes.
+        anew = site is None and not isinstance(last, ast.Raise) and was_guessed(run, node.test, frame)
+        open_before = run.left_open
+        taken = decide(run, node.test, frame, default, site, not anew and not isinstance(last, ast.Raise))
+        if site and not taken and run.left_open > open_before:
+            run.guesses.append(node)  # The rest of the function is the other way.
+        if run.left_open > open_before and _picks(run, node.test):
+            run.some = True
+        if anew:
+            keep_answer(run, node.test, frame, taken)
+    elif isinstance(node.body[-1], ast.Raise) and not isinstance(node.orelse[-1], ast.Raise):
+        taken = decide(run, node.test, frame, not run.scenario.main, guess=False)
+    else:
+        open_before = run.left_open
+        taken = decide(run, node.test, frame, node not in run.scenario.avoided, node)
+        if run.left_open > open_before:
+            before, some = len(run.guesses), run.some
+            run.guesses.append(node)
+            run.some = some or _picks(run, node.test)
+            try:
+                return run.block(node.body if taken else node.orelse, frame)
+            finally:
+                del run.guesses[before:]
+                run.some = some
+    return run.block(node.body if taken else node.orelse, frame)
+
+
+def _picks(run: Run, test: ast.expr) -> bool:
+    """Whether a condition picks parameters, as ``if "head" in name`` does in a loop over them."""
+    picked = set().union(*run.each)
+    return bool(picked) and any(isinstance(n, ast.Name) and n.id in picked for n in walk(test))
+
+
+def _skips_by_number(run: Run, node: ast.If, frame: Frame) -> bool:
+    """Whether a pass leaves out the rest by its number, as in ``if i % 5: continue``: others do it all."""
+    test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
+    if not isinstance(node.body[-1], ast.Continue) or any(isinstance(n, ast.Call) for n in walk(test)):
+        return False
+    return isinstance(run.evaluate(test, frame), (Index, Condition))
+
+
+@statement(ast.Match)
+def _match(run: Run, node: ast.Match, frame: Frame) -> Flow:
+    return run.block(as_if(node), frame)
+
+
+@expression(ast.IfExp)
+def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> Value:
+    ends = ends_recursion(run, node.body, node.orelse)
+    if ends is not None:
+        taken = decide(run, node.test, frame, leaning(run, ends))
+    else:
+        taken = decide(run, node.test, frame, True, node)
+    return run.evaluate(node.body if taken else node.orelse, frame)

@@ -1,0 +1,268 @@
+"""Expressions other than calls, comparisons and comprehensions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from gradfix.autograd import imports, options, unbound
+from gradfix.autograd.interpreter.calls import call_expression
+from gradfix.autograd.interpreter.choices import chosen_by_name
+from gradfix.autograd.interpreter.conditions import evaluated_again, truth
+from gradfix.autograd.relevance import children
+from gradfix.autograd.run import Flow, Impossible, Run, expression, statement
+from gradfix.autograd.semantics import dispatch
+from gradfix.autograd.semantics.arithmetic import binary
+from gradfix.autograd.semantics.external import starred
+from gradfix.autograd.semantics.items import keyed, slice_of
+from gradfix.autograd.semantics.libraries import HARMLESS
+from gradfix.autograd.semantics.names import BUILTINS, member
+from gradfix.autograd.semantics.operations import simple
+from gradfix.autograd.values import (
+    FALSE,
+    LONGEST,
+    NONE,
+    TRUE,
+    Const,
+    External,
+    Frame,
+    Function,
+    GradMode,
+    Length,
+    Mapping,
+    Module,
+    Opaque,
+    Sequence,
+    Tensor,
+    Value,
+    spelled,
+)
+
+
+@statement(ast.Expr)
+def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
+    value = node.value
+    if isinstance(value, ast.Call):
+        function = value.func
+        if isinstance(function, ast.Attribute) and function.attr == "add_argument":
+            options.learn(run.evaluate(function.value, frame), value)
+            return None
+        acts = run.relevance.touches(node) or run.relevance.evaluates(node)
+        if not acts and _only_tells(run, function, frame):
+            _compute_told(run, value, frame)
+            return None
+        result = call_expression(run, value, frame, discarded=True)
+        if isinstance(result, GradMode) and result.switch:
+            run.grad_enabled = result.enabled
+    elif not isinstance(value, ast.Constant):
+        run.evaluate(value, frame)
+    return None
+
+
+def _compute_told(run: Run, told: ast.Call, frame: Frame) -> None:
+    """Compute what functions and networks of the project tell: ``print(f"{evaluate(net, loader):.3f}")``."""
+    for call in _calls_within(told):
+        if isinstance(evaluated_again(run, call.func, frame), (Function, Module)):
+            run.evaluate(call, frame)
+        else:
+            _compute_told(run, call, frame)
+
+
+@lru_cache(maxsize=4096)
+def _calls_within(told: ast.Call) -> tuple[ast.Call, ...]:
+    """The calls within a call that are in no other one."""
+    found: list[ast.Call] = []
+    work = children(told)
+    for node in work:
+        if isinstance(node, ast.Call):
+            found.append(node)
+        else:
+            work += children(node)
+    return tuple(found)
+
+
+def _only_tells(run: Run, function: ast.expr, frame: Frame) -> bool:
+    """Whether a call whose result is dropped only prints, logs, plots or saves."""
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    if not isinstance(function, ast.Name):
+        return False
+    if function.id == "print":
+        return True
+    value = _name(run, function, frame)
+    if isinstance(value, External):
+        return value.name.split(".", 1)[0] in HARMLESS
+    return isinstance(value, Opaque) and value.harmless
+
+
+@expression(ast.Constant)
+def _constant(run: Run, node: ast.Constant, frame: Frame) -> Value:
+    value = node.value
+    if value is None:
+        return NONE
+    if value is True:
+        return TRUE
+    if value is False:
+        return FALSE
+    return Const(value)
+
+
+@expression(ast.Name)
+def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
+    name = node.id
+    at: Frame | None = frame.home(name) if frame.nonlocals else frame
+    while at is not None:
+        value = at.variables.get(name)
+        if value is None and at.definitions is not None:
+            value = at.definitions.find(name, at, run.define)
+        if value is not None:
+            return imports.settled(run, at, name, value) if value.__class__ is imports.Lazy else value
+        at = at.parent
+    value = starred(run, name)
+    if value is None:
+        value = member("builtins", name) if name in BUILTINS else Opaque(name)
+    if isinstance(value, Opaque):
+        if run.scenario.other and unbound.missing_variable(run.tree, frame, name):
+            raise Impossible
+        # The same unknown name is the same unknown value wherever it is read.
+        run.globals.variables[name] = value
+    return value
+
+
+@expression(ast.Attribute)
+def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Value:
+    return dispatch.attribute(run, run.evaluate(node.value, frame), node.attr, node)
+
+
+@expression(ast.BinOp)
+def _binary(run: Run, node: ast.BinOp, frame: Frame) -> Value:
+    left, right = run.evaluate(node.left, frame), run.evaluate(node.right, frame)
+    return binary(run, node.op, left, right, node.left, node.right, node)
+
+
+@expression(ast.UnaryOp)
+def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Value:
+    value = run.evaluate(node.operand, frame)
+    if isinstance(node.op, ast.Not):
+        known = truth(value)
+        return Opaque("condition") if known is None else Const(not known)
+    if isinstance(value, Const):
+        try:
+            return Const(-value.value if isinstance(node.op, ast.USub) else value.value)
+        except TypeError:
+            return Opaque()
+    if isinstance(value, (Tensor, Opaque)) and isinstance(node.op, ast.USub):
+        return simple(run, "neg", [(value, node.operand)], node)
+    return value if isinstance(value, Tensor) else Opaque()
+
+
+@expression(ast.BoolOp)
+def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> Value:
+    is_or = isinstance(node.op, ast.Or)
+    value: Value = NONE
+    for part in node.values:
+        value = run.evaluate(part, frame)
+        known = truth(value)
+        if known is None:
+            if is_or:
+                return value
+            continue
+        if known is is_or:
+            return value
+    return value if truth(value) is not None else Opaque("condition")
+
+
+@expression(ast.Tuple, ast.List, ast.Set)
+def _sequence(run: Run, node: ast.Tuple | ast.List | ast.Set, frame: Frame) -> Value:
+    items: list[Value] = []
+    unknown = False
+    for element in node.elts:
+        if isinstance(element, ast.Starred):
+            inner, _ = dispatch.iterate(run, run.evaluate(element.value, frame), element)
+            unknown = unknown or inner is None
+            items += inner or []
+        else:
+            items.append(run.evaluate(element, frame))
+    run.charge(len(items) >> 4)
+    return Sequence(node.__class__.__name__.lower(), items, unknown, run.symbolic)
+
+
+@expression(ast.Dict)
+def _dict(run: Run, node: ast.Dict, frame: Frame) -> Value:
+    items: dict[Any, Value] = {}
+    unknown = False
+    for key, value in zip(node.keys, node.values):
+        held = run.evaluate(value, frame)
+        if key is None:
+            if isinstance(held, Mapping):
+                run.charge(len(held.items) >> 4)
+                items.update(held.items)
+                unknown = unknown or held.open
+            else:
+                unknown = True
+            continue
+        name = run.evaluate(key, frame)
+        if isinstance(name, Const) and isinstance(name.value, (str, int, float, bool, bytes, type(None))):
+            items[name.value] = held
+        else:
+            unknown = True
+    return Mapping(items, unknown)
+
+
+@expression(ast.Subscript)
+def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Value:
+    value = run.evaluate(node.value, frame)
+    if isinstance(node.slice, ast.Slice):
+        return slice_of(run, value, node, frame)
+    if isinstance(value, Tensor) and isinstance(node.slice, ast.Tuple) and all(map(_basic, node.slice.elts)):
+        # Slices, integers, None and the ellipsis, in any number, make a view.
+        return dispatch.item(run, value, Const(0), node.value, node)
+    chosen = chosen_by_name(run, node, value, node.slice, frame)
+    if chosen is not None:
+        return chosen
+    index = run.evaluate(node.slice, frame)
+    return dispatch.item(run, keyed(run, value, index, frame), index, node.value, node)
+
+
+def _basic(index: ast.expr) -> bool:
+    if isinstance(index, ast.UnaryOp):
+        index = index.operand
+    return isinstance(index, ast.Slice) or (
+        isinstance(index, ast.Constant) and not isinstance(index.value, str)
+    )
+
+
+@expression(ast.Await)
+def _await(run: Run, node: ast.Await, frame: Frame) -> Value:
+    return run.evaluate(node.value, frame)
+
+
+@expression(ast.JoinedStr)
+def _formatted(run: Run, node: ast.JoinedStr, frame: Frame) -> Value:
+    parts: list[Value] = []
+    for value in node.values:
+        if isinstance(value, ast.Constant):
+            parts.append(Const(str(value.value)))
+            continue
+        assert isinstance(value, ast.FormattedValue)
+        parts.append(_part(run, value, frame))
+    known = [part.value for part in map(options.given, parts) if isinstance(part, Const)]
+    if len(known) < len(parts) or sum(map(len, known)) > LONGEST:
+        return Opaque("text")
+    return options.text(Const("".join(known)), parts)
+
+
+CONVERSIONS: dict[int, Callable[[Any], str]] = {ord("r"): repr, ord("s"): str, ord("a"): ascii}
+
+
+def _part(run: Run, node: ast.FormattedValue, frame: Frame) -> Value:
+    """The text of ``{value!r:>4}`` in an f-string."""
+    option = run.evaluate(node.value, frame)
+    held = options.given(option)
+    how = run.evaluate(node.format_spec, frame) if node.format_spec is not None else Const("")
+    if not isinstance(held, Const) or isinstance(held, Length) or not isinstance(how, Const):
+        return Opaque("text")
+    value = CONVERSIONS[node.conversion](held.value) if node.conversion in CONVERSIONS else held.value
+    return options.text(spelled(f":{how.value}", lambda: format(value, how.value)), [option])

@@ -1,0 +1,94 @@
+"""What adjusts gradients and learning rates between one step and the next.
+
+Gradients are clipped; a schedule goes on to its next learning rate; a layer is replaced when an optimizer
+owns it already. None of it computes or clears a gradient: each is an event in the order of things.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from gradfix.autograd.arguments import Call
+from gradfix.autograd.graph import Advance, Backward, Clip, Leaf, Replacement
+from gradfix.autograd.parameters import leaves_of, module_leaves
+from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.dispatch import before_methods, function, method, package
+from gradfix.autograd.values import Const, Module, Opaque, Optimizer, Schedule, Value
+
+
+@function(
+    *(
+        f"torch.nn.utils.{module}{name}"
+        for module in ("", "clip_grad.")
+        for name in ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")
+    )
+)
+def clip(run: Run, call: Call) -> Value:
+    """``torch.nn.utils.clip_grad_norm_(parameters, max_norm)`` and the like: of whatever make."""
+    given = call.argument("parameters", 0)
+    tops, known = leaves_of(given) if given is not None else ([], False)
+    leaves = [leaf for top in tops for leaf in top.family()]
+    event = Clip(run.home(call.site), run.path, run.next_serial(), leaves)
+    event.doubtful = not known or any(leaf.unknown_grad for leaf in leaves)
+    lent = [leaf for state in run.strangers for leaf in state.leaves]
+    for leaf in dict.fromkeys((*leaves, *lent)):
+        event.held[leaf] = _held(leaf)
+    run.events.append(event)
+    run.clipped.append(event.serial)
+    return Opaque("norm")
+
+
+@method(Opaque, "clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "clip_gradients")
+def _clip(run: Run, value: Opaque, call: Call) -> Value:
+    """As an ``Accelerator`` or a ``Fabric`` does."""
+    return clip(run, call)
+
+
+def _held(leaf: Leaf) -> dict[Backward, bool]:
+    return {backward: bool(one.consumed) for backward, one in (leaf.grad or {}).items()}
+
+
+@package("transformers", "diffusers")
+def _of_library(run: Run, call: Call) -> Value | None:
+    """``get_linear_schedule_with_warmup(optimizer, ...)``."""
+    return make_schedule(run, call) if "schedule" in call.name.rpartition(".")[2] else None
+
+
+def make_schedule(run: Run, call: Call, last: Value | None = None) -> Value | None:
+    """A schedule of learning rates for the optimizer that it is given first; None where that is not known.
+
+    It begins with its first value if the ``last`` epoch, where it is given, is -1.
+    """
+    optimizer = call.argument("optimizer", 0)
+    if not isinstance(optimizer, Optimizer):
+        return None
+    if last is None and "last_epoch" in call.keywords:
+        last = call.keywords["last_epoch"][0]
+    first = last is None or (isinstance(last, Const) and last.value == -1)
+    made = Schedule(call.name, optimizer.state, not first or "**" in call.keywords)
+    made.attributes["optimizer"] = optimizer
+    return made
+
+
+@before_methods(Schedule)
+def _of_schedule(run: Run, schedule: Schedule, call: Call) -> Value:
+    """``scheduler.step()``; who says which value it goes on to, or by what, sets the rate himself."""
+    if call.name == "step" and not call.given and not schedule.resumed:
+        event = Advance(run.home(call.site), run.path, run.next_serial(), schedule, schedule.optimizer_state)
+        event.calls = tuple(site for site, _ in run.stack)
+        run.events.append(event)
+    result = Opaque(call.name)
+    result.harmless = True
+    return result
+
+
+def replace(run: Run, holder: Module | Opaque, name: str, layer: Module, node: ast.AST) -> None:
+    """``network.head = layer``, where an optimizer may own the layer that was there before."""
+    before = holder.attributes.get(name)
+    whole = [holder.leaf] if isinstance(holder, Opaque) and holder.leaf is not None else []
+    old = module_leaves(before) if isinstance(before, Module) else whole
+    owners = [o.state for o in run.optimizers if not set(old).isdisjoint(o.state.leaves)]
+    leaves = module_leaves(layer)
+    if owners and leaves and set(leaves).isdisjoint(old):
+        event = Replacement(run.home(node), run.path, run.next_serial(), owners, leaves, whole)
+        run.events.append(event)
