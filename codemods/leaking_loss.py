@@ -1,0 +1,187 @@
+"""An optimizer's step consumes what another optimizer's loss has left in its network.
+
+    og.zero_grad()                       og.zero_grad()
+    od.zero_grad()                       od.zero_grad()
+    g_loss = criterion(D(fake), ones)    g_loss = criterion(D(fake), ones)
+    g_loss.backward()               =>   g_loss.backward()
+    d_loss = ...D(fake.detach())...      d_loss = ...D(fake.detach())...
+    d_loss.backward()                    od.zero_grad()
+    og.step()                            d_loss.backward()
+    od.step()                            og.step()
+                                         od.step()
+
+The generator's loss goes through the discriminator to the generator, and leaves gradients in both. Where
+nothing clears the discriminator's before it is stepped, it moves along the sum of both: towards being
+fooled, as much as away from it. Nothing raises.
+
+Preconditions:
+
+* a step certainly consumes two losses of different backward calls of its pass;
+* the one goes through a network of this optimizer to one that another optimizer moves, whose step consumes
+  it;
+* the other is for this optimizer alone, and calls the same network on something that the other network has
+  computed and that was detached, or computed without a graph: for this step, that is a constant;
+* the other optimizer does not step between the two (see misplaced-zero-grad), this one does not consume its
+  gradients again and again (see missing-zero-grad), and nobody looks at gradients in between.
+
+The gradients are cleared before the first backward of the optimizer's own losses, if the other loss comes
+before it. If it comes after, there is no place to clear.
+
+By hand: step before the other loss is differentiated, on a fresh forward, or say where its gradients are
+wanted: `g_loss.backward(inputs=list(G.parameters()))`.
+
+Effect: changes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple
+
+from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, Storage, reach
+from gradfix.autograd.questions import (
+    calls_in,
+    carrying,
+    consuming_again,
+    first_step,
+    holding,
+    steps,
+)
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Program
+from gradfix.autograd.values import Tensor, Value, tensors_in
+from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
+from gradfix.edits import constructed, insert, note, offered, receiver, stepped
+
+
+class Leak(NamedTuple):
+    """A step that consumes another optimizer's loss beside one of its own."""
+
+    run: Run
+    step: Step
+    foreign: Backward
+    meant_for: OptimizerState
+    own: Backward
+    """The first loss of its own that the step consumes."""
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each step that consumes another optimizer's loss."""
+    for entry in program.entries:
+        for leak in entry.certain(leaks, lambda one: one.step.site, raises=False):
+            yield _finding(program, leak)
+
+
+def leaks(run: Run) -> dict[Hashable, Leak]:
+    """By place: the steps that consume another optimizer's loss beside their own."""
+    found: dict[Hashable, Leak] = {}
+    optimizers = [one.state for one in run.optimizers]
+    if len(optimizers) < 2 or run.strangers or not all(one.groups_known for one in optimizers):
+        return found
+    again = {step.optimizer for step, _ in consuming_again(run)}
+    for step in steps(run):
+        if step.doubtful or step.site in found or step.optimizer in again:
+            continue
+        mine = set(step.optimizer.owned())
+        taken = {event: None for held in step.consumed.values() for event, (sure, _) in held.items() if sure}
+        events = sorted((e for e in taken if e.path == step.path), key=lambda event: event.serial)
+        own = [event for event in events if mine >= event.reached.keys()]
+        for event in events:
+            owner = _passing_to(run, event, mine)
+            if owner is not None and (judging := _judging(run, own, event, mine, owner)) is not None:
+                stepped_on = first_step(run, event)
+                if stepped_on is not None and stepped_on.serial < judging.serial:
+                    continue  # What is cleared at the wrong moment is misplaced-zero-grad.
+                if not run.grad_read_between(event.serial, step.serial):
+                    found[step.site] = Leak(run, step, event, owner, judging)
+                    break
+    return found
+
+
+def _passing_to(run: Run, event: Backward, mine: set[Leaf]) -> OptimizerState | None:
+    """The optimizer of the network to which a loss goes through one of these."""
+    if not event.certain or not event.accumulates or event.failure is not None:
+        return None
+    for optimizer in run.optimizers:
+        theirs = set(optimizer.state.owned())
+        consumed = any(
+            s.optimizer is optimizer.state and any(event in held for held in s.consumed.values())
+            for s in steps(run)
+        )
+        if theirs & mine or not consumed:
+            continue
+        targets = holding(event.visited, theirs)
+        if targets and any(carrying(call, targets) for call in _of(event, mine)):
+            return optimizer.state
+    return None
+
+
+def _of(event: Backward, leaves: set[Leaf]) -> list[ModuleCall]:
+    """The calls of networks, with these parameters only, that a loss goes through."""
+    return [call for call in calls_in(event.visited) if call.leaves and call.leaves <= leaves]
+
+
+def _judging(
+    run: Run, own: list[Backward], foreign: Backward, mine: set[Leaf], owner: OptimizerState
+) -> Backward | None:
+    """The first of an optimizer's own losses, if one takes what the other network says for a constant."""
+    networks = {call.module for call in _of(foreign, mine)}
+    theirs = set(owner.owned())
+    given = {
+        tensor.storage
+        for call in run.module_calls
+        if call.leaves and call.leaves <= theirs and isinstance(call.result, Value)
+        for tensor in tensors_in(call.result)
+        if tensor.storage is not None
+    }
+    cut = {
+        site
+        for _, node, site in run.detached
+        if any(leaf in theirs for below in reach([(node, True)]) for leaf, _, _ in below.leaves)
+    }
+    for event in own:
+        for call in _of(event, mine):
+            if call.module not in networks:
+                continue
+            if any(_is_constant(value, given) or _within(place, cut) for place, value in call.operands):
+                return own[0]
+    return None
+
+
+def _is_constant(value: object, given: set[Storage]) -> bool:
+    """Whether a value is one of what a network has given, without its graph."""
+    held = tensors_in(value) if isinstance(value, Value) else []
+    return any(isinstance(one, Tensor) and one.node is None and one.storage in given for one in held)
+
+
+def _within(expression: ast.expr, places: set[ast.AST]) -> bool:
+    return not places.isdisjoint(ast.walk(expression))
+
+
+def _finding(program: Program, leak: Leak) -> Finding:
+    name = stepped(program, leak.step.optimizer) or "the optimizer"
+    other = stepped(program, leak.meant_for) or "another optimizer"
+    foreign, own = receiver(program, leak.foreign), receiver(program, leak.own)
+    notes: list[Note] = [
+        note(leak.foreign.site, f"`{foreign}` is for `{other}`, and leaves gradients on its way there"),
+        note(leak.own.site, f"the gradients of `{own}` are added to these"),
+        note(leak.step.site, f"`{name}` consumes both"),
+    ]
+    fixes = offered(_cleared(program, leak))
+    if not fixes:
+        choices = f"step `{name}` before, or give this backward `inputs=`"
+        notes.append(note(leak.foreign.site, choices))
+    message = f"`{name}.step()` consumes what `{foreign}` has left, which is `{other}`'s loss"
+    assert isinstance(leak.step.site, ast.Call)
+    return Finding("leaking-loss", message, Span.of(leak.step.site), tuple(notes), fixes)
+
+
+def _cleared(program: Program, leak: Leak) -> Iterator[Fix]:
+    """The gradients, cleared before the first of the optimizer's own losses is differentiated."""
+    name = stepped(program, leak.step.optimizer)
+    if name is None or leak.foreign.serial > leak.own.serial:
+        return
+    edit = insert(program.statement(leak.own.site), "before", f"{name}.zero_grad()")
+    unchanged = constructed(leak.run, leak.meant_for)
+    yield Fix("clear what the other loss has left", Effect.CHANGES, (edit,), Claim(unchanged=unchanged))
