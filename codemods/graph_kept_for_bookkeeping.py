@@ -377,6 +377,8 @@ def _in_file(program: Program, run: Run, expression: ast.expr, node: Node, stack
             return expression
         if any(call in event.calls for event in backwards(run)):
             break  # It differentiates what it is handed.
+        if call.lineno > 0 and not isinstance(program.parent(call), ast.Expr):  # type: ignore[attr-defined]
+            return None  # It may give back what it is handed.
         handed = [written for value, written in given if getattr(value, "node", None) is node]
         keywords = call.keywords if isinstance(call, ast.Call) and isinstance(expression, ast.Name) else []
         handed += [keyword.value for keyword in keywords if keyword.arg == expression.id]  # type: ignore[attr-defined]

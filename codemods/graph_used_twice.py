@@ -17,7 +17,8 @@ Which repair:
 * where one loss mixes a network of its own with the network that the other loss trains, and each network has
   its own optimizer (an actor's loss whose advantage carries the critic's graph), what comes from the latter
   is detached in it. If both losses are meant for that network, or one optimizer has both networks, the graph
-  is kept or the losses are summed: a choice for the author, and a fix that is not safe;
+  is kept or the losses are summed: a choice for the author, and a fix that is not safe. Offered first, if the
+  other loss takes the same thing for a constant (returns of which the advantage is a part), is the detach;
 * otherwise `retain_graph=True` goes on all but the last traversal, so that each gradient arrives at its
   own moment, if it is certain that both losses are meant for what they share: one optimizer consumes both,
   and nobody throws either away;
@@ -75,7 +76,11 @@ def find(program: Program) -> Iterator[Finding]:
                 note(first.site, "this backward frees the graph"),
                 note(event.site, "this one goes through it again: autograd raises"),
             ]
+            advice = ""
             if diagnose(run, event) is Diagnosis.OUTSIDE:
+                advice = (
+                    "compute it anew in each pass of the loop, or detach it if it is a constant of the loss"
+                )
                 message = (
                     f"`{loss}` goes through a graph that is built before the loop and freed in its first pass"
                 )
@@ -90,6 +95,7 @@ def find(program: Program) -> Iterator[Finding]:
                 tuple(notes),
                 offered(_fixes(program, run, event)),
                 event.failure.kind,
+                advice,
             )
 
 
@@ -143,7 +149,12 @@ def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
         return
     leaking, other = unsure
     if leaking is not None:
-        yield from _separated(program, run, group, leaking, other, claim)
+        separated = _separated(program, run, group, leaking, other, claim)
+        if consumers(run, leaking) != consumers(run, other):
+            yield from separated
+        for fix in separated:
+            # One optimizer has both, and consumes less of one: what is detached elsewhere says so.
+            yield fix._replace(effect=Effect.CHANGES, claim=claim._replace(unchanged=()))
     for what, edits in _joined(program, run, group):
         # It is for the author to say that both losses are meant for what they share.
         yield Fix(what, Effect.CHANGES, tuple(edits), claim._replace(unchanged=()))
@@ -175,10 +186,32 @@ def _doubt(run: Run, group: list[Backward]) -> tuple[Backward | None, Backward] 
         for first in ledger.calls[: second.index]:
             found = doubt(ledger, first, second)
             if found is not None:
-                leaking = found.leaking
-                other = first if leaking is second else second
-                return (group[leaking.index] if leaking is not None else None), group[other.index]
+                pair = group[first.index], group[second.index]
+                if found.leaking is not None:
+                    return pair if found.leaking is first else pair[::-1]
+                if any(_constant_there(*each) for each in (pair, pair[::-1])):
+                    return pair if _constant_there(*pair) else pair[::-1]
+                return None, group[second.index]
     return None
+
+
+def _constant_there(leaking: Backward, other: Backward) -> bool:
+    """Whether what weighs one loss is taken as a constant in the loss that trains what it comes from.
+
+    A return that the values are trained on is detached there, and the advantage is a part of it.
+    """
+    weights = {node for _, node in _uses(*_weighed(leaking, other))}
+    besides = (node.beside[1] for node in other.visited if node.beside is not None)
+    cuts = (value.cut[0] for value in besides if isinstance(value, Tensor) and value.cut is not None)
+    return any(not weights.isdisjoint(reach([(node, True)])) for node in cuts)
+
+
+def _weighed(leaking: Backward, other: Backward) -> tuple[set[Node], set[Node]]:
+    """What a loss goes through on the way to what it alone trains, and what leads elsewhere beside that."""
+    own = leaking.reached.keys() - other.reached.keys()
+    taught = leading_to(leaking.visited, own)
+    shared = {leaf for leaf in leaking.reached if leaf in other.reached}
+    return taught & _before(leaking, own, ()), leading_to(leaking.visited, shared) - taught
 
 
 def _separated(
@@ -193,6 +226,8 @@ def _separated(
     beside = _before(leaking, own, shared)
     detached = _detached(program, leaking, beside, shared, own)
     if detached is None:
+        detached = _detached(program, leaking, *_weighed(leaking, other), own)
+    if detached is None:
         return
     names, edits = detached
     rest = _before(leaking, (), {node for _, node in _uses(beside, shared)})
@@ -200,9 +235,8 @@ def _separated(
     if not any(node.saves is not False for node in rest & shared):
         yield Fix(what, Effect.REPAIRS, tuple(edits), claim)
         return
-    kept = _kept(program, group)
-    if kept is not None:
-        yield Fix(f"{what}, and keep the graph of what both train", Effect.REPAIRS, (*edits, *kept), claim)
+    for how, joined in _joined(program, run, group):
+        yield Fix(f"{what}, and {how}", Effect.REPAIRS, (*edits, *joined), claim)
 
 
 def _before(event: Backward, parameters: Collection[Leaf], until: Collection[Node]) -> set[Node]:

@@ -58,6 +58,7 @@ from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpr
 from gradfix.diagnosis import Diagnosis, adversary, diagnose, feeding, leaking, reused
 from gradfix.edits import constructed, drop_retain, line, note, offered, receiver, shown, stepped
 from gradfix.inlining import written_out
+from gradfix.targets import trained_target
 
 Cut = tuple[ModuleCall, ast.expr, Value]
 """The call of a network, and an operand of it that is to be detached."""
@@ -237,6 +238,8 @@ def wasted(run: Run) -> dict[Hashable, Leak]:
             used.add(backward.site)
         elif set(dropped) == fed[1] or not _stepped_on(run, fed[1]):
             leak = _leak(run, backward, Effect.PRESERVES)
+            if leak is not None and trained_target(run, backward) is not None:
+                continue  # What is to be detached is the whole target.
             # A prediction that is detached for another loss is a mistake of its own (stale-forward).
             if leak is not None and not any(n.call is c for _, n, _ in run.detached for c, _, _ in leak.cuts):
                 clearing = (z for z in zeros(run) if any(backward in d for d in z.dropped.values()))

@@ -174,6 +174,7 @@ _PARTS: dict[str, Callable[..., Any]] = {
         codemod.Unanalysed,
         *(codemod.Effect, codemod.ReplaceExpression, codemod.RemoveArgument, codemod.InsertStatement),
         *(codemod.RemoveStatement, codemod.ReplaceStatement, codemod.MoveStatement),
+        *(codemod.Decorate, codemod.Enclose),
     )
 }
 """What a report is made of, besides tuples, text and numbers; nothing else is made of an entry."""

@@ -7,6 +7,8 @@ from learning at all. So the checks here compare what optimizers *consume*:
 ``original``
     The original raised the predicted error on the predicted line, or ran. Another error of autograd's own is
     told, and decides nothing: whether the fixed program gets past it is the next question.
+``crash``
+    Autograd stops neither version for what no finding explains.
 ``fixed-runs``
     The fixed program gets past that place. Another autograd error at a later place is another
     fault of the file, and is said as "as far as"; one at the same place or earlier fails. Where something
@@ -129,6 +131,20 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Faults:
+    """What the model says is wrong with a program, so that autograd may raise for it."""
+
+    lines: frozenset[int] = frozenset()
+    """The lines of the findings."""
+    kinds: frozenset[str] = frozenset()
+    """The errors that they are about."""
+
+    def explain(self, error: Failure) -> bool:
+        """Whether an error comes of one of them."""
+        return error.kind in self.kinds or any(error.place.covers(line) for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
 class Still:
     """Both versions run with every optimizer's weights put back after each step."""
 
@@ -144,6 +160,7 @@ def check(
     after: Recording,
     reference: Recording | None = None,
     still: Still | None = None,
+    faults: tuple[Faults, Faults] | None = None,
 ) -> list[Check]:
     """Check a fix's claim against one run of each version with the same seed.
 
@@ -154,9 +171,16 @@ def check(
         after: The fixed program.
         reference: The original with its graphs kept, for a claim that it raises E1 or E2.
         still: Both with their weights held still, for a claim with ``feeds``.
+        faults: What is wrong with the original and with the fixed program, as far as that is known.
     """
     case = _Case(claim, effect, before, after, reference)
-    checks = [case.original(), case.fixed_runs(), *case.reached(), *case.stepped()]
+    checks = [
+        *(case.crashes(*faults) if faults else ()),
+        case.original(),
+        case.fixed_runs(),
+        *case.reached(),
+        *case.stepped(),
+    ]
     checks += [*case.unchanged(), *case.against_reference()]
     checks += [*case.kept(), *case.once(), *case.meant(), *case.consumes(), *case.feeds(), *case.around()]
     checks += case.modes()
@@ -863,6 +887,22 @@ class _Case:
             return Check("original", "not checked", f"the original does not raise here: {text}")
         return Check("original", "holds", f"the original raises {error.type} at {error.place}, as predicted")
 
+    def crashes(self, original: Faults, fixed: Faults) -> list[Check]:
+        """Whether autograd stops a version for what nobody has found."""
+        for run, faults, which in (
+            (self.before, original, "the original"),
+            (self.after, fixed, "the fixed program"),
+        ):
+            error = run.crash
+            if error is None or faults.explain(error):
+                continue
+            if run is self.before and error.kind == self.claim.raises:
+                continue
+            what = error.kind if error.kind != "other" else f"{error.type} ({first_line(error.message)})"
+            detail = f"{which} raises {what} at {error.place}, which no finding explains"
+            return [Check("crash", "not checked", detail)]
+        return []
+
     # -- the fixed program
 
     def fixed_runs(self) -> Check:
@@ -1458,6 +1498,7 @@ __all__ = [
     "NO_NUMBERS",
     "SUBSTANCE",
     "Check",
+    "Faults",
     "Followed",
     "Still",
     "Surroundings",

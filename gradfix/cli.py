@@ -27,6 +27,7 @@ from gradfix.command_line import (
     script_arguments,
     start,
 )
+from gradfix.errors import WORDS
 from gradfix.pipeline import Options, Refusal, Wishes
 from gradfix.printable import printable, visible
 from gradfix.report import text
@@ -134,7 +135,7 @@ def _gradfix(
     pass
 
 
-@app.command()
+@app.command(short_help="Find gradient mistakes; nothing is run.")
 def check(
     paths: Paths = None,
     output_format: Format = OutputFormat.TEXT,
@@ -154,7 +155,7 @@ def check(
 
         _print(json.of_report(report))
     else:
-        _print_all(text.Text(_colour()).report(report))
+        _print_all(_text().report(report))
         if not quiet:
             _print(f"{text.summary_of_report(report, verbose)}\n")
     _complain(report, quiet, verbose)
@@ -234,7 +235,7 @@ def apply(
 
         _print(json.of_plan(plan))
     elif not dry_run:
-        _print_all(text.Text(_colour()).plan(plan))
+        _print_all(_text().plan(plan))
     if not quiet and output_format is OutputFormat.TEXT:
         # In a dry run the patch alone goes to standard output, so that it can be piped into git.
         _print(f"{text.summary_of_plan(plan, verbose)}\n", sys.stderr if dry_run else sys.stdout)
@@ -250,7 +251,7 @@ def apply(
     raise typer.Exit(plan.exit_code)
 
 
-@app.command()
+@app.command(short_help="Take back the last apply.")
 def undo(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the patch that takes it back and write nothing.")
@@ -274,7 +275,7 @@ def undo(
     _stop_for(undone.problems)
 
 
-@app.command(cls=RunsScripts)
+@app.command(cls=RunsScripts, short_help="Prove what apply would write, or a repair by others.")
 def verify(
     context: typer.Context,
     paths: Paths = None,
@@ -323,7 +324,7 @@ def verify(
         allow_unsandboxed=allow_unsandboxed,
     )
     if before is not None:
-        _judge(before, where, output_format, wishes, quiet)
+        _judge(before, paths, output_format, wishes, quiet)
     if certificate is not None:
         _rerun(certificate, paths, output_format, wishes, quiet)
     options = _prepared(where, wishes)
@@ -336,7 +337,7 @@ def verify(
 
         _print(json.of_plan(plan))
     else:
-        _print_all(text.Text(_colour()).certificates(plan))
+        _print_all(_text().certificates(plan))
         if not quiet:
             _print(f"{text.summary_of_plan(plan, verbose)}\n")
     _complain(plan, quiet, verbose)
@@ -352,9 +353,11 @@ def _show_progress(quiet: bool) -> None:
         progress.show_on(sys.stderr)
 
 
-def _judge(before: str, after: Sequence[str], form: OutputFormat, wishes: Wishes, quiet: bool) -> NoReturn:
+def _judge(
+    before: str, after: Sequence[str] | None, form: OutputFormat, wishes: Wishes, quiet: bool
+) -> NoReturn:
     """Say what is to be thought of a repair, and end."""
-    if len(after) != 1:
+    if after is None or len(after) != 1:
         _refuse("--before takes one PATH: the repaired version of OLD")
     options = _prepared([before], wishes)
     _say_what_runs_get(options)
@@ -365,7 +368,7 @@ def _judge(before: str, after: Sequence[str], form: OutputFormat, wishes: Wishes
 
         _print(json.of_judged(judged))
     else:
-        _print_all(text.Text(_colour()).judged(judged))
+        _print_all(_text().judged(judged))
         if not quiet:
             _print(f"{text.summary_of_judged(judged)}\n")
     if not quiet:
@@ -404,13 +407,16 @@ def _rerun(
 
         _print(json.of_rerun(found, at, evidence))
     else:
-        _print_all(text.Text(_colour()).rerun(found, at, evidence))
+        _print_all(_text().rerun(found, at, evidence))
     if not quiet:
         _say_passed_over([evidence])
     raise typer.Exit({"proved": 0, "refuted": 1}.get(evidence.outcome, 2))
 
 
-@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
+@app.command(
+    context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True},
+    short_help="Run your script; say why autograd raises.",
+)
 def run(
     script: Annotated[
         list[str] | None,
@@ -449,10 +455,10 @@ def explain_error() -> None:
     from gradfix import watching
 
     for explanation in watching.explanations(json.load(sys.stdin)):
-        _print_all(text.Text(_colour()).explanation(explanation))
+        _print_all(_text().explanation(explanation))
 
 
-@app.command()
+@app.command(short_help="Allow an environment beside the code.")
 def trust(
     paths: Annotated[
         list[str] | None,
@@ -489,7 +495,7 @@ def list_codemods(codemods: Codemods = None) -> None:
     _stop_for(known.problems)
 
 
-@app.command()
+@app.command(short_help="Explain a mistake in full.")
 def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A codemod, as `gradfix list` names it.")],
     codemods: Codemods = None,
@@ -498,6 +504,12 @@ def explain(
     known = catalog.load(codemods or [])
     codemod = known.get(name)
     if isinstance(codemod, str):
+        number = name.upper()
+        if number in WORDS:
+            _refuse(
+                f'{number} is autograd\'s "{WORDS[number]}", and has several causes: '
+                "`gradfix check` looks for them, and `gradfix run SCRIPT` tells which it is"
+            )
         _refuse(codemod)
     _print(f"{visible(codemod.documentation)}\n")
     _stop_for(known.problems)
@@ -510,7 +522,7 @@ class CacheAction(StrEnum):
     CLEAN = "clean"
 
 
-@app.command()
+@app.command(short_help="Where the cache is; clean it.")
 def cache(
     action: Annotated[CacheAction, typer.Argument(help="Say where it is, or remove what is in it.")],
 ) -> None:
@@ -531,7 +543,7 @@ def cache(
         _print(f"Removed {files} ({removed.size / 2**20:.1f} MiB)\n")
 
 
-@app.command(cls=PassesOn)
+@app.command(cls=PassesOn, short_help="Open pull requests with the rewrites.")
 def bot(context: typer.Context) -> None:
     """Open pull requests with the rewrites: plan, publish, status, review."""
     # Loaded here and not sooner: nothing else needs an HTTP client.
@@ -540,7 +552,7 @@ def bot(context: typer.Context) -> None:
     run(context.args)
 
 
-@app.command(cls=PassesOn)
+@app.command(cls=PassesOn, short_help="Make an environment for scripts.")
 def env(context: typer.Context) -> None:
     """Make an environment that scripts can run in: what their project states, else what they import."""
     # Loaded here and not sooner: a check needs none of it.
@@ -687,6 +699,15 @@ def _tell(line: str) -> None:
 def _colour() -> bool:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return sys.stdout.isatty() and not plain
+
+
+def _text() -> text.Text:
+    """What renders reports for standard output, which may be a terminal."""
+    if not sys.stdout.isatty():
+        return text.Text(_colour())
+    from shutil import get_terminal_size
+
+    return text.Text(_colour(), get_terminal_size().columns)
 
 
 def _print_all(parts: Iterable[str]) -> None:

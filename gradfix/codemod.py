@@ -117,8 +117,37 @@ class MoveStatement:
     where: Literal["before", "after"]
 
 
+@dataclass(frozen=True, slots=True)
+class Decorate:
+    """Put a decorator on the function at ``span``, beneath those that it has.
+
+    ``code`` is the expression that decorates: ``torch.no_grad()``.
+    """
+
+    span: Span
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enclose:
+    """Put the compound statement at ``span`` into a ``with``: what it holds is indented once more.
+
+    ``code`` is the expression that is entered: ``torch.no_grad()``.
+    """
+
+    span: Span
+    code: str
+
+
 Edit = (
-    ReplaceExpression | RemoveArgument | InsertStatement | RemoveStatement | ReplaceStatement | MoveStatement
+    ReplaceExpression
+    | RemoveArgument
+    | InsertStatement
+    | RemoveStatement
+    | ReplaceStatement
+    | MoveStatement
+    | Decorate
+    | Enclose
 )
 
 

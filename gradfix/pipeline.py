@@ -37,6 +37,7 @@ from gradfix.splice import spliced
 if TYPE_CHECKING:
     from gradfix.autograd import Program
     from gradfix.certificate import Certificate, Place
+    from gradfix.claims import Faults
     from gradfix.verify.command import Command
     from gradfix.verify.interpreter import Interpreter
     from gradfix.verify.runner import Evidence, Limits
@@ -817,7 +818,7 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
     if not options.verify:
         return attempt
     try:
-        evidence = _evidence(Path(before.source.path), before.source.text, text, fix, options)
+        evidence = _evidence(before, after, fix, options)
     except Exception as error:
         reason = _failure(before.source.path, "verification", error).message
         return attempt._replace(reason=reason, withheld=not options.unproved)
@@ -827,20 +828,34 @@ def _prove(before: _Analysis, candidate: _Candidate, after: _Analysis, options: 
     return attempt._replace(outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
 
 
-def _evidence(path: Path, before: str, after: str, fix: Fix, options: Options) -> Evidence:
+def _faults(analysis: _Analysis) -> Faults:
+    """What runs of a version may stop at, as the findings say."""
+    from gradfix.claims import Faults
+
+    spans = [span for one in analysis.findings for span in (one.span, *(note.span for note in one.notes))]
+    told = [fix.claim for one in analysis.findings for fix in one.fixes]
+    lines = {line for span in spans for line in range(span.line, span.end_line + 1)}
+    lines |= {claim.raises_line for claim in told if claim.raises_line is not None}
+    return Faults(frozenset(lines), frozenset(claim.raises for claim in told if claim.raises is not None))
+
+
+def _evidence(before: _Analysis, after: _Analysis, fix: Fix, options: Options) -> Evidence:
     """What running both versions shows: by the user's command, else alone, else through a script that imports
     the file."""
     from gradfix.autograd.callers import scripts
     from gradfix.verify.command import Command
     from gradfix.verify.runner import verify_rewrite
 
+    path = Path(before.source.path)
+
     def run(command: Command) -> Evidence:
         return verify_rewrite(
             path,
-            before,
-            after,
+            before.source.text,
+            after.source.text,
             fix.claim,
             fix.effect,
+            faults=(_faults(before), _faults(after)),
             python=options.interpreter,
             command=command,
             limits=_limits(options),

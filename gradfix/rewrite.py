@@ -17,7 +17,9 @@ from functools import lru_cache
 from typing import Literal
 
 from gradfix.codemod import (
+    Decorate,
     Edit,
+    Enclose,
     InsertStatement,
     MoveStatement,
     RemoveArgument,
@@ -386,6 +388,9 @@ def _resolve(source: _Source, edits: Sequence[Edit]) -> _Plan:
                     raise Refused(f"the statement at {_shown(span)} is moved twice")
                 plan.moved[statement.extent] = statement
                 plan.placements.append(_placement(source, anchor, where, statement))
+            case Decorate(span) | Enclose(span):
+                # Lines are put in and indented by :mod:`gradfix.splice`; what shares its lines is left alone.
+                raise Refused(f"the statement at {_shown(span)} does not have its lines to itself")
             case InsertStatement(anchor, where, code):
                 plan.placements.append(_placement(source, anchor, where, code))
     _check_together(plan)

@@ -15,9 +15,26 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from gradfix.codemod import Edit, InsertStatement, RemoveArgument, ReplaceExpression, ReplaceStatement, Span
+from gradfix.codemod import (
+    Decorate,
+    Edit,
+    Enclose,
+    InsertStatement,
+    RemoveArgument,
+    ReplaceExpression,
+    ReplaceStatement,
+    Span,
+)
 from gradfix.segments import Lines, has_to_be_enclosed, meaning
 
+CUTTING = (
+    InsertStatement,
+    ReplaceExpression,
+    ReplaceStatement,
+    RemoveArgument,
+    Decorate,
+    Enclose,
+)
 _Cut = tuple[int, int, bytes]
 """Start and end of the bytes that go, and what comes in their place."""
 
@@ -30,7 +47,7 @@ def spliced(text: str, tree: ast.Module, edits: Sequence[Edit]) -> str | None:
     """``text``, of which ``tree`` is the syntax tree, after ``edits``; None where this takes more."""
     lines = Lines(text)
     try:
-        cuts = [_cut(lines, edit, places) for edit, places in _with_places(tree, edits)]
+        cuts = [cut for edit, places in _with_places(tree, edits) for cut in _cuts(lines, edit, places)]
     except (_Cutting, SyntaxError, ValueError):  # What makes no sense is refused there, with the reason.
         return None
     # What is put before something comes before what replaces it, and of two insertions the first one first.
@@ -74,7 +91,7 @@ def _with_places(tree: ast.Module, edits: Sequence[Edit]) -> Iterator[tuple[Edit
     """Every edit with the nodes at its place, a statement before the expression that is all of it."""
     wanted: dict[Span, list[_Place]] = {}
     for edit in edits:
-        if not isinstance(edit, InsertStatement | ReplaceExpression | ReplaceStatement | RemoveArgument):
+        if not isinstance(edit, CUTTING):
             raise _Cutting
         wanted[edit.anchor if isinstance(edit, InsertStatement) else edit.span] = []
     for place in _below(tree, sorted({line for span in wanted for line in (span.line, span.end_line)})):
@@ -119,6 +136,17 @@ def _only(kinds: type | tuple[type, ...], places: Iterable[_Place]) -> _Place:
 
 
 # ---------------------------------------------------------------------------- what is cut
+
+
+def _cuts(lines: Lines, edit: Edit, places: Sequence[_Place]) -> list[_Cut]:
+    match edit:
+        case Decorate():
+            node = _only(ast.FunctionDef, places).node
+            return [_line_before(lines, node, f"@{edit.code}")]
+        case Enclose():
+            return _enclosure(lines, edit, _only(ast.stmt, places).node)
+        case _:
+            return [_cut(lines, edit, places)]
 
 
 def _cut(lines: Lines, edit: Edit, places: Sequence[_Place]) -> _Cut:
@@ -172,6 +200,43 @@ def _insertion(lines: Lines, edit: InsertStatement, place: _Place) -> _Cut:
         unit = _unit(lines, indent, place)
         rows = [_DEEPER.sub(lambda blanks: unit * (len(blanks[0]) // 4), row) for row in rows]
     return end, end, b"".join(row + newline + indent for row in rows)
+
+
+def _line_before(lines: Lines, node: ast.stmt | ast.expr, code: str) -> _Cut:
+    """A line of its own before the first one of a statement."""
+    start, end = lines.offset(node.lineno, 0), lines.offset(node.lineno, node.col_offset)
+    newline = lines.newline(node.lineno).encode()
+    if lines.data[start:end].strip() or lines.data[:start].rstrip(b"\r\n").endswith(b"\\") or not newline:
+        raise _Cutting
+    return end, end, code.encode() + newline + _indent(lines, node)
+
+
+def _enclosure(lines: Lines, edit: Enclose, node: ast.stmt | ast.expr) -> list[_Cut]:
+    """A ``with`` around a compound statement, whose lines are indented, but for those within a text."""
+    body = getattr(node, "body", None)
+    last = edit.span.end_line
+    if (
+        not body
+        or body[0].lineno == node.lineno
+        or lines.data[lines.extent(edit.span)[1] : lines.end(last)].split(b"#")[0].strip()
+    ):
+        raise _Cutting
+    unit = _indent(lines, body[0]).removeprefix(_indent(lines, node))
+    if not unit or unit.strip(b" \t"):
+        raise _Cutting
+    within = {
+        line
+        for part in ast.walk(node)
+        if isinstance(part, (ast.Constant, ast.JoinedStr)) and part.end_lineno is not None
+        for line in range(part.lineno + 1, part.end_lineno + 1)
+    }
+    head = _line_before(lines, node, f"with {edit.code}:")
+    cuts = [(head[0], head[1], head[2] + unit)]
+    for line in range(node.lineno + 1, last + 1):
+        start = lines.offset(line, 0)
+        if line not in within and lines.data[start : lines.end(line)].strip():
+            cuts.append((start, start, unit))
+    return cuts
 
 
 _DEEPER = re.compile(rb"^(    )+")

@@ -200,6 +200,20 @@ def zero_grad(
         run.events.append(event)
 
 
+def change_gradients(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool = False) -> None:
+    """The gradients of some parameters are written in place: set to zero (``emptied``), or made other ones.
+
+    Who changes what has been consumed keeps account of it, a momentum say: nobody knows what is left of it.
+    """
+    if emptied:
+        zero_grad(run, each, each.leaves, site, to_none=False)
+        return
+    run.clipped.append(run.next_serial())
+    for leaf in each.leaves:
+        if leaf.grad and all(one.consumed for one in leaf.grad.values()):
+            leaf.unknown_grad = True
+
+
 def _steps(run: Run, state: OptimizerState) -> bool:
     """Whether something that somebody handed in steps, and so is an optimizer: now or later."""
     return bool(state.steps) or run.relevance.steps_on(state.label)

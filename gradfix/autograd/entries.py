@@ -104,11 +104,11 @@ def multiples_of(event: Backward) -> dict[tuple[Node, Factor], int]:
 def _multiplied(factor: Factor, by: Node) -> Factor:
     """A factor that is multiplied once more, by what a node scales with."""
     number, others = factor
-    if _operation(by) == "neg":
+    if operation(by) == "neg":
         return -number, others
-    if _operation(by) not in SCALES or by.beside is None:
+    if operation(by) not in SCALES or by.beside is None:
         return factor
-    power = -1 if _operation(by).lower().endswith("div") else 1
+    power = -1 if operation(by).lower().endswith("div") else 1
     value = getattr(by.beside[1], "value", None)
     if isinstance(value, (int, float)) and value:
         return number * value**power, others
@@ -117,7 +117,8 @@ def _multiplied(factor: Factor, by: Node) -> Factor:
     return number, frozenset(powers.items())
 
 
-def _operation(node: Node) -> str:
+def operation(node: Node) -> str:
+    """What a node computes, whichever of its operands is a number."""
     return node.op.removesuffix(".scalar").removesuffix(".left").removesuffix(".right")
 
 
@@ -125,18 +126,18 @@ def _summands(node: Node) -> list[Node]:
     """What a node adds up or multiplies, if it does nothing else; nothing for a term."""
     if node.leaves or node.call is not None or not all(edge.certain for edge in node.edges):
         return []
-    operation = _operation(node)
+    computes = operation(node)
     below = [edge.node for edge in node.edges]
-    if operation in SUMS or (operation in SCALES and _scales(node, operation)):
+    if computes in SUMS or (computes in SCALES and _scales(node)):
         return below
-    if operation in TOTALS and any(one.op in ("stack", "cat") for one in below):
+    if computes in TOTALS and any(one.op in ("stack", "cat") for one in below):
         return below
     return []
 
 
-def _scales(node: Node, operation: str) -> bool:
+def _scales(node: Node) -> bool:
     """Whether a product or quotient is a multiple of the one operand that has a graph: ``1 / x`` is none."""
-    inverted = operation.lower().endswith("div") and (node.beside is None or node.beside[0] == 0)
+    inverted = operation(node).lower().endswith("div") and (node.beside is None or node.beside[0] == 0)
     return len(node.edges) == 1 and not inverted
 
 

@@ -328,6 +328,8 @@ class Run:
         """What was detached, when and where."""
         self.grad_reads: list[tuple[int, Leaf | None]] = []
         """When a gradient was looked at, and whose."""
+        self.clipped: list[int] = []
+        """When gradients were clipped, or changed in another way."""
         self.starred: list[str] = []
         """Modules from outside of which everything was imported."""
         self.modules: dict[str, Frame] = {}
@@ -362,8 +364,8 @@ class Run:
         return set(reach(roots))
 
     def grad_read_between(self, first: int, last: int) -> bool:
-        """Whether a gradient was looked at between two serial numbers."""
-        return any(first < at < last for at, _ in self.grad_reads)
+        """Whether a gradient was looked at between two serial numbers, or changed."""
+        return any(first < at < last for at in (*self.clipped, *(at for at, _ in self.grad_reads)))
 
     def release(self) -> None:
         """Let go of everything, so that it is freed at once: nobody asks about this run any more.

@@ -189,7 +189,7 @@ class Condition(Opaque):
 class Tensor(Value):
     """A tensor: where it hangs in the graph, whether it requires grad, which memory it has."""
 
-    __slots__ = ("base", "leaf", "may_view", "node", "requires", "storage", "views")
+    __slots__ = ("base", "cut", "leaf", "may_view", "node", "requires", "storage", "views")
 
     def __init__(
         self, node: Node | None = None, requires: Tri = False, storage: Storage | None = None
@@ -204,6 +204,8 @@ class Tensor(Value):
         """Its views, whose graph follows it when it is changed in place."""
         self.may_view: Leaf | None = None
         """The leaf that this may be a view of, or a copy."""
+        self.cut: tuple[Node, ast.AST] | None = None
+        """The graph that it was cut off from, and where."""
 
     def seen_as(self, view: Tensor) -> None:
         """Note a view of it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,14 +21,22 @@ if TYPE_CHECKING:
     from gradfix.journal import Undone
     from gradfix.verify.runner import Evidence
 
+SHORTEST = 40
+"""Columns that wrapped prose has at least."""
+
 _BOLD, _RED, _GREEN, _YELLOW, _BLUE = "1", "1;31", "1;32", "1;33", "1;34"
 
 
 class Text:
-    """Renders what the pipeline returns; ``colour`` says whether terminal colours may be used."""
+    """Renders what the pipeline returns.
 
-    def __init__(self, colour: bool) -> None:
+    ``colour`` says whether terminal colours may be used, ``width`` how many columns a terminal has: prose is
+    wrapped at words there, and nowhere else.
+    """
+
+    def __init__(self, colour: bool, width: int | None = None) -> None:
         self._colour = colour
+        self._width = width
 
     def report(self, report: Report) -> Iterator[str]:
         """Every finding of ``check``."""
@@ -111,7 +120,7 @@ class Text:
                 line = _untabbed(line.removesuffix("\r"))
                 colour = {"-": _RED, "+": _GREEN, "@": _BLUE}.get(line[:1])
                 yield f"{self._paint(line, colour)}\n"
-            yield f"\nApply it with: {printable(explanation.apply)}\n"
+            yield f"\nProve and write it with: {printable(explanation.apply)}\n"
 
     def _findings(self, path: str, text: str, findings: Sequence[Reported]) -> Iterator[str]:
         lines = split_lines(text) if findings else ()
@@ -125,20 +134,51 @@ class Text:
     def _why(self, path: str, lines: Sequence[str], finding: Finding) -> Iterator[str]:
         from gradfix.report.excerpt import excerpt
 
-        yield f"{self._head(path, lines, finding)}: {printable(finding.message)}"
+        before = len(f"{path}:{finding.span.line}:{finding.span.column}: {finding.code}: ")
+        first, *others = self._wrapped(printable(finding.message), before, 4)
+        yield f"{self._head(path, lines, finding)}: {first}"
+        yield from others
         rows = excerpt(lines, finding)
         gutter = len(_margin(lines, finding))
         bar = self._paint("|", _BLUE)
         yield f"{' ' * gutter} {bar}"
         for row in rows:
             number = self._paint(f"{row.number or '':>{gutter}}", _BLUE)
-            text = row.text if row.number else self._paint(row.text, _RED if row.primary else _BLUE)
-            yield f"{number} {bar} {text}"
+            if row.number:
+                yield f"{number} {bar} {row.text}"
+            else:
+                for text in self._labelled(row.text, gutter + 3):
+                    yield f"{number} {bar} {self._paint(text, _RED if row.primary else _BLUE)}"
         yield f"{' ' * gutter} {bar}"
 
     def _point(self, margin: str, told: str) -> str:
         """A line below an excerpt."""
+        told = "\n".join(self._wrapped(told, len(margin) + 3, len(margin) + 3))
         return f"{margin} {self._paint('=', _BLUE)} {told}"
+
+    def _wrapped(self, text: str, before: int, indent: int) -> list[str]:
+        """``text``, which stands behind ``before`` columns, in lines that a terminal shows as they are."""
+        if self._width is None or before + len(text) <= self._width:
+            return [text]
+        width = max(self._width, indent + SHORTEST)
+        first = " " * min(before, width - 1)
+        found = textwrap.wrap(
+            text, width, initial_indent=first, subsequent_indent=" " * indent, break_on_hyphens=False
+        )
+        return [found[0].removeprefix(first), *found[1:]] if found else [text]
+
+    def _labelled(self, marks: str, before: int) -> list[str]:
+        """A row of marks with its label; the label goes below where there is no room beside them."""
+        if self._width is None or before + len(marks) <= self._width:
+            return [marks]
+        sign = marks.lstrip(" ").split(" ", 1)[0]
+        left = len(marks) - len(marks.lstrip(" "))
+        label = marks[left + len(sign) :].strip()
+        indent = max(0, min(left, self._width - before - SHORTEST))
+        width = max(self._width - before, SHORTEST)
+        pad = " " * indent
+        rows = textwrap.wrap(label, width, initial_indent=pad, subsequent_indent=pad, break_on_hyphens=False)
+        return [marks[: left + len(sign)], *rows]
 
     def _head(self, path: str, lines: Sequence[str], finding: Finding) -> str:
         span = finding.span

@@ -1,8 +1,10 @@
 """Judging a repair that gradfix did not write.
 
 Silencing an error is easy, and most ways to do so train something else. So a repair is held against
-programs whose gradients are known to be right: those that gradfix's own fixes make of the original
-(each of which is run first, and has to run). A repair is accepted
+programs whose gradients are known to be right. Where all that is wrong with the original is which loss is
+given to whom, and how often, that is the original itself, made to keep its graphs and to give each loss once
+to those that it is for (see :func:`gradfix.intent.corrections`). Else it is what gradfix's own fixes make of
+it, but for choices (each is run first, and has to run). A repair is accepted
 
 * if every optimizer consumes, step for step and on every seed, the gradients that it consumes in one
   of them; or

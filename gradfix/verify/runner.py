@@ -32,7 +32,7 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
 from gradfix import claims, progress
-from gradfix.claims import Check, Still, Surroundings
+from gradfix.claims import Check, Faults, Still, Surroundings
 from gradfix.codemod import Claim, Effect
 from gradfix.parallel import before_leaving, is_forked
 from gradfix.verify import cgroups, hostile, removal, sandbox, scratch, starting
@@ -168,6 +168,8 @@ class Rewrite:
     effect: Effect
     within: Path | None = None
     """The folder that its runs may read in the place of the script's project."""
+    faults: tuple[Faults, Faults] | None = None
+    """What is known to be wrong with the original, and with what becomes of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -805,6 +807,7 @@ def verify_rewrite(
     seeds: Sequence[int] = (0, 1, 2),
     limits: Limits = Limits(),
     allow_unsandboxed: bool = False,
+    faults: tuple[Faults, Faults] | None = None,
 ) -> Evidence:
     """Run the script at ``path`` before and after a rewrite and check the fix's claim.
 
@@ -819,12 +822,14 @@ def verify_rewrite(
         seeds: Each version runs once for each.
         limits: What a run, and all of them together, may use.
         allow_unsandboxed: Run even where there is no sandbox.
+        faults: What is known to be wrong with either version: where autograd stops one for anything else,
+            nothing is proved.
 
     Returns:
         ``refuted`` if any check fails; ``not run`` if the original could not be run far enough,
         or nothing could be compared; ``proved`` otherwise.
     """
-    rewrite = Rewrite(path, before, after, claim, effect)
+    rewrite = Rewrite(path, before, after, claim, effect, faults=faults)
     return verify_rewrites(
         [rewrite],
         python=python,
@@ -1178,7 +1183,7 @@ class _Trial:
             still: Still | None = None
             if claim.feeds and seed == self.seeds[0] and not fake and not self.hashed:
                 still = Still(*runner.run(self.still()))
-            found = claims.check(claim, effect, before, after, reference, still)
+            found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
             if not fake and any(one.verdict == "fails" and one.name in claims.COMPARISONS for one in found):
                 how = {"dither": True, "thorough": False}
                 before = noisy(before, *runner.run([self.before(seed, **how)]))
@@ -1187,7 +1192,7 @@ class _Trial:
                 if still is not None:
                     job = replace(self.still()[0], dither=True)
                     still = Still(noisy(still.reference, *runner.run([job])), still.after)
-                found = claims.check(claim, effect, before, after, reference, still)
+                found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
             by_seed.append(found)
         return self.steady(runner, claims.merge(seeds, by_seed), fake)
 
@@ -1222,7 +1227,10 @@ class _Trial:
                 )
             return "refuted", failed[0].detail
         for one in checks:
-            if one.name in ("fixed-runs", "reached", "stepped", "meant") and one.verdict == "not checked":
+            if (
+                one.name in ("crash", "fixed-runs", "reached", "stepped", "meant")
+                and one.verdict == "not checked"
+            ):
                 return "not run", one.detail
         doubted = next((c.detail for c in checks if c.detail.startswith(claims.CONTRADICTION)), None)
         if doubted is not None:

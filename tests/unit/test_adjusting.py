@@ -192,3 +192,18 @@ def test_a_schedule_that_a_condition_holds_back_is_left_alone() -> None:
     assert found(NETWORK, scheduled(first="if schedule is not None:\n            schedule.step()")) == [
         ("scheduler-before-optimizer", "schedule.step()")
     ]
+
+
+def test_a_schedule_of_a_class_of_the_project_is_one_of_torch_s_kind() -> None:
+    own = """\
+    class Rising(torch.optim.lr_scheduler.LRScheduler):
+        def __init__(self, optimizer, last_epoch=-1):
+            self.rate = 1e-5
+            super().__init__(optimizer, last_epoch)
+
+        def get_lr(self):
+            return [self.rate * self.last_epoch for _ in self.base_lrs]
+    """
+    early = [("scheduler-before-optimizer", "schedule.step()")]
+    assert found(NETWORK, own, scheduled("schedule = Rising(optimizer)")) == early
+    assert found(NETWORK, own, scheduled("schedule = Rising(optimizer, 7)")) == []

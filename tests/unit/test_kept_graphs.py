@@ -246,3 +246,21 @@ def test_a_sum_of_sums_is_told_once(options: Options) -> None:
     found = pipeline.findings(parsed(dedent(code)), options)
     assert [finding.span.line for finding in found] == [13]
     assert detached(dedent(code), options) == ["total += loss.detach()"]
+
+
+POOL = """
+class Pool:
+    def __init__(self):
+        self.held = []
+
+    def {name}(self, value):
+        self.held.append(value)
+        return value
+"""
+
+
+def test_who_gives_back_what_it_keeps_is_handed_the_graph(options: Options) -> None:
+    code = training(f"{POOL.format(name='query')}\npool = Pool()", first="loss = pool.query(loss)")
+    assert detached(code, options) == []
+    code = training(f"{POOL.format(name='put')}\npool = Pool()", last="pool.put(loss)")
+    assert detached(code, options) == ["pool.put(loss.detach())"]

@@ -75,8 +75,9 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, Claim, Eff
         command: Command,
         limits: Limits,
         allow_unsandboxed: bool,
+        faults: object,
     ) -> Evidence:
-        assert not allow_unsandboxed
+        assert not allow_unsandboxed and faults is not None
         assert (command, limits) == (Command(), Limits())
         assert path == Path("src/train.py")
         asked.append((before, after, claim, effect))

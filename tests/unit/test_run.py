@@ -146,7 +146,7 @@ def test_a_graph_that_the_other_loss_has_freed(tmp_path: Path) -> None:
     assert labels.keys() >= {10, 14, 18}
     assert "= undetached-fake: " in told
     assert "= fix (repairs, safe): detach `picture`\n" in told
-    assert "Apply it with: gradfix apply --select undetached-fake gan.py\n" in told
+    assert "Prove and write it with: gradfix apply --select undetached-fake gan.py\n" in told
 
 
 def test_the_patch_is_one_that_git_takes_and_the_script_then_runs(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_the_patch_is_one_that_git_takes_and_the_script_then_runs(tmp_path: Path
     told = explanation(run(tmp_path, "gan.py").stderr)
     assert "needs `critic." in told
     assert "`opt_c.step()` at line 15 has changed it since" in told
-    start, end = told.index("--- a/gan.py"), told.index("\nApply it with")
+    start, end = told.index("--- a/gan.py"), told.index("\nProve and write it with")
     (tmp_path / "fix.patch").write_text(told[start:end])
     git("init", "-q", ".", cwd=tmp_path)
     git("apply", "fix.patch", cwd=tmp_path)
@@ -174,7 +174,7 @@ def test_the_same_command_proves_the_patch(tmp_path: Path) -> None:
         ("main.py",): f"--script main.py {path}",
     }.items():
         told = explanation(run(tmp_path, *command).stderr)
-        assert told.endswith(f"Apply it with: gradfix apply --select undetached-fake {proves}\n")
+        assert told.endswith(f"Prove and write it with: gradfix apply --select undetached-fake {proves}\n")
 
 
 def test_a_state_that_is_carried_over(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_state_that_is_carried_over(tmp_path: Path) -> None:
     told = explanation(plainly(tmp_path, "-P", "-m", "gradfix", "run", "rnn.py").stderr)
     assert told.startswith("rnn.py:12:5: E1: ")
     assert "= carried-hidden-state: " in told
-    assert "Apply it with: " in told
+    assert "Prove and write it with: " in told
 
 
 def test_a_state_that_the_model_cannot_follow(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_an_activation_that_was_changed_in_place(tmp_path: Path) -> None:
     assert "needs `y` as it was" in told
     assert "overwritten here" in marked(told)[5]
     assert "+y = y + 1\n" in told
-    assert "Apply it with: gradfix apply --select inplace-on-saved inplace.py" in told
+    assert "Prove and write it with: gradfix apply --select inplace-on-saved inplace.py" in told
 
 
 def test_a_change_in_place_that_the_model_cannot_follow(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_change_in_place_that_the_model_cannot_follow(tmp_path: Path) -> None:
     assert marked(told)[5] == "overwritten here"
     assert "by hand: `y = y + 1` makes a new tensor" in told
     assert "= no automatic fix; by hand: " in told
-    assert "Apply it with" not in told
+    assert "Prove and write it with" not in told
 
 
 def test_a_loss_without_a_graph(tmp_path: Path) -> None:
@@ -374,7 +374,7 @@ def test_every_fixture_that_raises_is_explained(path: Path) -> None:
         pytest.skip("raises nothing")
     told = explanation(run(path.parent, path.name).stderr)
     assert re.match(rf"{re.escape(path.name)}:{header[2]}:\d+: {header[1]}: ", told)
-    assert ("Apply it with: " in told) == path.with_suffix(".fixed.py").exists()
+    assert ("Prove and write it with: " in told) == path.with_suffix(".fixed.py").exists()
 
 
 # ---------------------------------------------------------------------------- nothing else is changed

@@ -23,7 +23,7 @@ from typing import cast
 import pytest
 
 from gradfix import trust
-from gradfix.claims import Check
+from gradfix.claims import Check, Faults
 from gradfix.codemod import Claim, Effect
 from gradfix.verify import interpreter, runner
 from gradfix.verify.command import Command
@@ -1278,6 +1278,53 @@ def test_rounding_in_a_small_gradient_refutes_nothing(out: str, outcome: str, tm
     after = SATURATED.replace("net(x)", out)
     evidence = runner.verify_rewrite(tmp_path / "small.py", SATURATED, after, Claim(), Effect.PRESERVES)
     assert evidence.outcome == outcome, evidence.checks
+
+
+CRASHES = program("""
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(6):
+        out = net(torch.randn(6, 3)).exp()
+        if step == {late}:
+            out.mul_(2)
+        loss = out.mean()
+        opt.zero_grad()
+        loss.backward(retain_graph=True)
+        opt.step()
+""")
+
+
+@pytest.mark.parametrize("late", [0, 3])
+def test_a_crash_that_no_finding_explains_is_told_and_proves_nothing(late: int, tmp_path: Path) -> None:
+    text = CRASHES.format(late=late)
+    after = text.replace("retain_graph=True", "")
+    place = line(text, "loss.backward")
+
+    def outcome(*faults: Faults) -> tuple[str, str]:
+        found = runner.verify_rewrite(
+            tmp_path / "crash.py", text, after, Claim(), Effect.PRESERVES, seeds=(0,), faults=faults or None
+        )
+        return found.outcome, found.reason
+
+    told = "not run", f"the original raises E2 at line {place}, which no finding explains"
+    assert outcome(Faults(), Faults()) == told
+    known = Faults(frozenset({place}))
+    assert outcome(known, Faults())[1] == told[1].replace("original", "fixed program")
+    assert outcome(known, known)[0] == ("proved" if late else "not run")
+
+
+@pytest.mark.parametrize("late", [0, 3])
+def test_a_crash_of_the_fixed_program_alone_refutes_it(late: int, tmp_path: Path) -> None:
+    text = CRASHES.format(late=99)
+    after = CRASHES.format(late=late).replace("retain_graph=True", "")
+    evidence = runner.verify_rewrite(
+        tmp_path / "crash.py", text, after, Claim(), Effect.PRESERVES, faults=(Faults(), Faults())
+    )
+    assert evidence.outcome == "refuted"
+    assert "raises E2" in evidence.reason
 
 
 def test_an_optimizer_of_a_later_phase_has_to_step(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from gradfix import pipeline, source
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.training_step import analyze
+from gradfix.codemod import Effect
 from gradfix.pipeline import Options, Wishes
 from gradfix.source import Source
 
@@ -1306,3 +1307,37 @@ def test_states_in_pairs_in_a_list_are_cut_by_a_function_that_calls_itself(
 ) -> None:
     found = findings(tmp_path / "script.py", NESTED_STATES.format(cut=cut, listed=listed), options)
     assert [f.split(":")[0] for f in found] == ["carried-hidden-state"] * (cut == "clone()")
+
+
+BASELINE = """
+import torch
+from torch import nn
+
+actor, critic, value, extra = nn.Linear(4, 2), nn.Linear(4, 8), nn.Linear(8, 1), nn.Linear(8, 3)
+parts = nn.ModuleList([actor, critic, value, extra])
+optimizer = torch.optim.Adam(parts.parameters())
+for state in torch.randn(3, 16, 4):
+    features = critic(state).tanh()
+    advantage = torch.randn(16) - value(features).squeeze(1)
+    value_loss = advantage.pow(2).mean() {more}
+    policy_loss = -(actor(state).log_softmax(1)[:, 0] * {weight}).mean()
+    optimizer.zero_grad()
+    value_loss.backward()
+    policy_loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("more", ["", "+ 0.1 * extra(features).pow(2).mean()"])
+def test_a_baseline_that_weighs_a_loss_is_a_doubt_whatever_else_the_other_loss_trains(
+    more: str, options: Options
+) -> None:
+    def effects(weight: str) -> list[Effect]:
+        code = BASELINE.format(more=more, weight=weight)
+        parsed = source.parse("script.py", code.encode(), 1 << 20)
+        assert isinstance(parsed, Source)
+        return [fix.effect for finding in pipeline.findings(parsed, options) for fix in finding.fixes]
+
+    mixed = effects("advantage")
+    assert mixed and set(mixed) == {Effect.CHANGES}
+    assert not effects("advantage.detach()")

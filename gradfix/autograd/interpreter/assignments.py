@@ -100,7 +100,8 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
         assign(run, target, changed, frame, None)
         return None
     if isinstance(old, SummaryTensor):
-        write_to_all(run, old, node)
+        nothing = isinstance(node.op, ast.Mult) and isinstance(operand, Const) and operand.value == 0
+        write_to_all(run, old, node, emptied=nothing)
         return None
     if isinstance(old, Sequence) and old.kind == "list" and isinstance(node.op, ast.Add):
         extend(run, old, operand)

@@ -34,6 +34,7 @@ def clip(run: Run, call: Call) -> Value:
     for leaf in dict.fromkeys((*leaves, *lent)):
         event.held[leaf] = _held(leaf)
     run.events.append(event)
+    run.clipped.append(event.serial)
     return Opaque("norm")
 
 
@@ -53,13 +54,17 @@ def _of_library(run: Run, call: Call) -> Value | None:
     return make_schedule(run, call) if "schedule" in call.name.rpartition(".")[2] else None
 
 
-def make_schedule(run: Run, call: Call) -> Value | None:
-    """A schedule of learning rates for the optimizer that it is given first; None where that is not known."""
+def make_schedule(run: Run, call: Call, last: Value | None = None) -> Value | None:
+    """A schedule of learning rates for the optimizer that it is given first; None where that is not known.
+
+    It begins with its first value if the ``last`` epoch, where it is given, is -1.
+    """
     optimizer = call.argument("optimizer", 0)
     if not isinstance(optimizer, Optimizer):
         return None
-    last = call.keywords.get("last_epoch")
-    first = last is None or (isinstance(last[0], Const) and last[0].value == -1)
+    if last is None and "last_epoch" in call.keywords:
+        last = call.keywords["last_epoch"][0]
+    first = last is None or (isinstance(last, Const) and last.value == -1)
     made = Schedule(call.name, optimizer.state, not first or "**" in call.keywords)
     made.attributes["optimizer"] = optimizer
     return made

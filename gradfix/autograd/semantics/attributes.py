@@ -241,6 +241,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             bind_weight(run, value)
     elif isinstance(holder, Record):
         holder.items[name] = value
+    elif isinstance(holder, External):
+        run.hand_on(value)
     elif isinstance(holder, (Tensor, SummaryTensor)):
         leaves = [holder.leaf] if isinstance(holder, Tensor) and holder.leaf else []
         if isinstance(holder, SummaryTensor):

@@ -10,6 +10,7 @@ from gradfix.autograd.graph import Leaf
 from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Impossible, Run, Stopped
+from gradfix.autograd.semantics.adjusting import make_schedule
 from gradfix.autograd.semantics.attributes import member_of
 from gradfix.autograd.semantics.dispatch import attribute, call_method, call_value, called, other_methods
 from gradfix.autograd.semantics.distributions import distribution
@@ -310,6 +311,8 @@ def decorate(run: Run, function: Value, decorator: ast.expr, frame: Frame) -> Va
 
 
 def inherit(run: Run, of: Instance, call: Call) -> None:
-    """Set up what an object inherits from a class of torch's that the model knows: a distribution."""
+    """Set up what an object inherits from a class of torch that the model knows: distributions, schedules."""
     if any(name.startswith("torch.distributions.") for name in of.cls.outside()):
         of.inherited = distribution(run, call)
+    elif any(".lr_scheduler." in name for name in of.cls.outside()):
+        of.inherited = make_schedule(run, call, call.argument("last_epoch", 1))

@@ -17,6 +17,7 @@ from gradfix.autograd.semantics.operations import (
     record,
     unknown,
     weak_update,
+    write_to_all,
 )
 from gradfix.autograd.semantics.statelessness import keeps_nothing
 from gradfix.autograd.values import (
@@ -31,6 +32,7 @@ from gradfix.autograd.values import (
     Module,
     Opaque,
     Sequence,
+    SummaryTensor,
     Tensor,
     Value,
     graphs_in,
@@ -293,6 +295,12 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
             node.saves = True  # an item is a view: see _changed_in_place
         if not (node is None and holder is value):
             changed_in_place(run, holder, node, requires, saves, "item assignment", target)
+        return
+    if isinstance(holder, SummaryTensor):
+        where = target.slice
+        whole = isinstance(where, ast.Slice) and not (where.lower or where.upper or where.step)
+        whole = whole or (isinstance(where, ast.Constant) and where.value is ...)
+        write_to_all(run, holder, target, emptied=whole and isinstance(value, Const) and value.value == 0)
         return
     if isinstance(holder, Opaque):
         weak_update(holder)

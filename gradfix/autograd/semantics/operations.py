@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Argument, Call, Keywords
+from gradfix.autograd.engine import change_gradients
 from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Storage, Tri
 from gradfix.autograd.operators import OUT, Operator
 from gradfix.autograd.run import Run
@@ -291,7 +292,10 @@ def apply(
     def make(differentiable: bool) -> Value:
         tensor = Tensor(node if differentiable else None, requires if differentiable else False, storage)
         if isinstance(first, Tensor):
-            if table.result == "view":
+            if table.result == "detached":
+                tensor.cut = (first.node, site) if first.node is not None else first.cut
+            elif table.result == "view":
+                tensor.cut = first.cut
                 tensor.base, tensor.may_view = first.base or first, first.may_view
                 tensor.base.seen_as(tensor)
                 run.views.append(tensor)
@@ -409,8 +413,10 @@ def unknown(
     return result
 
 
-def write_to_all(run: Run, each: SummaryTensor, site: ast.AST) -> None:
-    """An in-place write to every parameter of a set (or to its gradients or data)."""
+def write_to_all(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool = False) -> None:
+    """An in-place write to every parameter of a set (or to its gradients, perhaps of zeros, or its data)."""
+    if each.view == "grad":
+        change_gradients(run, each, site, emptied)
     if each.view == "":
         for leaf in each.leaves:
             event = run.change(Tensor.of_leaf(leaf), site, "in-place write")

@@ -6,7 +6,7 @@ import ast
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.engine import backward, zero_grad
+from gradfix.autograd.engine import backward, change_gradients, zero_grad
 from gradfix.autograd.parameters import set_requires
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.attributes import TENSOR_DATA
@@ -166,11 +166,10 @@ def _gradient_method(run: Run, each: SummaryTensor, call: Call) -> Value | None:
     """What is done to gradients: they are cleared by what makes them zero."""
     if each.view != "grad" or call.name == "requires_grad_":
         return None
-    first = call.args[0][0] if call.args else None
-    if call.name == "zero_" or (
-        call.name in ("fill_", "mul_") and isinstance(first, Const) and first.value == 0
-    ):
-        zero_grad(run, each, each.leaves, call.site, to_none=False)
+    if call.name.endswith("_") and call.name != "detach_":
+        by = call.args[0][0] if call.args else None
+        nothing = call.name in ("fill_", "mul_") and isinstance(by, Const) and by.value == 0
+        change_gradients(run, each, call.site, emptied=nothing or call.name == "zero_")
     if call.name in NUMBERS:
         return Opaque(call.name)
     graph = [o for v, e in call.given for o in operands_of(v, e)]

@@ -1,0 +1,252 @@
+"""Validation, sampling or a rollout computes graphs that nothing walks.
+
+    def evaluate(model, loader):              @torch.no_grad()
+        model.eval()                          def evaluate(model, loader):
+        for x, y in loader:            =>         model.eval()
+            ...                                   for x, y in loader:
+                                                      ...
+
+`eval()` switches dropout and batch normalisation, and leaves autograd on: each forward keeps all activations
+for a backward that never comes. That takes several times the memory, and time; what is added up or listed on
+the way keeps the graphs of all batches.
+
+Preconditions:
+
+* a whole function, or a loop, runs a network with parameters that require grad, with grad enabled, and
+  neither differentiates, steps or clears anything nor looks at gradients or at what requires grad. A single
+  forward within a training step is too little to speak of;
+* the network runs more than once there: in a loop, in a function that a loop calls, or in evaluation mode;
+* whichever way undecided conditions go, no backward reaches what is computed there, and nobody who is not
+  seen gets hold of it: no unknown function is handed it, and no caller outside the file has it;
+* nothing around it may switch grad off unseen: no decorator or context of which that is not known, and
+  `torch` itself is imported by name at the top of the file.
+
+By hand: decorate what only evaluates with `@torch.no_grad()`, or put it into `with torch.no_grad():`.
+
+Effect: preserves. The gradients are the same, bit for bit.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from gradfix.autograd.graph import reach
+from gradfix.autograd.questions import backwards
+from gradfix.autograd.relevance import LOOPS, Relevance, walk
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Program
+from gradfix.codemod import Decorate, Effect, Enclose, Finding, Fix, Span
+from gradfix.edits import note
+
+Phase = ast.FunctionDef | ast.For | ast.While
+
+Chain = tuple[ast.AST, ...]
+"""Where a network is called, and the calls that lead there, innermost first."""
+
+SHOWN = 3
+"""So many calls of networks are named."""
+PARTS = frozenset({"forward", "__call__", "__init__"})
+"""Functions that are parts of a network, whoever calls it."""
+BINDING = frozenset({"staticmethod", "classmethod", "property"})
+"""Decorators of which it is known that they leave the mode alone."""
+SWITCHING = ("grad", "infer", "eval", "frozen", "freeze")
+"""Parts of names of contexts that may switch grad off."""
+LOOKS = frozenset({"grad", "grad_fn", "requires_grad", "requires_grad_", "enable_grad", "set_grad_enabled"})
+"""Names by which code asks for gradients."""
+
+
+@dataclass(eq=False)
+class Wasted:
+    """A phase in which networks compute graphs that nothing walks."""
+
+    phase: Phase
+    relevance: Relevance
+    chains: dict[Chain, None] = field(default_factory=dict)
+    """The calls of networks in it."""
+
+
+@dataclass
+class Survey:
+    """What one run shows of such phases."""
+
+    wasted: dict[Hashable, Wasted] = field(default_factory=dict)
+    needed: set[ast.AST] = field(default_factory=set)
+    """Phases of which a graph is walked, or is in the hands of somebody who is not seen."""
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each function or loop that does nothing but evaluate, with graphs."""
+    if "volatile" in program.text or "torch" not in program.text:
+        return  # ``volatile`` is how it was said until torch 0.4.
+    told: set[ast.AST] = set()
+    for entry in program.entries:
+        surveys: dict[Run, Survey] = {}
+
+        def survey(run: Run, surveys: dict[Run, Survey] = surveys) -> Survey:
+            if run not in surveys:
+                surveys[run] = _survey(program, run)
+            return surveys[run]
+
+        if not any(_outermost(program, [*survey(run).wasted.values()]) for run in entry.runs):
+            continue  # Nothing would be told, and no further run has to be made.
+        found = entry.certain(
+            lambda run: survey(run).wasted,
+            lambda wasted: wasted.phase,
+            raises=False,
+            against=lambda run: survey(run).needed,
+            merge=lambda one, other: one.chains.update(other.chains),
+        )
+        for phase, calls in _outermost(program, list(found)).items():
+            torch = _torch(program, phase)
+            if phase not in told and torch is not None:
+                told.add(phase)
+                yield _finding(phase, calls, torch)
+
+
+def _outermost(program: Program, found: list[Wasted]) -> dict[Phase, list[ast.AST]]:
+    """The phases that are told, with the calls in each: of several around a call, the outermost function."""
+    sure = {wasted.phase for wasted in found}
+    chosen: dict[Phase, dict[ast.AST, None]] = {}
+    for wasted in found:
+        for chain in wasted.chains:
+            around = [phase for phase in _phases(program, wasted.relevance, chain) if phase in sure]
+            functions = [phase for phase in around if isinstance(phase, ast.FunctionDef)]
+            told = (functions or around)[-1]
+            if _again(program, told, chain):
+                chosen.setdefault(told, {})[_within(program, told, chain)] = None
+    # What stands in another phase goes with it.
+    return {
+        told: list(calls)
+        for told, calls in chosen.items()
+        if chosen.keys().isdisjoint(program.ancestors(told))
+    }
+
+
+def _finding(phase: Phase, calls: list[ast.AST], torch: str) -> Finding:
+    what = f"`{phase.name}`" if isinstance(phase, ast.FunctionDef) else "this loop"
+    notes = [note(call, "what is computed here has a graph, which nothing walks") for call in calls[:SHOWN]]
+    return Finding(
+        "evaluation-with-grad",
+        f"{what} only evaluates, with grad enabled: each forward keeps its activations for no backward",
+        _head(phase),
+        tuple(notes),
+        (_fix(phase, torch),),
+    )
+
+
+def _head(phase: Phase) -> Span:
+    """Where a phase is named, on one line if it can be."""
+    if isinstance(phase, ast.FunctionDef):
+        return Span(phase.lineno, phase.col_offset, phase.lineno, phase.col_offset + len(f"def {phase.name}"))
+    return Span.of(phase.iter if isinstance(phase, ast.For) else phase.test)
+
+
+def _fix(phase: Phase, torch: str) -> Fix:
+    code = f"{torch}.no_grad()"
+    if isinstance(phase, ast.FunctionDef):
+        return Fix(f"decorate it with {code}", Effect.PRESERVES, (Decorate(Span.of(phase), code),))
+    return Fix(f"run it within {code}", Effect.PRESERVES, (Enclose(Span.of(phase), code),))
+
+
+def _torch(program: Program, phase: Phase) -> str | None:
+    """What the file calls torch where a phase begins."""
+    for statement in program.tree.body:
+        if isinstance(statement, ast.Import) and statement.lineno < phase.lineno:
+            for alias in statement.names:
+                if alias.name == "torch":
+                    return alias.asname or alias.name
+                if alias.name.startswith("torch.") and alias.asname is None:
+                    return "torch"
+    return None
+
+
+# ---------------------------------------------------------------------------- what a run shows
+
+
+def _survey(program: Program, run: Run) -> Survey:
+    found = Survey()
+    walked = {node for event in backwards(run) for node in event.visited}
+    taken = run.escaped_since(-1) | reach([(node, True) for node in run.returned]).keys() | walked
+    candidates: dict[Chain, list[Phase]] = {}
+    for node in run.nodes:
+        site = node.call.site if node.call is not None else node.site
+        chain = (site, *(call for call, _ in reversed(node.stack)))
+        phases = candidates.get(chain)
+        if phases is None:
+            phases = candidates[chain] = list(_phases(program, run.relevance, chain))
+        if node in taken:
+            found.needed.update(phases)
+        elif phases and node.call is not None and any(sure for _, sure, _ in node.leaves):
+            for phase in phases:
+                found.wasted.setdefault(phase, Wasted(phase, run.relevance)).chains[chain] = None
+    for place in found.needed:
+        found.wasted.pop(place, None)
+    if not walked or run.raised:
+        found.wasted.clear()  # What it has not come to might walk what was computed.
+    return found
+
+
+def _phases(program: Program, relevance: Relevance, chain: Chain) -> Iterator[Phase]:
+    """The functions and loops around a place that neither train nor look at gradients, from within."""
+    around = [program.ancestors(place) for place in chain if getattr(place, "lineno", 0) > 0]
+    if any(_may_switch(relevance, outer) for every in around for outer in every):
+        return
+    for every in around:
+        for outer in every:
+            if isinstance(outer, (ast.FunctionDef, ast.For, ast.While)):
+                if relevance.touches(outer) or _looks(outer):
+                    return
+                if getattr(outer, "name", "") not in PARTS:
+                    yield outer
+
+
+@lru_cache(maxsize=4096)
+def _looks(phase: ast.AST) -> bool:
+    """Whether code asks for gradients or about them, or hands over values one by one."""
+    return any(
+        (isinstance(part, ast.Attribute) and part.attr in LOOKS)
+        or (isinstance(part, ast.keyword) and part.arg in LOOKS)
+        or isinstance(part, (ast.Yield, ast.YieldFrom))
+        for part in walk(phase)
+    )
+
+
+def _may_switch(relevance: Relevance, outer: ast.AST) -> bool:
+    """Whether something around a call may switch grad off: a decorator, or a context by its name."""
+    if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        known = all(ast.unparse(decorator) in BINDING for decorator in outer.decorator_list)
+        return not (known or relevance.touches(outer))
+    if not isinstance(outer, (ast.With, ast.AsyncWith)):
+        return False
+    contexts = [item.context_expr for item in outer.items]
+    return any(
+        not isinstance(context, ast.Call)
+        or any(word in ast.unparse(context.func).lower() for word in SWITCHING)
+        for context in contexts
+    )
+
+
+def _within(program: Program, phase: Phase, chain: Chain) -> ast.AST:
+    """The outermost place of a chain of calls that stands within a phase."""
+    return [p for p in chain if getattr(p, "lineno", 0) > 0 and phase in program.ancestors(p)][-1]
+
+
+def _again(program: Program, phase: Phase, chain: Chain) -> bool:
+    """Whether a loop runs the network again and again, or the phase puts something into evaluation mode."""
+    return _evaluates(phase) or any(
+        isinstance(outer, LOOPS)
+        for place in chain
+        if getattr(place, "lineno", 0) > 0
+        for outer in program.ancestors(place)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _evaluates(phase: ast.AST) -> bool:
+    return any(
+        isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "eval"
+        for part in walk(phase)
+    )

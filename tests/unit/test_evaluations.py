@@ -1,0 +1,197 @@
+"""What evaluates with grad enabled: which part of a program is told, and what keeps it from being told."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+
+from gradfix import pipeline, source
+from gradfix.pipeline import Options, Wishes
+from gradfix.source import Source
+
+CODE = "evaluation-with-grad"
+
+
+@pytest.fixture(scope="module")
+def options() -> Options:
+    prepared = pipeline.prepare([], Wishes(select=(CODE,), verify=False))
+    assert isinstance(prepared, Options)
+    return prepared
+
+
+def told(code: str, options: Options) -> list[str]:
+    """The lines on which something is told."""
+    read = source.parse("script.py", code.encode(), 1 << 20)
+    assert isinstance(read, Source)
+    lines = code.splitlines()
+    return [lines[finding.span.line - 1].strip() for finding in pipeline.findings(read, options)]
+
+
+def lines_added(code: str, options: Options) -> list[str]:
+    read = source.parse("script.py", code.encode(), 1 << 20)
+    assert isinstance(read, Source)
+    result = pipeline.repair(read, options)
+    before = {line.strip() for line in result.before.decode().splitlines()}
+    return [line for line in result.after.decode().splitlines() if line.strip() not in before]
+
+
+SCRIPT = """
+import torch
+from torch import nn
+from elsewhere import batches, held_out, keep, metric, option
+
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+{before}
+
+for epoch in range(100):
+    for x, y in batches:
+        loss = nn.functional.mse_loss(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+{last}
+"""
+
+
+def script(before: str = "", last: str = "") -> str:
+    return SCRIPT.format(before=before, last=indent(last, "    "))
+
+
+EVALUATE = """
+def evaluate():
+    total = 0
+    for x, y in held_out:
+        total += nn.functional.mse_loss(net(x), y){end}
+    return total
+"""
+
+
+@pytest.mark.parametrize("end", ["", ".item()", ".detach()"])
+@pytest.mark.parametrize(
+    "last",
+    [
+        "evaluate()",
+        "print(evaluate())",
+        "print(f'{epoch}: {evaluate():.3f}')",
+        "print('%.3f' % round(float(evaluate()), 2))",
+        "best = min(1e9, float(evaluate()))",
+    ],
+)
+def test_a_function_is_told_however_it_is_called(last: str, end: str, options: Options) -> None:
+    assert told(script(EVALUATE.format(end=end), last), options) == ["def evaluate():"]
+
+
+def test_it_is_decorated_by_what_the_file_calls_torch(options: Options) -> None:
+    code = script(EVALUATE.format(end=""), "evaluate()")
+    assert lines_added(code, options) == ["@torch.no_grad()"]
+    assert lines_added(
+        code.replace("import torch", "import torch as t").replace(" torch.optim", " t.optim"), options
+    ) == ["@t.no_grad()"]
+    elsewhere = code.replace("import torch", "from torch import optim").replace("torch.optim", "optim")
+    assert told(elsewhere, options) == []
+
+
+LOOP = """
+net.eval()
+for x, y in held_out:
+    print(metric(net(x).argmax(1), y))
+net.train()
+"""
+
+
+def test_a_loop_is_told_where_the_function_trains(options: Options) -> None:
+    assert told(script(last=LOOP), options) == ["for x, y in held_out:"]
+    assert lines_added(script(last=LOOP), options) == ["    with torch.no_grad():"]
+
+
+def test_of_several_around_it_the_outermost_function_is_told(options: Options) -> None:
+    before = """
+def predict(x):
+    return net(x).argmax(1)
+
+def score():
+    return sum(float((predict(x) == y).sum()) for x, y in held_out)
+"""
+    assert told(script(before, "for _ in range(10):\n    print(score())"), options) == ["def score():"]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        # A loss that somebody walks, now or by an option.
+        "evaluate().backward()",
+        "if option.joint:\n    evaluate().backward()",
+        "total = evaluate()\nif epoch % 2:\n    total.backward()",
+        # Who is not seen may do so.
+        "keep(evaluate())",
+        "held_out.loss = evaluate()",
+        # It is done already.
+        "with torch.no_grad():\n    evaluate()",
+        "with torch.set_grad_enabled(option.learns):\n    evaluate()",
+        # Nobody knows what these do.
+        "with option.context:\n    evaluate()",
+        "with option.no_gradients():\n    evaluate()",
+    ],
+)
+def test_nothing_is_said(last: str, options: Options) -> None:
+    assert told(script(EVALUATE.format(end=""), last), options) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return net(torch.zeros(1, 3)).requires_grad",
+        "x = torch.zeros(1, 3).requires_grad_()\n    return net(x).sum()",
+        "with torch.enable_grad():\n        return net(torch.zeros(1, 3))",
+        "for x, y in held_out:\n        yield net(x).item()",
+    ],
+)
+def test_what_looks_at_graphs_or_yields_is_left_alone(body: str, options: Options) -> None:
+    assert told(script(f"def look():\n    {body}", "for _ in range(9):\n    print(look())"), options) == []
+
+
+def test_what_a_decorator_does_that_is_not_seen_is_not_known(options: Options) -> None:
+    code = script(EVALUATE.format(end=""), "evaluate()")
+    assert told(code.replace("def evaluate", "@option.quietly\ndef evaluate"), options) == []
+
+
+def test_one_forward_that_nothing_repeats_is_too_little(options: Options) -> None:
+    before = "def shape():\n    return net(torch.zeros(1, 3)).shape\nsize = shape()"
+    assert told(script(before), options) == []
+
+
+def test_a_network_that_is_frozen_has_no_graph(options: Options) -> None:
+    code = script(EVALUATE.format(end="").replace("net(x)", "teacher(x)"), "evaluate()")
+    made = "teacher = nn.Linear(3, 1){}\ndef evaluate"
+    assert told(code.replace("def evaluate", made.format("")), options) == ["def evaluate():"]
+    assert told(code.replace("def evaluate", made.format(".requires_grad_(False)")), options) == []
+
+
+def test_a_caller_who_is_not_seen_may_walk_a_result(options: Options) -> None:
+    function = """
+import torch
+
+def fit(batches):
+    net = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def evaluate():
+        return sum(torch.nn.functional.mse_loss(net(x), y) for x, y in batches)
+
+    for x, y in batches:
+        loss = torch.nn.functional.mse_loss(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {last}
+"""
+    ends = "last = evaluate()"
+    assert told(function.format(last=ends) + "    return float(last)", options) == ["def evaluate():"]
+    assert told(function.format(last=ends) + "    return last", options) == []
+
+
+def test_code_for_a_torch_that_knew_volatile_is_left_alone(options: Options) -> None:
+    code = script(EVALUATE.format(end=""), "evaluate()")
+    assert told(f"# Variable(x, volatile=True)\n{code}", options) == []
