@@ -17,8 +17,8 @@ Preconditions:
 * a pass of a loop computes something with the network before it puts the network into evaluation mode; the
   next pass computes the same in evaluation mode, and differentiates it;
 * nothing that the model cannot see gets hold of the network in between;
-* something in the network depends on the mode: dropout, a normalisation with running statistics, a recurrent
-  layer or a transformer with dropout of its own, or a part that is not known.
+* something in the network depends on the mode: dropout, a normalisation with running statistics, a
+  transformer, a class that asks for `self.training`, or a part that is not known.
 
 Who freezes the statistics of a pretrained network on purpose calls `eval()` before the loss, in each pass, or
 on parts of it: of that nothing is said.
