@@ -79,6 +79,11 @@ TENSORS: list[Row] = [
         "for p in net.parameters(): p.requires_grad_(False); r = net.weight.requires_grad",
         "False",
     ),
+    (
+        "SummaryTensor.detach_",
+        "for p in net.parameters(): p.detach_(); r = net.weight.requires_grad",
+        "False",
+    ),
     ("SummaryTensor.clone", "for p in net.parameters(): r = p.clone()", "data of parameters"),
     ("SummaryTensor.zero_grad", "for p in net.parameters(): p.zero_grad()", "clears"),
     ("torch.*", "r = torch.exp(loss)", "tensor with a graph"),
