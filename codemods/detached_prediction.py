@@ -15,6 +15,8 @@ Preconditions:
   added to data;
 * the loss reaches the network by way of that target alone.
 
+By hand: detach the target, and let the prediction keep its graph.
+
 Effect: changes.
 """
 
@@ -35,7 +37,7 @@ from gradfix.targets import TrainedTarget, trained_target
 def find(program: Program) -> Iterator[Finding]:
     """Report each loss that is taught to the target."""
     for entry in program.entries:
-        for found in entry.certain(trained, lambda one: one.detached, raises=False):
+        for found in entry.certain(trained, lambda one: one.backward.site, raises=False):
             yield _finding(program, found)
 
 

@@ -21,6 +21,8 @@ Preconditions:
 * nothing around it may switch grad off unseen: no decorator or context of which that is not known, and
   `torch` itself is imported by name at the top of the file.
 
+By hand: decorate what only evaluates with `@torch.no_grad()`, or put it into `with torch.no_grad():`.
+
 Effect: preserves. The gradients are the same, bit for bit.
 """
 

@@ -17,8 +17,8 @@ Preconditions:
 * a pass of a loop computes something with the network before it puts the network into evaluation mode; the
   next pass computes the same in evaluation mode, and differentiates it;
 * nothing that the model cannot see gets hold of the network in between;
-* something in the network depends on the mode: dropout, a normalisation with running statistics, a recurrent
-  layer or a transformer with dropout of its own, or a part that is not known.
+* something in the network depends on the mode: dropout, a normalisation with running statistics, a
+  transformer, a class that asks for `self.training`, or a part that is not known.
 
 Who freezes the statistics of a pretrained network on purpose calls `eval()` before the loss, in each pass, or
 on parts of it: of that nothing is said.
@@ -53,6 +53,8 @@ class Left:
     """What puts them into evaluation mode, by place."""
     calls: dict[ast.AST, ModuleCall] = field(default_factory=dict)
     """Where they train, by place."""
+    shared: bool = False
+    """Whether such a place is in a function that evaluation calls as well."""
 
     @property
     def first(self) -> ast.AST:
@@ -87,6 +89,7 @@ def left_in_evaluation(run: Run) -> dict[Hashable, Left]:
         left = found.setdefault(loop, Left(loop))
         left.changes.setdefault(call.mode.site, call.mode)
         left.calls.setdefault(call.site, call)
+        left.shared = left.shared or any(one not in trained for one in same)
     return found
 
 
@@ -153,7 +156,9 @@ def _finding(program: Program, left: Left) -> Finding:
 
 
 def _back_to_training(program: Program, left: Left) -> Iterator[Fix]:
-    """`train()` in front of what trains."""
+    """`train()` in front of what trains, and nothing else."""
+    if left.shared:
+        return
     edits: dict[Edit, None] = {}
     for call in left.calls.values():
         if not isinstance(network(call), (ast.Name, ast.Attribute)):

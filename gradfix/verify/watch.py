@@ -178,7 +178,8 @@ def tell_of_silence(
 ) -> None:
     """Have it told if the script has ended well, and has made steps that had no gradient to use."""
     try:
-        silent = [one.told() for one in watch.trainings.values() if one.is_suspicious()]
+        had = watch.had
+        silent = [one.told(had) for one in watch.trainings.values() if one.is_suspicious(had)]
         busy = any(not one.daemon for one in threading.enumerate() if one is not threading.current_thread())
         if silent and not busy:
             facts = {"kind": SILENT, "optimizers": silent, "backwards": watch.backwards, "command": command}
@@ -256,6 +257,7 @@ class Training:
         self.never = set(range(len(parameters)))
         """The numbers of the parameters that no step has found with a gradient."""
         self.frozen = {number for number, one in enumerate(parameters) if not one.requires_grad}
+        self.identities = [id(one) for one in parameters]
         self.count = len(parameters)
         names = Names()
         while frame is not None:
@@ -267,15 +269,19 @@ class Training:
         self.held = list(names.networks)
         self.names = [names.modules.get(id(one)) for one in parameters]
 
-    def look(self, optimizer: Any) -> None:
-        """A step has been made; its gradients are still there."""
-        self.steps += 1
+    def look(self, optimizer: Any, had: set[int], *, done: bool) -> None:
+        """A step is about to be made, or is ``done``; ``had`` are the identities of what had a gradient.
+
+        A closure computes gradients in the step, and a hook of the script's may clear them at its end.
+        """
+        self.steps += done
         if self.steps > LOOKED_AT and self.steps & (self.steps - 1):
             return
         if not self.never and (self.nonzero or self.valued == VALUES):
             return
         given = [(n, one.grad) for n, one in enumerate(parameters_of(optimizer)) if one.grad is not None]
         self.never.difference_update(number for number, _ in given)
+        had.update(self.identities[number] for number, _ in given)
         if given and not self.nonzero and self.valued < VALUES:
             self.valued += 1
             self.nonzero = any(bool(gradient.any()) for _, gradient in given)
@@ -290,12 +296,14 @@ class Training:
         """Whether no step has ever found a gradient."""
         return len(self.never) == self.count
 
-    def is_suspicious(self) -> bool:
+    def is_suspicious(self, had: set[int]) -> bool:
         """Whether there is something to tell."""
-        return bool(self.count) and (self.is_idle or self.only_zeros or bool(self.left_out()))
+        return bool(self.count and self.steps) and (
+            self.is_idle or self.only_zeros or bool(self.left_out(had))
+        )
 
-    def left_out(self) -> list[str]:
-        """The largest parts of networks of whose parameters none ever had a gradient."""
+    def left_out(self, had: set[int]) -> list[str]:
+        """The largest parts of networks of whose parameters none ever had a gradient, for whomever."""
         all_of: dict[str, set[int]] = {}
         for number, name in enumerate(self.names):
             parts = (name or "").split(".")[:-1]
@@ -304,11 +312,12 @@ class Training:
         found: list[str] = []
         for name, numbers in sorted(all_of.items(), key=lambda item: item[0].count(".")):
             inside = any(name.startswith(f"{known}.") for known in found)
-            if not inside and numbers <= self.never and not numbers <= self.frozen:
+            untouched = all(self.identities[number] not in had for number in numbers)
+            if not inside and untouched and not numbers <= self.frozen:
                 found.append(name)
         return found
 
-    def told(self) -> dict[str, Any]:
+    def told(self, had: set[int]) -> dict[str, Any]:
         return {
             "name": self.name,
             "class": self.kind,
@@ -322,7 +331,7 @@ class Training:
                 for held in self.held
                 if any(name is not None and name.startswith(f"{held}.") for name in self.names)
             ],
-            "left_out": self.left_out(),
+            "left_out": self.left_out(had),
             "held": self.held,
         }
 
@@ -351,6 +360,8 @@ class Watch:
         """How many backward calls there were."""
         self.trainings: dict[int, Training] = {}
         """By the identity of the optimizer."""
+        self.had: set[int] = set()
+        """The identities of the parameters that any step has found with a gradient."""
 
     def attach(self) -> None:
         """Hook into torch, as soon as the parts that this needs are there."""
@@ -363,6 +374,7 @@ class Watch:
         try:
             self.clock = getattr(autograd, "_get_sequence_nr", self.clock)
             self.replace_engine(variable)
+            optimizer.register_optimizer_step_pre_hook(self.stepping)  # type: ignore[union-attr]
             optimizer.register_optimizer_step_post_hook(self.stepped)  # type: ignore[union-attr]
         except Exception as error:  # The script goes on, whatever this torch is like.
             print(f"gradfix: this torch cannot be watched: {error}", file=sys.stderr)
@@ -411,13 +423,21 @@ class Watch:
         """An optimizer has made a step."""
         frame = sys._getframe(1)
         self.event(frame).optimizer = id(optimizer)
+        self.look(optimizer, frame, done=True)
+
+    def stepping(self, optimizer: Any, *_: Any) -> None:
+        """An optimizer is about to make a step."""
+        self.look(optimizer, sys._getframe(1), done=False)
+
+    def look(self, optimizer: Any, frame: types.FrameType, *, done: bool) -> None:
+        """Note which parameters of an optimizer have a gradient now."""
         try:
             known = self.trainings.get(id(optimizer))
             if known is None or known.optimizer() is not optimizer:
                 if len(self.trainings) == OPTIMIZERS:
                     return
                 known = self.trainings[id(optimizer)] = Training(optimizer, frame)
-            known.look(optimizer)
+            known.look(optimizer, self.had, done=done)
         except Exception:  # The script goes on, whatever its optimizers look like.
             return
 
@@ -453,7 +473,7 @@ def own_files() -> list[str]:
     return [
         file
         for file in dict.fromkeys(files)
-        if isinstance(file, str) and file.endswith(".py") and is_own(file)
+        if isinstance(file, str) and file.endswith(".py") and os.path.isabs(file) and is_own(file)
     ]
 
 

@@ -362,6 +362,12 @@ def test_what_never_learns_is_told_at_the_end(tmp_path: Path, old: str, new: str
         assert "= fix (" in done.stderr or "= no automatic fix; by hand: " in done.stderr
 
 
+@pytest.mark.parametrize("name", ["gradient_hook", "infogan_overlap"])
+def test_what_learns_by_other_ways_is_not_told(name: str) -> None:
+    """A hook that clears gradients at the end of a step; two optimizers that share a network's parts."""
+    assert run(FIXTURES / "traps", f"{name}.py").stderr == ""
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "path",

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gradfix.autograd import values
-from gradfix.autograd.graph import Backward, Change, ModeChange, Step, ZeroGrad
+from gradfix.autograd.graph import Backward, Change, Clip, ModeChange, Step, Unscale, Update, ZeroGrad
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.relevance import Relevance
 from gradfix.autograd.run import Scenario, Stopped
@@ -38,7 +38,7 @@ from gradfix.autograd.values import (
 
 PROGRAM = """\
 import argparse, collections, functools, importlib, itertools, operator, sys, types
-import apex, einops, learn2learn, munch
+import apex, einops, learn2learn, munch, transformers
 import torch, torch.multiprocessing as mp
 from lightning import LightningModule
 from torch import nn
@@ -79,6 +79,11 @@ TENSORS: list[Row] = [
         "for p in net.parameters(): p.requires_grad_(False); r = net.weight.requires_grad",
         "False",
     ),
+    (
+        "SummaryTensor.detach_",
+        "for p in net.parameters(): p.detach_(); r = net.weight.requires_grad",
+        "False",
+    ),
     ("SummaryTensor.clone", "for p in net.parameters(): r = p.clone()", "data of parameters"),
     ("SummaryTensor.zero_grad", "for p in net.parameters(): p.zero_grad()", "clears"),
     ("torch.*", "r = torch.exp(loss)", "tensor with a graph"),
@@ -102,11 +107,6 @@ TENSORS: list[Row] = [
         "unknown with a graph",
     ),
     ("torch.func.functional_call", "r = torch.func.functional_call(net, {}, data)", "unknown with a graph"),
-    (
-        "torch.nn.utils.*",
-        "nn.utils.clip_grad_norm_(net.parameters(), 1.0); r = net(data)",
-        "tensor with a graph",
-    ),
     ("torch.cuda.*", "torch.cuda.empty_cache(); r = out", "tensor with a graph"),
     ("torch.cuda.device_count", "r = torch.cuda.device_count()", "1"),
 ]
@@ -141,6 +141,11 @@ NETWORKS: list[Row] = [
 ]
 
 TRAINING: list[Row] = [
+    ("torch.nn.utils.clip_grad_norm_", "nn.utils.clip_grad_norm_(net.parameters(), 1.0)", "clips"),
+    ("Opaque.clip_grad_norm_", "accelerator.clip_grad_norm_(net.parameters(), 1.0)", "clips"),
+    ("Scaler.unscale_", "scaler.unscale_(optimizer)", "unscales"),
+    ("Scaler.update", "scaler.update()", "updates"),
+    ("transformers.*", "r = transformers.get_linear_schedule_with_warmup(optimizer, 1, 2)", "harmless"),
     ("torch.optim.*", "r = torch.optim.Adam(net.parameters())", "optimizer of 1"),
     ("torch.optim.swa_utils.*", "r = torch.optim.swa_utils.AveragedModel(net)", "harmless"),
     ("torch.optim.lr_scheduler.*", "r = torch.optim.lr_scheduler.StepLR(optimizer, 1)", "harmless"),
@@ -277,7 +282,16 @@ def registered() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 REGISTERED = dict(registered())
 
-HAPPENED = {Backward: "backward", Step: "step", ZeroGrad: "clears", Change: "writes", ModeChange: "mode"}
+HAPPENED = {
+    Backward: "backward",
+    Step: "step",
+    ZeroGrad: "clears",
+    Change: "writes",
+    ModeChange: "mode",
+    Clip: "clips",
+    Unscale: "unscales",
+    Update: "updates",
+}
 
 
 def described(value: Value) -> str:
@@ -333,7 +347,7 @@ def outcome(line: str) -> tuple[str, set[CodeType]]:
         parts.append(described(run.globals.variables["r"]))
     for event in run.events[before:]:
         differentiates = isinstance(event, Backward) and not event.accumulates
-        parts.append("differentiates" if differentiates else HAPPENED[type(event)])
+        parts.append("differentiates" if differentiates else HAPPENED.get(type(event), type(event).__name__))
     return "; ".join(parts), codes
 
 

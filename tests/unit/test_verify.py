@@ -611,6 +611,15 @@ PAIRS = [
         "refuted",
         ("fixed-runs",),
     ),
+    Pair(
+        "in place: out of place, with another value",
+        INPLACE,
+        edited(INPLACE, ("out += 1", "out = out * 2")),
+        INPLACE_CLAIM,
+        Effect.REPAIRS,
+        "refuted",
+        ("same-loss",),
+    ),
     # zero_grad is missing.
     Pair(
         "zero_grad: before backward",

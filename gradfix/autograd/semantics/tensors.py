@@ -13,6 +13,7 @@ from gradfix.autograd.semantics.attributes import TENSOR_DATA
 from gradfix.autograd.semantics.dispatch import attributes_of, before_methods, method, other_methods
 from gradfix.autograd.semantics.operations import apply, operands_of, overload, unknown, write_to_all
 from gradfix.autograd.values import (
+    FALSE,
     NONE,
     TRUE,
     Const,
@@ -103,6 +104,9 @@ def _tensor_requires_grad(run: Run, tensor: Tensor, call: Call) -> Value:
 
 @method(Tensor, "detach_")
 def _detach_in_place(run: Run, tensor: Tensor, call: Call) -> Value:
+    if tensor.leaf is not None:
+        # A leaf stays what it is, and requires no gradient any more.
+        set_requires(run, tensor, [tensor.leaf], FALSE, call.site)
     tensor.node, tensor.leaf, tensor.requires = None, None, False
     return tensor
 
@@ -184,7 +188,14 @@ def _all_require_grad(run: Run, each: SummaryTensor, call: Call) -> Value:
     return each
 
 
-@method(SummaryTensor, "detach", "detach_", "clone")
+@method(SummaryTensor, "detach_")
+def _detach_all_in_place(run: Run, each: SummaryTensor, call: Call) -> Value:
+    if not each.view:
+        set_requires(run, each, each.leaves, FALSE, call.site)
+    return each
+
+
+@method(SummaryTensor, "detach", "clone")
 def _data_of_all(run: Run, each: SummaryTensor, call: Call) -> Value:
     return each if each.view else SummaryTensor(each.leaves, "data")
 
