@@ -51,7 +51,7 @@ def of_kind(kind: str) -> list[Patch]:
 
 def one_of(make: Callable[[list[Case], list[str]], Iterator[Patch]], kind: str) -> Patch:
     """One patch of a kind, the same in every run, for whichever fixture: others that come change little."""
-    shuffled = sorted(FAULTY, key=lambda case: random.Random(f"{kind} {case.name}").random())
+    shuffled = sorted(FAULTY, key=lambda case: random.Random(f"{kind} of {case.name}").random())
     return next(make(shuffled, [kind]))
 
 
