@@ -2,6 +2,9 @@
 
 The programs are the tests' own. What tests the sandbox itself is skipped there. Nothing is taken from the
 cache of whoever runs the tests, nor put there.
+
+By default hypothesis draws the same examples in every run. Where what is marked long is asked for too, it
+draws other ones each time; ``--hypothesis-profile random`` does so for any tests.
 """
 
 from __future__ import annotations
@@ -10,9 +13,11 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
 
 from gradfix.verify import runner
 
@@ -28,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(state.cleanup)
     os.environ["XDG_STATE_HOME"] = state.name
     config.pluginmanager.register(Failures(config))
+    draw_examples(config)
     # What is tested is what gradfix finds, not what it found another time.
     os.environ["GRADFIX_NO_CACHE"] = "1"
     if runner.ALLOW in os.environ:
@@ -37,6 +43,21 @@ def pytest_configure(config: pytest.Config) -> None:
     except runner.CannotRun as error:
         os.environ[runner.ALLOW] = "1"
         os.environ["GRADFIX_TESTS_WITHOUT"] = str(error)
+
+
+def draw_examples(config: pytest.Config) -> None:
+    """The same examples in every run, or others in each; none fails for being slow on a busy machine."""
+    hypothesis.settings.register_profile("same", derandomize=True, deadline=None, database=None)
+    hypothesis.settings.register_profile("random", derandomize=False, deadline=None)
+    profile = config.getoption("hypothesis_profile", None)
+    if profile is None:
+        profile = "same" if config.option.markexpr == "not long" else "random"
+        hypothesis.settings.load_profile(profile)
+    if profile == "same":
+        # Constants of gradfix are drawn, too, from the modules that a process happens to have imported: other
+        # ones after every edit.
+        if hasattr(providers, "_get_local_constants"):
+            providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -60,6 +81,23 @@ def servers(kept: runner._Servers) -> Iterator[None]:
     token = runner._servers.set(kept)
     yield
     runner._servers.reset(token)
+
+
+class Sharing:
+    """Runs jobs by the server that is there already; what has run in a row is answered from memory."""
+
+    def __init__(self, kept: runner._Servers) -> None:
+        self._kept = kept
+
+    def run(self, jobs: Iterable[runner.Job]) -> list[runner.Recording]:
+        """What ``Runner.run`` gives, with time enough."""
+        return self._kept.runner(sys.executable, 300.0, False).run(jobs)
+
+
+@pytest.fixture(scope="session")
+def sharing(kept: runner._Servers) -> Sharing:
+    """In the place of a runner, for programs that say nothing about how they are started."""
+    return Sharing(kept)
 
 
 def pytest_report_header() -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cases import CASES, FIXTURES, Case
@@ -192,12 +193,12 @@ def test_every_repair_is_proved_by_running_it(part: int, attempts: list[tuple[Ca
 
 
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in (1, 2))])
-def test_what_stays_as_it_is_runs_as_its_header_says(part: int) -> None:
+def test_what_stays_as_it_is_runs_as_its_header_says(part: int, sharing: Any) -> None:
     """What torch says of the programs that must not change; each third by default."""
-    from gradfix.verify.runner import Job, run_many
+    from gradfix.verify.runner import Job
 
     some = [*CLEAN, *REPORTED][part::3]
-    recordings = run_many([Job(case.path, case.path.read_bytes().decode()) for case in some])
+    recordings = sharing.run([Job(case.path, case.path.read_bytes().decode()) for case in some])
     found: list[tuple[Case, tuple[str, int | None] | None]] = []
     for case, recording in zip(some, recordings):
         error = recording.uncaught

@@ -12,7 +12,7 @@ import ast
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from cases import Case
@@ -675,11 +675,12 @@ UNTOLD = frozenset({"recorder_ended", "recorder_silenced", "other_numbers_drawn"
 """Kinds that make a run give out, or its record make no sense, so that what it trained cannot be told."""
 
 
-def wrong(cases: list[Case]) -> Iterator[Patch]:
-    """Every wrong patch of ``cases``."""
+def wrong(cases: list[Case], kinds: Collection[str] = WRONG) -> Iterator[Patch]:
+    """Every wrong patch of ``cases``; of patches that come to the same, the one of the first of ``kinds``."""
     for case in cases:
         seen: set[str | None] = {_meaning(path.read_text()) for path in (case.path, case.fixed) if path}
-        for kind, (make, folders) in WRONG.items():
+        for kind in kinds:
+            make, folders = WRONG[kind]
             if folders and case.path.parent.name not in folders:
                 continue
             text = make(case)
@@ -732,10 +733,10 @@ RIGHT: dict[str, Callable[[Case], str | None]] = {
 }
 
 
-def right(cases: list[Case]) -> Iterator[Patch]:
+def right(cases: list[Case], kinds: Collection[str] = RIGHT) -> Iterator[Patch]:
     """Right patches of ``cases``."""
     for case in cases:
-        for kind, make in RIGHT.items():
-            text = make(case)
+        for kind in kinds:
+            text = RIGHT[kind](case)
             if text is not None:
                 yield Patch(case, kind, text)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judging.test_going_on import changed, outcomes
-from judging.test_judging import GAN, HEAD, JUDGE, MAKER
+from judging.test_judging import GAN, HEAD, JUDGE, MAKER, Original
 
 LONG = GAN.replace("range(4)", "range(40)")
 OLD = LONG + JUDGE.format(fake="fake") + MAKER
@@ -125,6 +125,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_drawn_anew_is_held_against_what_it_stands_for(name: str, tmp_path: Path) -> None:
+def test_what_is_drawn_anew_is_held_against_what_it_stands_for(
+    name: str, original: Original, tmp_path: Path
+) -> None:
     before, after, expected = CASES[name]
-    assert outcomes(before, after, tmp_path) == {expected}
+    assert outcomes(original(before), after, tmp_path) == {expected}

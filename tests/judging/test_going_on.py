@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from judging.test_judging import GAN, HEAD, JUDGE, MAKER, RNN, judged
+from judging.test_judging import GAN, HEAD, JUDGE, MAKER, RNN, Original, judged
 
 OLD_GAN = GAN + JUDGE.format(fake="fake") + MAKER
 RIGHT_GAN = GAN + JUDGE.format(fake="fake.detach()") + MAKER
@@ -129,12 +129,9 @@ Mean = id
 TAKE_ROW = "    row.lerp_(nn.utils.parameters_to_vector(maker.parameters()).detach(), 0.1)\n"
 
 
-def outcomes(before: str, after: str, folder: Path) -> set[str]:
+def outcomes(before: Path, after: str, folder: Path) -> set[str]:
     """What judging says of the mistakes in one program, given another one."""
-    old = folder / "old"
-    old.mkdir()
-    (old / "train.py").write_text(before)
-    return {found for found, _ in judged(old / "train.py", after, folder)}
+    return {found for found, _ in judged(before, after, folder)}
 
 
 def averaged(mean: str, text: str, take: str = "    average.take(maker)\n") -> str:
@@ -577,6 +574,6 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_right_at_first_is_followed_on(name: str, tmp_path: Path) -> None:
+def test_what_is_right_at_first_is_followed_on(name: str, original: Original, tmp_path: Path) -> None:
     before, after, expected = CASES[name]
-    assert outcomes(before, after, tmp_path) == {expected}
+    assert outcomes(original(before), after, tmp_path) == {expected}

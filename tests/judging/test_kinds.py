@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from judging.test_rule import Edits, one_server, outcomes
+from judging.test_judging import Original, judged
+from judging.test_rule import Edits
 
 HEAD = """\
 import copy
@@ -804,13 +805,13 @@ for _ in range(5):
 QUICK = ("mixed precision", "a normalization", "a policy written by hand")
 """The others take some minutes together."""
 
-__all__ = ["one_server"]
-
 
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in PROGRAMS]
 )
-def test_right_repairs_are_accepted_and_wrong_ones_are_not(name: str, tmp_path: Path) -> None:
+def test_right_repairs_are_accepted_and_wrong_ones_are_not(
+    name: str, original: Original, tmp_path: Path
+) -> None:
     text, right, wrong = PROGRAMS[name]
     amiss = []
     for edits in (right, *wrong):
@@ -820,7 +821,7 @@ def test_right_repairs_are_accepted_and_wrong_ones_are_not(name: str, tmp_path: 
         for old, new in edits:
             assert old in after, old
             after = after.replace(old, new)
-        found = outcomes(HEAD + text, HEAD + after, tmp_path)
+        found = judged(original(HEAD + text), HEAD + after, tmp_path, seeds=(0, 1, 2))
         if (edits is right) != all(outcome == "accepted" for outcome, _ in found):
             amiss.append((edits, found))
     assert not amiss

@@ -7,15 +7,12 @@ original's own graph.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from gradfix import pipeline
-from gradfix.pipeline import Options, Wishes
-from gradfix.verify.runner import servers_kept
+from judging.test_judging import Original, judged
 
 HEAD = """
 import torch
@@ -184,23 +181,6 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_server() -> Iterator[None]:
-    with servers_kept():
-        yield
-
-
-def outcomes(before: str, after: str, folder: Path) -> list[tuple[str, str]]:
-    old, new = folder / "old.py", folder / "new.py"
-    old.write_text(before)
-    new.write_text(after)
-    options = pipeline.prepare([str(old)], Wishes())
-    assert isinstance(options, Options)
-    (file,) = pipeline.judge(str(old), str(new), options)
-    assert file.judgement is not None and file.judgement.verdicts
-    return [(verdict.outcome, verdict.reason) for verdict in file.judgement.verdicts]
-
-
 def each(right: bool) -> list[object]:
     return [
         pytest.param(program, edits, id=f"{name} {number}")
@@ -210,12 +190,14 @@ def each(right: bool) -> list[object]:
 
 
 @pytest.mark.parametrize(("program", "edits"), each(True))
-def test_a_right_repair_is_accepted(program: Program, edits: Edits, tmp_path: Path) -> None:
-    found = outcomes(program.whole, program.patched(edits), tmp_path)
+def test_a_right_repair_is_accepted(
+    program: Program, edits: Edits, original: Original, tmp_path: Path
+) -> None:
+    found = judged(original(program.whole), program.patched(edits), tmp_path)
     assert {outcome for outcome, _ in found} == {"accepted"}, found
 
 
 @pytest.mark.parametrize(("program", "edits"), each(False))
-def test_a_wrong_repair_is_not(program: Program, edits: Edits, tmp_path: Path) -> None:
-    found = outcomes(program.whole, program.patched(edits), tmp_path)
+def test_a_wrong_repair_is_not(program: Program, edits: Edits, original: Original, tmp_path: Path) -> None:
+    found = judged(original(program.whole), program.patched(edits), tmp_path)
     assert "accepted" not in {outcome for outcome, _ in found}, found

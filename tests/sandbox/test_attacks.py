@@ -159,6 +159,8 @@ def left_behind(yard: Yard, recording: Recording) -> bool:
     return found
 
 
+SHARED = f"/dev/shm/gradfix-{os.getpid()}"
+"""Begins the names of files in the memory that all programs share, for this process alone."""
 CASES: dict[str, Case] = {
     # -- files, to write
     "write outside": Case("open(OUTSIDE + '/evil', 'w')", there("evil"), everywhere=True),
@@ -206,9 +208,7 @@ CASES: dict[str, Case] = {
     "make a socket": Case(
         "socket.socket(socket.AF_UNIX).bind('s'); os.rename('s', OUTSIDE + '/evil')", there("evil")
     ),
-    "leave shared memory": Case(
-        "open('/dev/shm/gradfix-evil', 'w')", lambda y, r: _gone(Path("/dev/shm/gradfix-evil"))
-    ),
+    "leave shared memory": Case(f"open('{SHARED}-evil', 'w')", lambda y, r: _gone(Path(f"{SHARED}-evil"))),
     # -- files, to read
     "read a key": Case("print(open(HOME + '/.ssh/id_ed25519').read())", leaked, everywhere=True),
     "read a document": Case("print(open(HOME + '/documents/diary.txt').read())", leaked),
@@ -221,7 +221,7 @@ CASES: dict[str, Case] = {
     ),
     "read by another program": Case("os.system('cat %s/.aws/credentials' % HOME)", leaked),
     "read by a link of one's own": Case(THIEF, leaked),
-    "read shared memory": Case("os.system('cat /dev/shm/gradfix-canary')", leaked),
+    "read shared memory": Case(f"os.system('cat {SHARED}-canary')", leaked),
     "list the home": Case("print(os.listdir(HOME))", said("documents")),
     # -- other processes
     "read another's environment": Case("print(open('/proc/%d/environ' % VICTIM).read())", leaked),
@@ -292,7 +292,7 @@ def _modes() -> Iterator[object]:
 @pytest.fixture(autouse=True, scope="module")
 def canary() -> Iterator[None]:
     """Something in the memory that all programs share."""
-    path = Path("/dev/shm/gradfix-canary")
+    path = Path(f"{SHARED}-canary")
     if path.parent.is_dir():
         path.write_text(SECRET)
     yield

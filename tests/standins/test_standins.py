@@ -20,6 +20,8 @@ from gradfix.verify.command import Command
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Job, Limits, Runner, completed, obstacle, run_many, verify_rewrite
 
+pytestmark = pytest.mark.usefixtures("servers")
+
 
 def program(text: str) -> str:
     return textwrap.dedent(text).lstrip("\n")
@@ -284,6 +286,7 @@ NOT_MADE_UP = {
 
 @pytest.fixture(scope="module")
 def runner() -> Iterator[Runner]:
+    """One run at a time, so that none is in another's way where the time is short."""
     with Runner(sys.executable, workers=1, total=600) as running:
         yield running
 

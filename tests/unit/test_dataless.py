@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gradfix.codemod import Claim, Effect
 from gradfix.verify.recording import Recording
-from gradfix.verify.runner import Job, Limits, Runner, overwhelmed, verify_rewrite
+from gradfix.verify.runner import Job, Limits, overwhelmed, verify_rewrite
 
 pytestmark = pytest.mark.usefixtures("servers")
 
@@ -61,7 +62,7 @@ def program(body: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Recording]:
+def runs(tmp_path_factory: pytest.TempPathFactory, sharing: Any) -> dict[str, Recording]:
     """Every program without data, those with a fault in earnest too."""
     path = Path(tmp_path_factory.mktemp("project")) / "train.py"
     jobs = {
@@ -72,8 +73,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Recording]:
     jobs |= {f"earnest: {name}": Job(path, program(body)) for name, body in FAULTS.items()}
     jobs |= {f"plain: {seed}": Job(path, program("pass"), seed=seed, fake=True) for seed in (0, 1)}
     jobs |= {"noise": Job(path, program("torch.rand(2)"), fake=True)}
-    with Runner(sys.executable) as runner:
-        return dict(zip(jobs, runner.run(jobs.values())))
+    return dict(zip(jobs, sharing.run(jobs.values())))
 
 
 @pytest.mark.parametrize("name", LOGS)

@@ -6,8 +6,8 @@ import gc
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -29,12 +29,11 @@ FLOAT = 4  # bytes
 
 
 @pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner(sys.executable) as runner:
-        yield runner
+def runner(sharing: Any) -> Any:
+    return sharing
 
 
-def run(runner: Runner, text: str, **how: bool) -> Recording:
+def run(runner: Any, text: str, **how: bool) -> Recording:
     (found,) = runner.run([Job(Path("train.py"), textwrap.dedent(text), **how)])
     assert found.ending in ("finished", "error"), found.detail
     return found

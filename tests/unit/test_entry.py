@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,9 @@ from gradfix import pipeline
 from gradfix.pipeline import Options, Wishes
 from gradfix.results import Outcome
 from gradfix.verify.command import Command, of_module
-from gradfix.verify.runner import Job, run_many
+from gradfix.verify.runner import Job
+
+pytestmark = pytest.mark.usefixtures("servers")
 
 TRAINER = """import torch
 
@@ -44,22 +47,22 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_module_is_run_as_python_runs_it(project: Path) -> None:
+def test_a_module_is_run_as_python_runs_it(project: Path, sharing: Any) -> None:
     start = project / "nets" / "start.py"
     source = start.read_text() + "assert __package__ == 'nets' and __spec__.name == 'nets.start'\n"
     as_script = Job(start, source)
     as_module = Job(start, source, of_module("nets.start", project, ["5"]))
-    script, module = run_many([as_script, as_module], python=sys.executable)
+    script, module = sharing.run([as_script, as_module])
     assert script.uncaught is not None and "relative import" in script.uncaught.message
     assert module.ending == "finished" and len(module.steps) == 3, module.uncaught
 
 
-def test_a_module_is_run_with_another_text_through_its_script(project: Path) -> None:
+def test_a_module_is_run_with_another_text_through_its_script(project: Path, sharing: Any) -> None:
     trainer = project / "nets" / "trainer.py"
     command = Command(entry=project / "main.py")
     twice = TRAINER.replace("    for x, t in batches:", "    for x, t in batches[:2]:")
     jobs = [Job(trainer, TRAINER, command), Job(trainer, twice, command), Job(trainer, TRAINER)]
-    whole, cut, alone = run_many(jobs, python=sys.executable)
+    whole, cut, alone = sharing.run(jobs)
     assert (len(whole.steps), len(cut.steps), len(alone.steps)) == (3, 2, 0)
     assert whole.backwards[0].place.line == 8 and whole.backwards[0].place.receiver == "loss"
 

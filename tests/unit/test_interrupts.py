@@ -209,14 +209,22 @@ def test_what_is_ignored_stays_ignored(tmp_path: Path, ignored: int) -> None:
 def test_apply_ends_at_the_file_at_hand_and_says_how_far_it_came(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    """At moments by chance: most come before the first file, so the write is made to take its time."""
+    """At moments by chance: most come before the first file, so the write is made to take its time.
+
+    The last but one waits for the signal: on a busy machine all could be written before it is sent.
+    """
     count = 12
     (tmp_path / "sitecustomize.py").write_text(
         "import os, time\n"
+        "count = 0\n"
         "def slow(really):\n"
         "    def replace(source, target, **others):\n"
+        "        global count\n"
         "        ours = str(target).endswith('.py')\n"
+        "        count += ours\n"
         "        time.sleep(0.05 if ours else 0)\n"
+        f"        while count == {count - 1} and not os.path.exists(os.environ['SENT']):\n"
+        "            time.sleep(0.01)\n"
         "        really(source, target, **others)\n"
         "        if ours:\n            open(os.environ['STARTED'], 'w').close()\n"
         "    return replace\n"
@@ -228,12 +236,18 @@ def test_apply_ends_at_the_file_at_hand_and_says_how_far_it_came(
     for round_ in range(2):
         for index in range(count):
             (project / f"f{index:02}.py").write_bytes(SOURCE)
-        started = tmp_path / f"started{round_}"
+        started, sent = tmp_path / f"started{round_}", tmp_path / f"sent{round_}"
         path = os.pathsep.join([str(tmp_path), str(ROOT)])
         process = subprocess.Popen(
             [sys.executable, "-m", "gradfix", "apply", "--no-verify", "--unsafe-fixes"],
             cwd=project,
-            env={**os.environ, "PYTHONPATH": path, "STARTED": str(started), "XDG_STATE_HOME": str(tmp_path)},
+            env={
+                **os.environ,
+                "PYTHONPATH": path,
+                "STARTED": str(started),
+                "SENT": str(sent),
+                "XDG_STATE_HOME": str(tmp_path),
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -245,6 +259,7 @@ def test_apply_ends_at_the_file_at_hand_and_says_how_far_it_came(
             time.sleep(0.005)
         time.sleep(chance.uniform(0, 0.3))
         os.killpg(process.pid, number)
+        sent.touch()
         out, error = process.communicate(timeout=30)
         held = [(project / f"f{index:02}.py").read_bytes() for index in range(count)]
         done = sum(one == FIXED for one in held)

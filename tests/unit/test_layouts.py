@@ -90,7 +90,7 @@ def test_what_is_promised_is_done(tmp_path: Path, options: Options) -> None:
 
 
 def test_cutting_bytes_and_rewriting_the_tree_give_the_same_text(options: Options) -> None:
-    assert sum(compared(case, seed, options) for case, seed in sample(200)) > 60
+    assert sum(compared(case, seed, options) for case, seed in sample(100)) > 30
 
 
 @pytest.mark.long

@@ -2,8 +2,11 @@
 
 import ast
 import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -52,8 +55,8 @@ for epoch in range(3):
 
 
 @pytest.fixture(scope="module")
-def tool() -> ModuleType:
-    """The tool's modules, imported as the tool imports them."""
+def tool(sharing: Any) -> Iterator[ModuleType]:
+    """The tool's modules, imported as the tool imports them; its judge runs all by one server."""
     sys.path.insert(0, str(TOOL))
     try:
         import faults
@@ -63,7 +66,9 @@ def tool() -> ModuleType:
         sys.path.remove(str(TOOL))
     together = ModuleType("mutants")
     together.faults, together.judge, together.score = faults, judge, score  # type: ignore[attr-defined]
-    return together
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judge, "Runner", lambda python, **how: nullcontext(sharing))
+        yield together
 
 
 def planted(tool: ModuleType, operator: str) -> list[str]:

@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gradfix.verify.runner import Job, run_many
+from gradfix.verify.runner import Job
 
 ACTIONS = {
     "touch": "Path('fresh').touch(); print(Path('fresh').exists(), sorted(os.listdir()))",
@@ -106,12 +107,12 @@ def project(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def outputs(tmp_path_factory: pytest.TempPathFactory, sharing: Any) -> dict[str, str]:
     """What each program prints under the overlay, in a project that has to stay as it is."""
     folder = project(tmp_path_factory.mktemp("overlaid"))
     before = sorted(os.walk(folder))
     jobs = [Job(folder / "train.py", program(action)) for action in ACTIONS.values()]
-    found = run_many(jobs, python=sys.executable)
+    found = sharing.run(jobs)
     assert sorted(os.walk(folder)) == before and (folder / "real" / "a.txt").read_text() == "abc"
     return {name: one.output + str(one.uncaught or "") for name, one in zip(ACTIONS, found)}
 

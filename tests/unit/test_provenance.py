@@ -7,10 +7,10 @@ tensors themselves: equal hashes of tensors that differ by a bit are always a fa
 from __future__ import annotations
 
 import functools
-import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -25,7 +25,7 @@ from torch.utils.checkpoint import checkpoint
 
 from gradfix.verify.provenance import MOST, Provenance, copied_alike
 from gradfix.verify.recording import Recording
-from gradfix.verify.runner import Job, Runner
+from gradfix.verify.runner import Job
 
 Tensors = list[torch.Tensor]
 Computation = Callable[[], "torch.Tensor | Tensors"]
@@ -614,7 +614,7 @@ for step in range(2):
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Recording]:
+def recorded(tmp_path_factory: pytest.TempPathFactory, sharing: Any) -> Callable[[str], Recording]:
     path = Path(tmp_path_factory.mktemp("project")) / "train.py"
     preludes = {
         "plain": "",
@@ -631,9 +631,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Record
         """),
     }
     jobs = [Job(path, PROGRAM.format(prelude=prelude)) for prelude in preludes.values()]
-    with Runner(sys.executable) as runner:
-        found = dict(zip(preludes, runner.run(jobs)))
-    return found.__getitem__
+    return dict(zip(preludes, sharing.run(jobs))).__getitem__
 
 
 def hashes(recording: Recording, step: int) -> list[tuple[str | None, str | None]]:
@@ -698,9 +696,8 @@ assert _get_current_dispatch_mode() is None
 """
 
 
-def test_a_long_run_is_watched_on_without_hashes(tmp_path: Path) -> None:
-    with Runner(sys.executable, workers=1) as runner:
-        (recording,) = runner.run([Job(tmp_path / "long.py", LONG.format(most=MOST))])
+def test_a_long_run_is_watched_on_without_hashes(tmp_path: Path, sharing: Any) -> None:
+    (recording,) = sharing.run([Job(tmp_path / "long.py", LONG.format(most=MOST))])
     assert recording.ending == "finished", recording.uncaught
     first, last = ([state.value_hash for state in step.parameters] for step in recording.steps)
     assert None not in first
