@@ -765,6 +765,11 @@ def surroundings(one: Recording, other: Recording) -> Surroundings:
         found = _compare(step, mate, one)
         if random_from is None and (generators := step.random.apart(mate.random)):
             random_from = here
+        if found.drift > GROWN:
+            # Steps of another size have moved them: what a forward has made of the buffers is another thing.
+            compared += 1
+            stopped = f"from {here} on the weights differ"
+            break
         if buffers_from is None:
             known = max(known, len(step.buffers.keys() & mate.buffers.keys()))
             buffers, unclear = _buffers_apart(step, mate, found.drift)

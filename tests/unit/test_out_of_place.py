@@ -91,8 +91,27 @@ def test_a_new_tensor_takes_its_place(body: str, after: str, options: Options) -
         "out = layer(batch).exp()\nfor _ in range(2):\n    act = nn.ReLU(inplace=True)\n    out = act(out)",
     ],
 )
-def test_what_somebody_else_may_hold_is_only_reported(body: str, options: Options) -> None:
-    assert rewritten(body, options) == (["inplace-on-saved"], body)
+def test_what_somebody_else_may_hold_is_changed_in_a_clone(body: str, options: Options) -> None:
+    found, after = rewritten(body, options)
+    assert "inplace-on-saved" in found
+    before = PROGRAM.format(body=indent(body, "    "))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        exec(before, {})
+    # Whoever holds it sees the change as before, and the loss is the same.
+    assert after == body or computed(after) == computed(body)
+
+
+def computed(body: str) -> list[float]:
+    """What the program computes with this body of its loop, pass by pass, and what is held at the end."""
+    code = PROGRAM.format(body=indent(body, "    "))
+    results: list[float] = []
+    code = code.replace("out.mean().backward()", "results.append(out.mean().item())")
+    names: dict[str, object] = {"results": results}
+    exec("import torch\ntorch.manual_seed(0)\n" + code, names)
+    others = (names[name] for name in ("other", "flat", "head", "whole") if name in names)
+    held = names["held"]
+    assert isinstance(held, list)
+    return results + [one.sum().item() for one in (*held, *others)]  # type: ignore[attr-defined]
 
 
 NETWORK = """
@@ -212,10 +231,21 @@ def test_a_layer_is_made_without_inplace(layers: str, forward: str, after: str, 
         ("self.relu = nn.ReLU(**dict(inplace=True))", "return self.relu(torch.tanh(self.first(x)))"),
     ],
 )
-def test_a_layer_that_is_there_for_what_it_overwrites_is_only_reported(
+def test_a_layer_that_is_there_for_what_it_overwrites_stays_in_place(
     layers: str, forward: str, options: Options
 ) -> None:
-    assert of_network(layers, forward, options) == (["inplace-on-saved"], layers, forward)
+    found, now, after = of_network(layers, forward, options)
+    assert (set(found), now) == ({"inplace-on-saved"}, layers)
+    # It overwrites a clone, if anything is changed at all.
+    assert after == forward or loss_of(layers, after) == loss_of(layers, forward)
+
+
+def loss_of(layers: str, forward: str) -> float:
+    """The loss of a network with these parts, without its backward."""
+    code = NETWORK.format(layers=indent(layers, " " * 8), forward=indent(forward, " " * 8))
+    names: dict[str, object] = {"__file__": "script.py"}
+    exec("import torch\ntorch.manual_seed(0)\n" + code.replace("loss.backward()", ""), names)
+    return names["loss"].item()  # type: ignore[attr-defined,no-any-return]
 
 
 @pytest.mark.parametrize(
