@@ -102,7 +102,7 @@ CASES = {
     "noise for a generator that does not learn": (
         OLD,
         LONG + RIGHT + ANEW.replace("maker(torch.randn(8, 4))", "maker(torch.randn(8, 4)).detach()"),
-        "not run",
+        "refuted",
     ),
     "noise for a loss of the other sign": (
         OLD,
