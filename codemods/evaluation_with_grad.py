@@ -31,7 +31,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
 from gradfix.autograd.graph import reach
 from gradfix.autograd.questions import backwards
@@ -82,14 +82,8 @@ def find(program: Program) -> Iterator[Finding]:
     if "volatile" in program.text or "torch" not in program.text:
         return  # ``volatile`` is how it was said until torch 0.4.
     told: set[ast.AST] = set()
+    survey = cache(partial(_survey, program))
     for entry in program.entries:
-        surveys: dict[Run, Survey] = {}
-
-        def survey(run: Run, surveys: dict[Run, Survey] = surveys) -> Survey:
-            if run not in surveys:
-                surveys[run] = _survey(program, run)
-            return surveys[run]
-
         if not any(_outermost(program, [*survey(run).wasted.values()]) for run in entry.runs):
             continue  # Nothing would be told, and no further run has to be made.
         found = entry.certain(

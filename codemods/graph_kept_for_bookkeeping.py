@@ -39,6 +39,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Edge, Node, Path, Stack, Stored, reach
@@ -79,14 +80,8 @@ class Survey:
 def find(program: Program) -> Iterator[Finding]:
     """Report each value that keeps the graphs of all passes for no backward."""
     told: set[ast.AST] = set()
+    survey = cache(partial(_survey, program))
     for entry in program.entries:
-        surveys: dict[Run, Survey] = {}
-
-        def survey(run: Run, surveys: dict[Run, Survey] = surveys) -> Survey:
-            if run not in surveys:
-                surveys[run] = _survey(program, run)
-            return surveys[run]
-
         found = entry.certain(
             lambda run: survey(run).kept,
             lambda kept: kept.site,

@@ -30,7 +30,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.autograd.entries import terms_of
+from gradfix.autograd.entries import operation, terms_of
 from gradfix.autograd.graph import Backward, Edge, Node
 from gradfix.autograd.questions import backwards, first_step
 from gradfix.autograd.run import Run
@@ -119,11 +119,8 @@ def _key(output: Node) -> Output:
 
 
 def _operation(node: Node) -> str:
-    """What a node computes, whichever of its operands have a graph."""
-    name = node.op
-    for ending in (".scalar", ".left", ".right", ".other", ".dim"):
-        name = name.removesuffix(ending)
-    return name
+    """What a node computes, along whichever dimension, and whichever of its operands have a graph."""
+    return operation(node).removesuffix(".other").removesuffix(".dim")
 
 
 def _certain(node: Node) -> list[Edge]:

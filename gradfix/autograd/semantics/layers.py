@@ -393,9 +393,9 @@ def make_module(run: Run, name: str, last: str, call: Call) -> Value:
     if name in DROPOUTS:
         module.options["p"] = call.argument("p", 0) or Const(None if "**" in call.keywords else 0.5)
     table = operators.module(name)
-    for ending, (keyword, position, default) in AFFINE.items():
-        if last.endswith(ending):
-            module.options["affine"] = call.argument(keyword, position) or default
+    if (affine := AFFINE.get(last.removeprefix("Lazy"))) is not None:
+        keyword, position, default = affine
+        module.options["affine"] = call.argument(keyword, position) or default
     if flag(module.options.get("affine"), None) is False:
         return module
     if table is None or "weight" in table.operands:
