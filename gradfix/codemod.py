@@ -168,7 +168,7 @@ class Claim(NamedTuple):
     Optimizers are named by the line of their constructor call in the *original* source.
     """
 
-    raises: Literal["E1", "E2", "E3"] | None = None
+    raises: Literal["E1", "E2", "E3", "E4", "E5"] | None = None
     """The error that the original must raise (``None``: it runs to the end)."""
     raises_line: int | None = None
     """The line of the original on which it is raised, seen from the script itself."""
@@ -228,7 +228,7 @@ class Finding(NamedTuple):
     span: Span
     notes: tuple[Note, ...] = ()
     fixes: tuple[Fix, ...] = ()
-    raises: Literal["E1", "E2", "E3", "E4"] | None = None
+    raises: Literal["E1", "E2", "E3", "E4", "E5"] | None = None
     """The error of autograd that a note puts at its line; the fixes say so as well."""
     advice: str = ""
     """What a person can do where no fix holds; by default what the codemod's documentation says of that."""

@@ -59,8 +59,8 @@ def first_error(path: Path) -> tuple[str, int] | None:
         assert isinstance(site, (ast.expr, ast.stmt))
         if isinstance(event, Backward) and event.failure is not None and event.certain:
             return event.failure.kind, site.lineno
-        if isinstance(event, Change) and event.leaf_error:
-            return "E4", site.lineno
+        if isinstance(event, Change) and event.failure is not None:
+            return event.failure.kind, site.lineno
     return None
 
 

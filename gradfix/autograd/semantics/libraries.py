@@ -13,6 +13,10 @@ WRAPPERS = frozenset(
 """Calls whose result is, to autograd, their first argument."""
 
 
+WEIGHT_NORMS = frozenset({"spectral_norm", "weight_norm"})
+"""Those after which a layer's weight is computed of another parameter, and is none itself."""
+
+
 HARMLESS = frozenset(
     """numpy os sys time math random json pickle csv logging warnings datetime pathlib shutil glob re string
     torchvision matplotlib PIL cv2 wandb tensorboardX tensorboard tqdm pandas scipy sklearn skimage imageio
