@@ -302,7 +302,8 @@ def apply(
                 tensor.base, tensor.may_view = first.base or first, first.may_view
                 tensor.base.seen_as(tensor)
                 run.views.append(tensor)
-                tensor.among = site if table.name in SEVERAL else first.among
+                apart = table.name in SEVERAL or run.grad_enabled is False
+                tensor.among = site if apart else first.among
             elif table.result == "either":
                 tensor.storage.may_be(first.storage)
                 tensor.may_view = first.may_view or _leaf_of(first)
