@@ -130,13 +130,15 @@ class Decorate:
 
 @dataclass(frozen=True, slots=True)
 class Enclose:
-    """Put the compound statement at ``span`` into a ``with``: what it holds is indented once more.
+    """Put the statement at ``span`` into a ``with``: it is indented once more, with what it holds.
 
-    ``code`` is the expression that is entered: ``torch.no_grad()``.
+    ``code`` is the expression that is entered: ``torch.no_grad()``. What follows in the same block goes in as
+    well, up to the statement at ``last``; there no text goes over several lines.
     """
 
     span: Span
     code: str
+    last: Span | None = None
 
 
 Edit = (

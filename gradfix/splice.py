@@ -144,7 +144,7 @@ def _cuts(lines: Lines, edit: Edit, places: Sequence[_Place]) -> list[_Cut]:
             node = _only(ast.FunctionDef, places).node
             return [_line_before(lines, node, f"@{edit.code}")]
         case Enclose():
-            return _enclosure(lines, edit, _only(ast.stmt, places).node)
+            return _enclosure(lines, edit, _only(ast.stmt, places))
         case _:
             return [_cut(lines, edit, places)]
 
@@ -211,17 +211,23 @@ def _line_before(lines: Lines, node: ast.stmt | ast.expr, code: str) -> _Cut:
     return end, end, code.encode() + newline + _indent(lines, node)
 
 
-def _enclosure(lines: Lines, edit: Enclose, node: ast.stmt | ast.expr) -> list[_Cut]:
-    """A ``with`` around a compound statement, whose lines are indented, but for those within a text."""
+def _enclosure(lines: Lines, edit: Enclose, place: _Place) -> list[_Cut]:
+    """A ``with`` around statements, whose lines are indented, but for those within a text."""
+    node = place.node
     body = getattr(node, "body", None)
-    last = edit.span.end_line
-    if (
-        not body
-        or body[0].lineno == node.lineno
-        or lines.data[lines.extent(edit.span)[1] : lines.end(last)].split(b"#")[0].strip()
-    ):
+    end = edit.last or edit.span
+    last = end.end_line
+    if (body and body[0].lineno == node.lineno) or lines.data[lines.extent(end)[1] : lines.end(last)].split(
+        b"#"
+    )[0].strip():
         raise _Cutting
-    unit = _indent(lines, body[0]).removeprefix(_indent(lines, node))
+    if body:
+        unit = _indent(lines, body[0]).removeprefix(_indent(lines, node))
+    elif place.around is not None:
+        unit = _unit(lines, _indent(lines, node), place)
+    else:
+        first = _INDENTED.search(lines.data)
+        unit = first[1] if first is not None else b"    "
     if not unit or unit.strip(b" \t"):
         raise _Cutting
     within = {
@@ -240,6 +246,8 @@ def _enclosure(lines: Lines, edit: Enclose, node: ast.stmt | ast.expr) -> list[_
 
 
 _DEEPER = re.compile(rb"^(    )+")
+_INDENTED = re.compile(rb":[ \t]*(?:#[^\n]*)?\r?\n([ \t]+)\S")
+"""A block of a file, with what it is indented by."""
 
 
 def _unit(lines: Lines, indent: bytes, place: _Place) -> bytes:

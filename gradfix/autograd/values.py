@@ -208,8 +208,8 @@ class Tensor(Value):
         self.cut: tuple[Node, ast.AST] | None = None
         """The graph that it was cut off from, and where."""
         self.among: ast.AST | None = None
-        """What has given it, if it may not be written in place: one of several views that were given at once, or
-        one that was taken while no graphs were recorded; or it is a view of such a one."""
+        """What has given it, if it may not be written in place: one of several views that were given at once,
+        or one that was taken while no graphs were recorded; or it is a view of such a one."""
 
     def seen_as(self, view: Tensor) -> None:
         """Note a view of it."""

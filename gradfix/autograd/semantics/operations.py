@@ -392,6 +392,7 @@ def _refuse(
     event.doubtful = False
     event.failure = Failure(kind, None, None, leaves[0] if leaves else None)
     event.written, event.sources = written, event.sources or _sources(node, leaves, written)
+    event.stack = run.stack
     raise Uncaught
 
 
