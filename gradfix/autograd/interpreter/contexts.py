@@ -24,6 +24,7 @@ from gradfix.autograd.run import (
 )
 from gradfix.autograd.semantics.functions import call_function
 from gradfix.autograd.semantics.iteration import Made
+from gradfix.autograd.semantics.libraries import HARMLESS
 from gradfix.autograd.values import (
     NONE,
     External,
@@ -79,11 +80,15 @@ def _enter(run: Run, node: ast.With | ast.AsyncWith, position: int, frame: Frame
 
 
 def _of_a_library(run: Run, context: ast.expr, frame: Frame) -> bool:
-    """Whether a context is what a library calls so: of those the model knows which ones record no graphs."""
+    """Whether a context is of a library of which the model knows whether graphs are recorded in it."""
     root = context
     while isinstance(root, (ast.Call, ast.Attribute)):
         root = root.func if isinstance(root, ast.Call) else root.value
-    return isinstance(root, ast.Name) and isinstance(run.evaluate(root, frame), External)
+    held = run.evaluate(root, frame) if isinstance(root, ast.Name) else None
+    return isinstance(held, External) and held.name.split(".", 1)[0] in FAMILIAR
+
+
+FAMILIAR = HARMLESS | {"torch", "builtins", "contextlib"}
 
 
 def _resume(run: Run, context: Suspended, inside: Callable[[Value], Flow]) -> Flow:

@@ -41,6 +41,8 @@ def _tensor_attribute(run: Run, value: Tensor, name: str, node: ast.AST) -> Valu
         return SummaryTensor([value.leaf], "grad", True) if value.leaf is not None else Opaque("grad")
     if name == "data":
         # Writes through .data do not move the version counter: memory of its own to the model.
+        if value.node is not None:
+            run.cuts[node] = value.node
         return SummaryTensor([value.leaf], "data") if value.leaf is not None else Tensor()
     if name == "requires_grad":
         return Opaque("requires_grad") if value.requires is None else Const(value.requires)
@@ -80,8 +82,7 @@ SAME = frozenset(
 
 PLAIN = frozenset(
     """item tolist numpy size dim numel nelement element_size stride data_ptr is_contiguous get_device
-    is_floating_point __len__ new_zeros new_ones new_empty new_tensor new_full new argmax argmin
-    argsort""".split()
+    is_floating_point __len__ new_zeros new_ones new_empty new_tensor new_full new""".split()
 )
 """Methods of a tensor whose result carries no graph."""
 
@@ -99,8 +100,14 @@ def _tensor_itself(run: Run, tensor: Tensor, call: Call) -> Value:
     return tensor
 
 
+NUMERIC = frozenset({"item", "tolist", "numpy"})
+"""Those that give what the tensor holds."""
+
+
 @method(Tensor, *PLAIN)
 def _no_graph(run: Run, tensor: Tensor, call: Call) -> Value:
+    if tensor.node is not None and call.name in NUMERIC:
+        run.cuts[call.site] = tensor.node
     return Opaque(call.name)
 
 
