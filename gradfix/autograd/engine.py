@@ -150,6 +150,9 @@ def differentiate(run: Run, call: Call) -> Value:
             # The second derivative runs through the operands of what was differentiated.
             made = run.node("autograd.grad", call.site)
             made.saves = None
+            through = {n.call for n in event.visited if n.call is not None}
+            if made.call is None and len(through) == 1:
+                (made.call,) = through  # It is differentiated through that network once more.
             needed = dict.fromkeys(_needed_again(event.visited)) if create is True and event.certain else {}
             made.edges = (
                 *(Edge(n, True, expression) for n in needed),

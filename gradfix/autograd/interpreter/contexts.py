@@ -24,7 +24,7 @@ from gradfix.autograd.run import (
 )
 from gradfix.autograd.semantics.functions import call_function
 from gradfix.autograd.semantics.iteration import Made
-from gradfix.autograd.semantics.libraries import HARMLESS
+from gradfix.autograd.semantics.libraries import FAMILIAR
 from gradfix.autograd.values import (
     NONE,
     External,
@@ -86,9 +86,6 @@ def _of_a_library(run: Run, context: ast.expr, frame: Frame) -> bool:
         root = root.func if isinstance(root, ast.Call) else root.value
     held = run.evaluate(root, frame) if isinstance(root, ast.Name) else None
     return isinstance(held, External) and held.name.split(".", 1)[0] in FAMILIAR
-
-
-FAMILIAR = HARMLESS | {"torch", "builtins", "contextlib"}
 
 
 def _resume(run: Run, context: Suspended, inside: Callable[[Value], Flow]) -> Flow:

@@ -27,6 +27,10 @@ HARMLESS = frozenset(
 """Libraries that neither run backward nor touch parameters."""
 
 
+FAMILIAR = HARMLESS | {"torch", "builtins", "contextlib"}
+"""Those of whose contexts it is known whether they switch graphs off."""
+
+
 NETWORKS = frozenset(
     """torchvision timm transformers segmentation_models_pytorch efficientnet_pytorch pretrainedmodels
     facenet_pytorch lpips clip open_clip monai""".split()
