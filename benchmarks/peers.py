@@ -7,8 +7,8 @@ Each tool is installed from PyPI, in the version that is pinned below, into an e
 A program whose header names a fault has to be reported, any other is a trap. One rule counts for all:
 
 * A fault is found if a report stands in the step around a statement at fault: in the outermost loop around
-  it, else in its function, else anywhere in the program. A statement is at fault if the correction changes it,
-  or if it raises. Where neither is known, a report anywhere does. What a report says is not asked.
+  it, else in its function, else anywhere in the program. A statement is at fault if the correction changes
+  it, or if it raises. Where neither is known, a report anywhere does. What a report says is not asked.
 * A trap with any report is a false alarm. Reports elsewhere in a program with a fault count for nothing.
 
 Reports on style, speed, an accelerator's memory, seeds and hyperparameters are left out: no program is about
