@@ -1,4 +1,4 @@
-"""Values that passes of a loop only move by parameters: it is not certain that each pass should begin anew."""
+"""Values that passes of a loop only move by parameters: whether each is to begin anew is not certain."""
 
 from __future__ import annotations
 
