@@ -23,8 +23,6 @@ from gradfix.codemod import (
     Effect,
     Finding,
     Fix,
-    InsertStatement,
-    MoveStatement,
     Span,
     Unanalysed,
 )
@@ -568,24 +566,20 @@ def _bears_out(
     return after if _also_gone(analysis, made, after) is not None else None
 
 
-def _awakens(fix: Fix) -> bool:
-    """Whether a fix lets a step learn from its own loss at last, by no more than an order of statements.
-
-    The step consumed nothing, or what other losses had left as well.
-    """
-    moved = all(isinstance(edit, (MoveStatement, InsertStatement)) for edit in fix.edits)
-    return moved and fix.effect is not Effect.PRESERVES and fix.claim.raises is None
+def _redirects(fix: Fix) -> bool:
+    """Whether a fix changes which losses a parameter learns from, where nothing raised."""
+    return fix.effect is not Effect.PRESERVES and fix.claim.raises is None
 
 
 def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -> list[Finding] | None:
     """The findings of ``before`` that are gone besides those that are mended; ``None`` if others have come.
 
     A finding is recognised by its code and the text of its line, or, where a fix has changed that
-    line, by the place of the line. Where a step was awakened, work may be wasted that had no consumer
-    before, or a wrong one: that shows only now, and was there before.
+    line, by the place of the line. Where a fix changes who learns from what, work may be wasted that had no
+    consumer before, or a wrong one: that can be saved afterwards.
     """
     pool = [finding for finding in before.findings if finding not in made]
-    awakened = any(map(_awakens, made.values()))
+    redirected = any(map(_redirects, made.values()))
     changed: list[Finding] = []
     for finding in after.findings:
         known = next((old for old in pool if _identity(old, before) == _identity(finding, after)), None)
@@ -605,7 +599,7 @@ def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis)
         )
         if known is not None:
             pool.remove(known)
-        elif not (awakened and _only_wastes(finding)):
+        elif not (redirected and _only_wastes(finding)):
             return None
     return pool
 
