@@ -23,6 +23,8 @@ from gradfix.codemod import (
     Effect,
     Finding,
     Fix,
+    InsertStatement,
+    MoveStatement,
     Span,
     Unanalysed,
 )
@@ -567,8 +569,13 @@ def _bears_out(
 
 
 def _redirects(fix: Fix) -> bool:
-    """Whether a fix changes which losses a parameter learns from, where nothing raised."""
-    return fix.effect is not Effect.PRESERVES and fix.claim.raises is None
+    """Whether a fix changes which losses a parameter learns from, where nothing raised.
+
+    It says so, or does no more than order statements anew.
+    """
+    moved = all(isinstance(edit, (MoveStatement, InsertStatement)) for edit in fix.edits)
+    changes = fix.effect is Effect.CHANGES or (moved and fix.effect is Effect.REPAIRS)
+    return changes and fix.claim.raises is None
 
 
 def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -> list[Finding] | None:
