@@ -280,7 +280,7 @@ def _step(tree: ast.Module, line: int) -> range:
     around = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and line in _lines_of(node)]
     functions = [node for node in around if isinstance(node, ast.FunctionDef)]
     home = max(functions, key=lambda node: node.lineno, default=None)
-    loops = [node for node in around if isinstance(node, (ast.For, ast.While))]
+    loops: list[ast.stmt] = [node for node in around if isinstance(node, (ast.For, ast.While))]
     if home is not None:
         loops = [node for node in loops if node.lineno > home.lineno] or [home]
     return max(map(_lines_of, loops), key=len, default=range(1, (tree.body[-1].end_lineno or 0) + 1))

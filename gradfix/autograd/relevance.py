@@ -312,8 +312,8 @@ class Relevance:
     def quiet_around(self, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
         """Whether nothing in a loop but one inner loop moves gradients or shapes graphs.
 
-        A second pass of such a loop (over epochs) shows nothing that the inner loop's passes do not. Of two inner
-        loops, the one takes up what the other has left in the pass before.
+        A second pass of such a loop (over epochs) shows nothing that the inner loop's passes do not. Of two
+        inner loops, the one takes up what the other has left in the pass before.
         """
         inner = 0
         for statement in loop.body:
