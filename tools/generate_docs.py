@@ -65,9 +65,10 @@ PEERS = """\
 What other static tools for PyTorch say of gradfix's own [fixtures](../tests/fixtures/README.md). **The
 programs are ours**: gradfix is tested on them, so its own row says nothing about other code, and the
 faults are of the kinds that it looks for. A fault counts as found if any report stands in its step,
-whatever it says; a trap is a right program, and any report there is a false alarm. Rules on style,
-speed, seeds and memory are left out. `python benchmarks/peers.py` measures it ({date}, revision
-{revision}, Python {python}).
+whatever it says; a trap is a right program, and any report there is a false alarm, also where it is
+about something that could be better: a sum of losses that is not divided, say. Rules on style, speed,
+seeds and memory are left out. `python benchmarks/peers.py` measures it ({date}, revision {revision},
+Python {python}).
 
 {table}
 """
