@@ -8,9 +8,12 @@ from textwrap import dedent, indent
 
 import pytest
 
+from gradfix import pipeline, source
 from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward, Change
 from gradfix.autograd.run import Run
+from gradfix.pipeline import Options, Wishes
+from gradfix.source import Source
 
 HEAD = """
 import contextlib
@@ -127,3 +130,56 @@ def test_a_graph_that_is_not_known_may_have_been_written() -> None:
         run = main_run(f"total = torch.zeros(1)\n{write}\ntotal.backward()\n{indent('', '')}")
         (first, *_) = (event for event in run.events if isinstance(event, Backward))
         assert first.failure is None
+
+
+REPAIRED = {
+    "a weight that has just been made": (
+        "w = torch.randn(4, requires_grad=True)\nw *= 0.1",
+        "w = torch.randn(4, requires_grad=True)\nwith torch.no_grad():\n    w *= 0.1",
+    ),
+    "data of which something is computed": (
+        "w = torch.randn(4, requires_grad=True)\nv = w + 1\nw *= 0.1",
+        "w = torch.randn(4, requires_grad=True)\nv = w + 1\nw = w * 0.1",
+    ),
+    "two of them, and what clears": (
+        "a, b = (torch.ones(4, requires_grad=True) for _ in 'ab')\na = nn.Parameter(a)\nb = nn.Parameter(b)\n"
+        "(a * b).sum().backward()\na -= a.grad\nb -= b.grad\na.grad = None",
+        "a, b = (torch.ones(4, requires_grad=True) for _ in 'ab')\na = nn.Parameter(a)\nb = nn.Parameter(b)\n"
+        "(a * b).sum().backward()\nwith torch.no_grad():\n    a -= a.grad\n    b -= b.grad\na.grad = None",
+    ),
+    "a loop that computes a loss as well": (
+        "for p in net.parameters():\n    p.mul_(0.5)\n    net(data).mean().backward()",
+        "for p in net.parameters():\n    with torch.no_grad():\n        p.mul_(0.5)\n"
+        "    net(data).mean().backward()",
+    ),
+    "an attribute": (
+        "class Box:\n    pass\nbox = Box()\nbox.w = torch.ones(4, requires_grad=True)\n"
+        "box.v = box.w + 1\nbox.w += 1",
+        None,
+    ),
+    "a weight that is shifted by what is computed": ("net[0].bias += net(data).mean()", None),
+    "in the middle of an expression": ("shown = net[0].bias.add_(1).sum()", None),
+    "rows whose whole is read again": ("x = net(data)\nfor row in x:\n    row += 1\nprint(x)", None),
+    "rows that are handed on": (
+        "def shift(row):\n    row += 1\n    return row.sum()\nfor row in net(data):\n    shift(row)",
+        "def shift(row):\n    row = row + 1\n    return row.sum()\nfor row in net(data):\n    shift(row)",
+    ),
+    "a row that the caller reads again": (
+        "def shift(row):\n    row += 1\n    return row.sum()\n"
+        "for row in net(data):\n    shift(row)\n    print(row)",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPAIRED)
+def test_a_write_is_mended_where_it_is_certain_what_is_meant(name: str) -> None:
+    before, after = REPAIRED[name]
+    options = pipeline.prepare([], Wishes(verify=False))
+    assert isinstance(options, Options)
+    read = source.parse("script.py", (HEAD + before + TAIL).encode(), 1 << 20)
+    assert isinstance(read, Source)
+    result = pipeline.repair(read, options)
+    assert result.after.decode() == HEAD + (after or before) + TAIL
+    told = [one.finding.code for one in (*result.applied, *result.remaining)]
+    assert told == ["leaf-written-in-place"] or told == ["view-written-in-place"]
