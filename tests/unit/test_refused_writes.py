@@ -161,8 +161,10 @@ REPAIRED = {
     "in the middle of an expression": ("shown = net[0].bias.add_(1).sum()", None),
     "rows whose whole is read again": ("x = net(data)\nfor row in x:\n    row += 1\nprint(x)", None),
     "rows that are handed on": (
-        "def shift(row):\n    row += 1\n    return row.sum()\nfor row in net(data):\n    shift(row)",
-        "def shift(row):\n    row = row + 1\n    return row.sum()\nfor row in net(data):\n    shift(row)",
+        "def shift(row):\n    row += 1\n    return row.sum()\ntotal = 0\n"
+        "for row in net(data):\n    total = total + shift(row)\ntotal.backward()",
+        "def shift(row):\n    row = row + 1\n    return row.sum()\ntotal = 0\n"
+        "for row in net(data):\n    total = total + shift(row)\ntotal.backward()",
     ),
     "a row that the caller reads again": (
         "def shift(row):\n    row += 1\n    return row.sum()\n"
