@@ -39,16 +39,6 @@ from gradfix.edits import line, note, offered, receiver, shown
 
 FOLLOWED = 200
 """Expressions that are looked at for what a loss is computed of."""
-WORDS = {
-    "detach": "what this gives is detached",
-    "data": "`.data` has no graph",
-    "item": "a number has no graph",
-    "tolist": "numbers have no graph",
-    "numpy": "an array has no graph",
-    "tensor": "a new tensor has no graph",
-}
-CHOICE = "a choice has no derivative"
-NUMBERS = "what this gives has no graph"
 CHOICES = frozenset(
     {"argmax", "argmin", "argsort", "round", "floor", "ceil", "sign", "eq", "gt", "lt", "ge", "le"}
 )
@@ -98,14 +88,9 @@ def _finding(program: Program, severed: Severed, cuts: dict[ast.expr, Node | Non
 def _words(cut: ast.expr, node: Node | None) -> str:
     if node is None:
         return "no graph is recorded here"
-    name = _name(cut)
-    return CHOICE if name in CHOICES else WORDS.get(name, NUMBERS)
-
-
-def _name(cut: ast.expr) -> str:
-    if isinstance(cut, ast.Call):
-        return str(getattr(cut.func, "attr", "") or getattr(cut.func, "id", ""))
-    return str(getattr(cut, "attr", ""))
+    named = cut.func if isinstance(cut, ast.Call) else cut
+    name = str(getattr(named, "attr", getattr(named, "id", "")))
+    return f"`{name}` has no derivative" if name in CHOICES else f"no gradient passes `{name}`"
 
 
 def _cuts(program: Program, severed: Severed) -> dict[ast.expr, Node | None]:

@@ -78,7 +78,7 @@ def _finding(program: Program, written: Written) -> Finding:
     assert isinstance(site, (ast.expr, ast.stmt))
     apart = written.view.among
     several = apart is not None and _taken_apart(program, apart) is not None
-    notes = [note(site, "autograd raises here: a graph is recorded, and this view is no node of its own")]
+    notes = [note(site, "autograd raises here: it cannot record that this view is changed")]
     if apart is not None and line(apart) > 0:
         how = "several views of one tensor are given here at once" if several else "this view is taken here"
         notes.insert(0, note(apart, how))
