@@ -25,7 +25,8 @@ Preconditions of a fix:
   no graph; or one that leads to weights alone, by no call of a network, and all of these are owned by the
   optimizer that owns what is written: whoever shifts one weight by another one does not train through that.
 * out of place: a variable is changed that holds data, by an augmented assignment or by methods whose names
-  end in an underscore;
+  end in an underscore, and nobody reads the values of that tensor afterwards by another variable: a caller
+  that has handed it in may ask for its gradient only;
 * where items of data are filled with what has a graph, `requires_grad=True` goes where the data is made.
 
 Nothing is told where graphs may be switched off by what is not known, where the error is expected, and of a
@@ -51,7 +52,7 @@ from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import SummaryTensor
 from gradfix.codemod import Claim, Effect, Enclose, Finding, Fix, Span
 from gradfix.edits import asking, line, name_of_torch, not_asking, note, offered, shown
-from gradfix.out_of_place import bound_anew
+from gradfix.out_of_place import bound_anew, bound_at, held_by
 
 CALM = frozenset(
     """parameters named_parameters modules children zip range enumerate len list tuple reversed zero_grad
@@ -139,7 +140,7 @@ def _fixes(program: Program, written: Written) -> Iterator[Fix]:
         return
     if isinstance(target, ast.Name):
         edit = bound_anew(program, statement)
-        if edit is not None and _local(program, statement, target.id):
+        if edit is not None and _own(program, written, target):
             yield Fix("compute a new tensor instead", Effect.REPAIRS, (edit,), claim)
         return
     made = [asking(leaf) for leaf in written.leaves]
@@ -217,11 +218,23 @@ def _just_made(program: Program, written: Written, statement: ast.stmt) -> bool:
     )
 
 
-def _local(program: Program, statement: ast.stmt, name: str) -> bool:
-    """Whether a variable may be bound where a statement stands: it is that function's own."""
-    function = program.function(statement)
-    return not any(
-        isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in walk(function)
+def _own(program: Program, written: Written, target: ast.Name) -> bool:
+    """Whether a variable alone holds what is written, in its function or in the one that has handed it in."""
+    names = [node for node in walk(program.function(target)) if isinstance(node, (ast.Global, ast.Nonlocal))]
+    if any(target.id in node.names for node in names):
+        return False
+    holders = held_by(program, written.change, target)
+    return holders is not None and all(_computed(program, name) for name in holders)
+
+
+def _computed(program: Program, name: ast.Name) -> bool:
+    """Whether a variable is bound to nothing but what is computed there, and nobody else has."""
+    bindings = bound_at(program, name)
+    return bool(bindings) and all(
+        isinstance(one, ast.Assign)
+        and all(isinstance(target, ast.Name) for target in one.targets)
+        and isinstance(one.value, (ast.Call, ast.BinOp))
+        for one in bindings
     )
 
 

@@ -39,11 +39,9 @@ from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor
 from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.edits import line, note, offered, shown
-from gradfix.out_of_place import bound_anew, out_of_place, renamed
+from gradfix.out_of_place import bound_anew, bound_at, held_by, out_of_place, read_again, renamed
 
 TAKING_APART = frozenset({"chunk", "split", "unbind", "split_with_sizes"})
-SHAPES = frozenset({"shape", "size", "dim", "ndim", "device", "dtype", "numel"})
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 @dataclass(eq=False)
@@ -112,12 +110,13 @@ def _fixes(program: Program, written: Written) -> Iterator[Fix]:
     if not isinstance(target, ast.Name) or apart is None or line(apart) <= 0:
         return
     parts = _taken_apart(program, apart)
-    if parts is None or any(_read_again(program, apart, name) for name in parts):
+    if parts is None or any(read_again(program, apart, name) for name in parts):
         return
-    if any(_read_again(program, call, name) for call, name in _handed_in(written)):
+    holders = held_by(program, written.change, target)
+    if holders is None or not all(_taken_out(program, name, apart) for name in holders):
         return
     statement = program.statement(site)
-    again = _read_again(program, statement, target.id)
+    again = read_again(program, statement, target.id)
     claim = Claim("E5", line(site))
     if isinstance(statement, (ast.AugAssign, ast.Expr)) and again:
         edit = bound_anew(program, statement)
@@ -155,6 +154,16 @@ def _taken_apart(program: Program, apart: ast.AST) -> set[str] | None:
     return _variables(apart) if looped or unpacked else None
 
 
+def _taken_out(program: Program, name: ast.Name, apart: ast.AST) -> bool:
+    """Whether a variable is bound where the tensor is taken apart, and nowhere else."""
+    bindings = bound_at(program, name)
+    return bool(bindings) and all(
+        getattr(statement, "value", getattr(statement, "iter", None)) is apart
+        or (isinstance(statement, ast.For) and apart in set(walk(statement.iter)))
+        for statement in bindings
+    )
+
+
 def _variables(whole: ast.expr) -> set[str]:
     """The variables that hold what an expression gives: none, where it computes something of its own."""
     match whole:
@@ -166,51 +175,3 @@ def _variables(whole: ast.expr) -> set[str]:
             return {
                 ast.unparse(node) for node in ast.walk(whole) if isinstance(node, (ast.Name, ast.Attribute))
             }
-
-
-def _handed_in(written: Written) -> Iterator[tuple[ast.AST, str]]:
-    """The calls that have handed the view in, with the variables by which they did."""
-    for call, given in written.change.stack:
-        for value, expression in given:
-            if value is written.view and line(expression) > 0:
-                yield call, ast.unparse(expression)
-
-
-def _read_again(program: Program, at: ast.AST, name: str) -> bool:
-    """Whether a variable may be read behind a place, for more than its shape, before it is bound again."""
-    function = program.function(at)
-    loops = [
-        outer
-        for outer in program.ancestors(at)
-        if isinstance(outer, (ast.For, ast.While)) and program.function(outer) is function
-    ]
-    inside = set(walk(at))
-    end = (getattr(at, "end_lineno", 0), getattr(at, "end_col_offset", 0))
-    for node in walk(function):
-        if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
-            continue
-        if node in inside or ast.unparse(node) != name or _shape_only(program, node):
-            continue
-        if (node.lineno, node.col_offset) >= end:
-            return True
-        if any(node in set(walk(loop)) and not _bound_in(loop, name) for loop in loops):
-            return True
-    return False
-
-
-def _shape_only(program: Program, node: ast.expr) -> bool:
-    """Whether a variable is read for its shape alone."""
-    outer = program.parent(node)
-    if isinstance(outer, ast.Attribute):
-        return outer.attr in SHAPES
-    return isinstance(outer, ast.Call) and isinstance(outer.func, ast.Name) and outer.func.id == "len"
-
-
-def _bound_in(loop: ast.AST, name: str) -> bool:
-    """Whether a loop binds a variable anew in each pass."""
-    return any(
-        isinstance(node, (ast.Name, ast.Attribute))
-        and isinstance(node.ctx, ast.Store)
-        and ast.unparse(node) == name
-        for node in walk(loop)
-    )

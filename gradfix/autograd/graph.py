@@ -381,8 +381,8 @@ class Change(Event):
     """What was to be changed, if that is refused."""
     sources: tuple[Node | Leaf, ...] = ()
     """The graphs, and the leaves, of what was to be written there."""
-    stack: Stack = ()
-    """The calls that lead to it, if it is refused."""
+    stack: Stack | None = ()
+    """The calls that lead to it, if it is refused; None: a network calls another one on the way."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -166,6 +166,20 @@ REPAIRED = {
         "def shift(row):\n    row = row + 1\n    return row.sum()\ntotal = 0\n"
         "for row in net(data):\n    total = total + shift(row)\ntotal.backward()",
     ),
+    "a helper that changes what its caller goes on with": (
+        "def centre(x):\n    x -= x.mean()\nx = torch.ones(4, requires_grad=True)\ny = x + 1\ncentre(x)\n"
+        "print(x)",
+        None,
+    ),
+    "an attribute by another name": (
+        "class Box:\n    pass\nbox = Box()\nbox.w = torch.ones(4, requires_grad=True)\n"
+        "def shift(w):\n    w += 1\n    return w.sum()\nv = box.w + 1\nshift(box.w)",
+        None,
+    ),
+    "a part of a list": (
+        "parts = net(data).chunk(2)\nfirst = parts[0]\nfirst *= 2\nnew = torch.cat(parts) + first.sum()",
+        None,
+    ),
     "a row that the caller reads again": (
         "def shift(row):\n    row += 1\n    return row.sum()\n"
         "for row in net(data):\n    shift(row)\n    print(row)",

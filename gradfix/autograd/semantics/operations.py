@@ -395,7 +395,10 @@ def _refuse(
     event.doubtful = False
     event.failure = Failure(kind, None, None, leaves[0] if leaves else None)
     event.written, event.sources = written, event.sources or _sources(node, leaves, written)
-    event.stack = run.stack
+    stack = run.stack
+    if run.current_call is not None:
+        stack += ((run.current_call.site, [(value, e) for e, value in run.current_call.operands]),)
+    event.stack = stack if len(stack) == len(run.active) else None
     raise Uncaught
 
 
