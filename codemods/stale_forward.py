@@ -50,7 +50,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import is_
 
-from gradfix.autograd.graph import Backward, ModuleCall, Node, Step, parting, reach
+from gradfix.autograd.entries import operation
+from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node, Step, parting, reach
 from gradfix.autograd.questions import (
     awaited,
     backwards,
@@ -96,6 +97,10 @@ from gradfix.edits import (
     stepped,
 )
 from gradfix.segments import call_method
+
+DIFFERENCES = frozenset({"binary.Sub", "sub", "subtract"})
+COLLECTING = frozenset("stack cat getitem index_select squeeze unsqueeze view reshape flatten sum to".split())
+"""Operations that put log-probabilities together: of several actions, or of the parts of one."""
 
 
 @dataclass(eq=False)
@@ -367,8 +372,10 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
         # As it is, the loss teaches nothing as long as the two are equal.
         others = [o.state for o in one.run.optimizers if o.state is not owner(one.run, one.event)]
         unchanged = tuple(number for state in others for number in constructed(one.run, state))
+        # Of other data, the original's own graph has another gradient: which one is meant, its author knows.
+        effect = one.effect if _all_repeated(one) else Effect.CHANGES
         for fix in _carried_out(program, one, *plan):
-            yield fix._replace(claim=fix.claim._replace(unchanged=unchanged))
+            yield fix._replace(effect=effect, claim=fix.claim._replace(unchanged=unchanged))
         return
     if not all(call.path == one.event.path for call in one.calls):
         # Predictions of several passes are not made again one by one; as numbers they may all be taken.
@@ -629,31 +636,69 @@ def _undetach(program: Program, one: Stale) -> Plan | None:
 
 
 def _former(program: Program, one: Stale) -> Plan | None:
-    """Where the loss compares it with what the same network makes of the same data now: it is a number.
+    """Where the loss compares it with what the same network says now: it is a number.
 
-    The log-probabilities of PPO from before the epochs. Predicted again, the two would be equal.
+    The log-probabilities of PPO from before the epochs. The data are the same, predicted again the two would
+    be equal; or the two make a ratio of probabilities, `exp(new - old)`, whatever they are predicted from.
     """
     event, step = one.event, one.step
     now = [call for call in calls_in(event.visited) if call.serial > step.serial]
-
-    def repeats(call: ModuleCall, old: ModuleCall) -> bool:
-        given, before = ([value for _, value in each.operands] for each in (call, old))
-        return call.module is old.module and len(given) == len(before) and all(map(is_, given, before))
-
-    if not one.calls or not all(any(repeats(call, old) for call in now) for old in one.calls):
-        return None
     former = {node for node in _behind(event, set(one.calls)) if node.serial < step.serial}
+    crossing = [
+        (node, edge)
+        for node in event.visited
+        if node.serial > step.serial
+        for edge in node.edges
+        if edge.node in former
+    ]
+    if not _all_repeated(one) and not all(_in_ratio(event, node, edge, now) for node, edge in crossing):
+        return None
     edits: dict[ast.expr, Edit] = {}
-    for node in event.visited:
-        for edge in node.edges if node.serial > step.serial else ():
-            if edge.node in former:
-                operand = edge.operand
-                if operand is None or line(operand) <= 0:
-                    return None
-                code = call_method(program.segment(operand), operand, "detach")
-                edits[operand] = ReplaceExpression(Span.of(operand), code)
+    for _, edge in crossing:
+        operand = edge.operand
+        if operand is None or line(operand) <= 0:
+            return None
+        code = call_method(program.segment(operand), operand, "detach")
+        edits[operand] = ReplaceExpression(Span.of(operand), code)
     names = ", ".join(dict.fromkeys(f"`{shown(program, e)}`" for e in edits))
     return (list(edits.values()), [], f"detach {names}, with which it is compared") if edits else None
+
+
+def _all_repeated(one: Stale) -> bool:
+    """Whether each stale prediction is made again after the step, of the same data."""
+    now = [call for call in calls_in(one.event.visited) if call.serial > one.step.serial]
+    return bool(one.calls) and all(any(_repeats(call, old) for call in now) for old in one.calls)
+
+
+def _repeats(call: ModuleCall, old: ModuleCall) -> bool:
+    """Whether a call of a network is given the very values that an older one was."""
+    given, before = ([value for _, value in each.operands] for each in (call, old))
+    return call.module is old.module and len(given) == len(before) and all(map(is_, given, before))
+
+
+def _in_ratio(event: Backward, node: Node, edge: Edge, now: list[ModuleCall]) -> bool:
+    """Whether an operand is the old one of `exp(new - old)`, both log-probabilities by the same networks."""
+    if operation(node) not in DIFFERENCES or len(node.edges) != 2 or node.edges[1] is not edge:
+        return False
+    if not all(_is_log_probability(operand.node) for operand in node.edges):
+        return False
+    above = [one for one in event.visited if any(e.node is node for e in one.edges)]
+    old, new = (calls_in(reach([(e.node, True)])) for e in (edge, node.edges[0]))
+    modules = {call.module for call in new if call in now}
+    return (
+        bool(above) and all(operation(one) == "exp" for one in above) and {c.module for c in old} == modules
+    )
+
+
+def _is_log_probability(node: Node) -> bool:
+    """Whether a node is the log-probability of something, by a distribution, or is put together from such."""
+    if operation(node) == "log_prob":
+        return True
+    return (
+        bool(node.edges)
+        and operation(node) in COLLECTING
+        and all(_is_log_probability(edge.node) for edge in node.edges)
+    )
 
 
 def _behind(event: Backward, calls: set[ModuleCall]) -> set[Node]:
