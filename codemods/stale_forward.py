@@ -96,6 +96,7 @@ from gradfix.edits import (
     shown,
     stepped,
 )
+from gradfix.moving import statements
 from gradfix.segments import call_method
 
 DIFFERENCES = frozenset({"binary.Sub", "sub", "subtract"})
@@ -505,13 +506,13 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
     calls = set(one.calls)
     dependent = _behind(event, calls)
     home = program.function(one.at)
-    early = _statements(program, home, (n for n in dependent if n.serial < step.serial))
-    late = _statements(program, home, (n for n in dependent if n.serial > step.serial))
+    early = statements(program, home, (n for n in dependent if n.serial < step.serial))
+    late = statements(program, home, (n for n in dependent if n.serial > step.serial))
     if not early:
         return None
     others = {n for b in backwards(one.run) if b is not event and b.path == event.path for n in b.visited}
     shared_nodes = {n for n in dependent if n in others and n.serial < step.serial}
-    shared = _statements(program, home, shared_nodes)
+    shared = statements(program, home, shared_nodes)
     exclusive = [s for s in early if s not in shared]
     step_statement = program.statement(one.step_at)
     if not late:
@@ -564,8 +565,8 @@ def _made_in_the_loop(program: Program, one: Stale) -> Plan | None:
         return None  # The same network has its word now as well: what it said before may be a constant.
     stale = _behind(event, calls)
     home = program.function(one.at)
-    before = _statements(program, home, (n for n in stale if all(at is not loop for at, _ in n.path)))
-    within = _statements(program, home, (n for n in stale if n.path == event.path))
+    before = statements(program, home, (n for n in stale if all(at is not loop for at, _ in n.path)))
+    within = statements(program, home, (n for n in stale if n.path == event.path))
     if not before or not within:
         return None
     repeated = _repeat(program, one, before, within[0])
@@ -795,7 +796,7 @@ def _inside_other_loss(program: Program, one: Stale, expression: ast.expr) -> bo
     others = {
         n for b in backwards(one.run) if b is not one.event and b.path == one.event.path for n in b.visited
     }
-    return statement in _statements(program, home, others)
+    return statement in statements(program, home, others)
 
 
 def _feed_again(program: Program, one: Stale) -> Plan | None:
@@ -820,7 +821,7 @@ def _feed_again(program: Program, one: Stale) -> Plan | None:
             continue
         made = program.statement(call.site)
         nodes = {n for n in event.visited if n.call is call}
-        late = _statements(
+        late = statements(
             program,
             home,
             (
@@ -852,21 +853,6 @@ def _feed_again(program: Program, one: Stale) -> Plan | None:
         [],
         "predict again from the detached input after the step",
     )
-
-
-def _statements(program: Program, home: ast.AST, nodes: Iterable[Node]) -> list[ast.stmt]:
-    """The statements that computed ``nodes``, in order: those of the function ``home``, where it did."""
-    found = {program.statement(_place(program, home, n)): None for n in nodes}
-    return sorted(found, key=lambda s: s.lineno)
-
-
-def _place(program: Program, home: ast.AST, node: Node) -> ast.AST:
-    """Where the code caused a node: the call of the network, or of the function that computed it."""
-    site, stack = (node.call.site, node.call.stack) if node.call is not None else (node.site, node.stack)
-    for place in (site, *(call for call, _ in reversed(stack))):
-        if isinstance(place, ast.expr) and program.function(place) is home:
-            return place
-    return site
 
 
 def _repeat(
