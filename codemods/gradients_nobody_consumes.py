@@ -27,6 +27,9 @@ By hand: detach what the network says (`target(x).detach()`, or compute it under
 its parameters to an optimizer if it is to be trained.
 
 Effect: preserves.
+
+Severity: warning. A part of each backward pass is done for nothing, and what nobody consumes adds up until
+somebody does.
 """
 
 from __future__ import annotations

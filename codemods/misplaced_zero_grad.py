@@ -29,6 +29,8 @@ parameter must have certainly got gradients from both losses; where another opti
 computes gradients for, never steps, one of the two steps may be meant for it, and nothing is offered.
 
 By hand: clear the gradients once for each step: before the first backward that it uses, or right after it.
+
+Severity: error.
 """
 
 from __future__ import annotations

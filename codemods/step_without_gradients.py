@@ -28,6 +28,8 @@ By hand: see to it that the loss is computed from these parameters, without `det
 `.item()` or a new tensor on the way, and that the optimizer is made of the network that is trained.
 
 Effect: repairs.
+
+Severity: error.
 """
 
 from __future__ import annotations
