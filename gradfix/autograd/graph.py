@@ -410,6 +410,7 @@ class OptimizerState:
         "path",
         "steps",
         "stranger",
+        "wrapped",
     )
 
     def __init__(self, label: str, created: ast.AST, path: Path) -> None:
@@ -424,6 +425,8 @@ class OptimizerState:
         """Whether its steps leave the versions of the parameters; None: somebody's own step may do either."""
         self.stranger = False
         """Handed in by somebody else: what it owns is one block, which any backward may reach."""
+        self.wrapped = False
+        """A framework has it in hand: what it is told to do may wait for the last of several batches."""
         self.cls: object = None
         """Its class, if that is of the project."""
         self.like = self

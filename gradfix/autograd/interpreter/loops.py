@@ -12,6 +12,7 @@ from gradfix.autograd.interpreter.contexts import drive
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Break, Continue, Flow, Run, statement
 from gradfix.autograd.semantics import dispatch
+from gradfix.autograd.semantics.arithmetic import numbered
 from gradfix.autograd.semantics.iteration import generator, is_summary
 from gradfix.autograd.values import (
     Class,
@@ -256,6 +257,11 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
             return run_loop(run, node, frame, iter(items), False, len(items), unrolled)
         if not isinstance(items[0], Const):
             return run_loop(run, node, frame, iter(items[:3]), True, 3)
+        if isinstance(first := items[0].value, int) and [i.value for i in items if isinstance(i, Const)] == [
+            *range(first, first + len(items))
+        ]:
+            # Which of the many passes are run is not for their numbers to decide.
+            element = numbered(first)
     if not may_repeat(run, node.iter, frame):
         return run_loop(run, node, frame, iter([element(0)]), True, 1)
     count = passes_of(run, node)
