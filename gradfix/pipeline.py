@@ -568,24 +568,25 @@ def _bears_out(
     return after if _also_gone(analysis, made, after) is not None else None
 
 
-def _awakens(fix: Fix) -> bool:
-    """Whether a fix lets a step learn from its own loss at last, by no more than an order of statements.
+def _redirects(fix: Fix) -> bool:
+    """Whether a fix changes which losses a parameter learns from, where nothing raised.
 
-    The step consumed nothing, or what other losses had left as well.
+    It says so, or does no more than order statements anew.
     """
     moved = all(isinstance(edit, (MoveStatement, InsertStatement)) for edit in fix.edits)
-    return moved and fix.effect is not Effect.PRESERVES and fix.claim.raises is None
+    changes = fix.effect is Effect.CHANGES or (moved and fix.effect is Effect.REPAIRS)
+    return changes and fix.claim.raises is None
 
 
 def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -> list[Finding] | None:
     """The findings of ``before`` that are gone besides those that are mended; ``None`` if others have come.
 
     A finding is recognised by its code and the text of its line, or, where a fix has changed that
-    line, by the place of the line. Where a step was awakened, work may be wasted that had no consumer
-    before, or a wrong one: that shows only now, and was there before.
+    line, by the place of the line. Where a fix changes who learns from what, work may be wasted that had no
+    consumer before, or a wrong one: that can be saved afterwards.
     """
     pool = [finding for finding in before.findings if finding not in made]
-    awakened = any(map(_awakens, made.values()))
+    redirected = any(map(_redirects, made.values()))
     changed: list[Finding] = []
     for finding in after.findings:
         known = next((old for old in pool if _identity(old, before) == _identity(finding, after)), None)
@@ -605,7 +606,7 @@ def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis)
         )
         if known is not None:
             pool.remove(known)
-        elif not (awakened and _only_wastes(finding)):
+        elif not (redirected and _only_wastes(finding)):
             return None
     return pool
 

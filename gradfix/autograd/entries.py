@@ -27,6 +27,10 @@ SCALES = (
 """Sums and multiples of what they are given; the latter where only one operand has a graph."""
 TOTALS = ("sum", "mean")
 """Sums of the elements of one tensor: a sum of losses where that is a list of these."""
+OVERLOADS = frozenset(
+    "left right scalar other dim dtype mask list tensor tensors tensor_scalar int_or_slice".split()
+)
+"""The words by which the table of operators tells overloads of one operation apart."""
 
 
 def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Ledger:
@@ -118,8 +122,9 @@ def _multiplied(factor: Factor, by: Node) -> Factor:
 
 
 def operation(node: Node) -> str:
-    """What a node computes, whichever of its operands is a number."""
-    return node.op.removesuffix(".scalar").removesuffix(".left").removesuffix(".right")
+    """What a node computes, by whichever overload: one of its operands may be a number, or an index."""
+    name, _, overload = node.op.rpartition(".")
+    return name if overload in OVERLOADS else node.op
 
 
 def _summands(node: Node) -> list[Node]:

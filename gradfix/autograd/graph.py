@@ -177,6 +177,7 @@ class Node:
         "beside",
         "call",
         "edges",
+        "fixed",
         "foreign",
         "freed_by",
         "leaves",
@@ -208,6 +209,8 @@ class Node:
         """Storage, the version at which it was saved, and the leaf it belongs to if it is one's."""
         self.named: tuple[ast.expr | None, ...] = ()
         """The expressions that named the first of these: the operands among them."""
+        self.fixed: tuple[Storage, ...] = ()
+        """The memory of those operands that are tensors without a graph: data."""
         self.beside: tuple[int, object] | None = None
         """What an operation of two operands, of which one alone has a graph, was given as the other one, and
         whether that is its first or second operand (0 or 1)."""
