@@ -310,15 +310,18 @@ class Relevance:
         )
 
     def quiet_around(self, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
-        """Whether nothing in a loop but its inner loops moves gradients or shapes graphs.
+        """Whether nothing in a loop but one inner loop moves gradients or shapes graphs.
 
-        A second pass of such a loop (over epochs) shows nothing that the inner loop's passes do not.
+        A second pass of such a loop (over epochs) shows nothing that the inner loop's passes do not. Of two
+        inner loops, the one takes up what the other has left in the pass before.
         """
+        inner = 0
         for statement in loop.body:
-            inner = isinstance(statement, LOOPS)
-            if not inner and (self.touches(statement) or self.shapes(statement)):
+            if isinstance(statement, LOOPS):
+                inner += self.touches(statement)
+            elif self.touches(statement) or self.shapes(statement):
                 return False
-        return True
+        return inner < 2
 
     def names(self, loop: ast.AST, home: ast.AST | None) -> Iterable[str]:
         """The names that a pass of a loop may look up in the frame of ``home``, a function or the module.
