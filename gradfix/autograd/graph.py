@@ -362,6 +362,18 @@ class Replacement(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class Exhausted(Event):
+    """A generator of parameters that is gone through once more: there is nothing left in it."""
+
+    made: ast.AST
+    """What has made it."""
+    spent: ast.AST
+    """What has gone through it first."""
+    optimizer: bool
+    """Whether an optimizer is made of it, which raises."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Change(Event):
     """An in-place change of a tensor other than by an optimizer."""
 

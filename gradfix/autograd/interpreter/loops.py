@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from gradfix.autograd.interpreter.assignments import assign
 from gradfix.autograd.interpreter.conditions import may_repeat, now, settled_by_training, truth
 from gradfix.autograd.interpreter.contexts import drive
+from gradfix.autograd.parameters import go_through
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Break, Continue, Flow, Run, statement
 from gradfix.autograd.semantics import dispatch
@@ -240,6 +241,7 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
     made = generator(iterable)
     if made is not None:
         return drive(run, made, node, frame)
+    go_through(run, iterable, node.iter)
     items, element = dispatch.iterate(run, iterable, node.iter)
     if items is not None:
         if len(items) <= PARTS and all(isinstance(i, Module) for i in items):
