@@ -101,6 +101,7 @@ def _fixes(program: Program, event: Exhausted) -> tuple[Fix, ...]:
         return ()
     assert isinstance(made, ast.expr)
     edit = ReplaceExpression(Span.of(made), f"list({program.segment(made)})")
-    effect = Effect.REPAIRS if event.optimizer else Effect.CHANGES
-    claim = Claim(stops=RAISED) if event.optimizer else Claim(unchanged=())
+    raises = event.optimizer and event.alone
+    effect = Effect.REPAIRS if raises else Effect.CHANGES
+    claim = Claim(stops=RAISED) if raises else Claim(unchanged=())
     return offered([Fix("make a list of the parameters", effect, (edit,), claim)])

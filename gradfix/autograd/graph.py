@@ -370,7 +370,9 @@ class Exhausted(Event):
     spent: ast.AST
     """What has gone through it first."""
     optimizer: bool
-    """Whether an optimizer is made of it, which raises."""
+    """Whether an optimizer is made of it."""
+    alone: bool
+    """Whether of it alone, which raises."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

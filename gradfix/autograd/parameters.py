@@ -47,19 +47,21 @@ def leaves_of(value: Value) -> tuple[list[Leaf], bool]:
     return [], False
 
 
-def go_through(run: Run, value: Value, site: ast.AST, optimizer: bool = False) -> None:
+def go_through(run: Run, value: Value, site: ast.AST, optimizer: bool = False, alone: bool = True) -> None:
     """Note that something goes through parameters to the end: of a generator, nothing is left."""
     if isinstance(value, Sequence):
         for group in value.items:
             if isinstance(group, Mapping) and "params" in group.items:
-                go_through(run, group.items["params"], site)
+                go_through(run, group.items["params"], site, optimizer, alone=False)
     elif isinstance(value, Params) and value.made is not None:
         if value.spent is None:
             value.spent = site
             return
         calls = tuple(call for call, _ in run.stack)
         run.events.append(
-            Exhausted(site, run.path, run.next_serial(), value.made, value.spent, optimizer, calls=calls)
+            Exhausted(
+                site, run.path, run.next_serial(), value.made, value.spent, optimizer, alone, calls=calls
+            )
         )
 
 

@@ -142,7 +142,7 @@ def make_optimizer(run: Run, last: str, call: Call) -> Optimizer:
         state.groups_known = False
     else:
         state.leaves, state.groups_known = leaves_of(given)
-        go_through(run, given, call.site, isinstance(given, Params))
+        go_through(run, given, call.site, optimizer=True)
         if isinstance(given, Opaque):
             state.groups_known = False
     for other in run.optimizers:
