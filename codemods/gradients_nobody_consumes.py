@@ -22,8 +22,8 @@ evaluation mode, before training begins. Either is done only where the network i
 weights (`load_state_dict`, in-place writes) or is in evaluation mode. If nothing says so, nobody but its
 author knows whether it is a constant, or was forgotten when the optimizer was made: the finding names both,
 unless somebody clears what it gets, or a gradient only passes through it on the way to another one. If such a
-network is as it was drawn at random, and in training mode, it is told all the same: a projector that belongs to
-a loss is easily forgotten.
+network is as it was drawn at random, and in training mode, it is told all the same: a projector that belongs
+to a loss is easily forgotten.
 
 By hand: detach what the network says (`target(x).detach()`, or compute it under `torch.no_grad()`), or give
 its parameters to an optimizer if it is to be trained.
