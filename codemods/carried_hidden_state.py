@@ -27,6 +27,8 @@ passes and call backward once, after the loop.
 
 Effect: repairs. Gradients up to the first failing pass are unchanged; afterwards each pass learns from its
 own segment (truncated backpropagation through time).
+
+Severity: error.
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ Where the generator is bound to a variable in this file, a list of it is bound i
 By hand: make a list of the parameters, `list(net.parameters())`, or ask the network for them each time.
 
 Effect: changes, or repairs where an optimizer raises.
+
+Severity: error.
 """
 
 from __future__ import annotations

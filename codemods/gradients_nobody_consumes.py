@@ -29,6 +29,9 @@ By hand: detach what the network says (`target(x).detach()`, or compute it under
 its parameters to an optimizer if it is to be trained.
 
 Effect: preserves.
+
+Severity: warning. A part of each backward pass is done for nothing, and what nobody consumes adds up until
+somebody does. Error where a loss reaches nothing else: whom it is for never learns.
 """
 
 from __future__ import annotations
@@ -42,7 +45,17 @@ from gradfix.autograd.questions import backwards, calls_in, detached_code, first
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, InsertStatement, ReplaceExpression, Span
+from gradfix.codemod import (
+    Claim,
+    Edit,
+    Effect,
+    Finding,
+    Fix,
+    InsertStatement,
+    ReplaceExpression,
+    Severity,
+    Span,
+)
 from gradfix.edits import network, note, offered, receiver, shown
 
 
@@ -156,7 +169,10 @@ def _finding(program: Program, found: Wasted) -> Finding:
         remedy = f"freeze `{name}`" if found.leads_on else "detach the result"
         notes.append(note(call.site, f"{remedy} if it is a constant; if not, give it to an optimizer"))
     message = f"`{loss}` is differentiated into `{name}`, which no optimizer trains"
-    return Finding("gradients-nobody-consumes", message, Span.of(call.site), tuple(notes), fixes)
+    severity = Severity.ERROR if found.alone else None
+    return Finding(
+        "gradients-nobody-consumes", message, Span.of(call.site), tuple(notes), fixes, severity=severity
+    )
 
 
 def _detached(program: Program, found: Wasted) -> Iterator[Fix]:

@@ -32,6 +32,8 @@ By hand: keep a number or a detached tensor for the log: `total += loss.item()`,
 `losses.append(loss.detach())`.
 
 Effect: preserves. The gradients are the same, bit for bit.
+
+Severity: warning. What is kept grows with every pass, until memory runs out.
 """
 
 from __future__ import annotations

@@ -34,6 +34,8 @@ so, nobody reads the gradients in between, and no framework has wrapped the opti
 nothing then in the passes that are waited for.
 
 By hand: clear the gradients once for each step: before the first backward that it uses, or right after it.
+
+Severity: error.
 """
 
 from __future__ import annotations

@@ -33,6 +33,8 @@ By hand: differentiate the loss before the step, see to it that it is computed f
 network that is trained.
 
 Effect: repairs.
+
+Severity: error.
 """
 
 from __future__ import annotations

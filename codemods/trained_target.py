@@ -19,6 +19,8 @@ By hand: detach the target, or compute it under `torch.no_grad()`; the predictio
 the whole Bellman error by intent, say so (`# gradfix: ignore[trained-target]`).
 
 Effect: changes.
+
+Severity: error.
 """
 
 from __future__ import annotations

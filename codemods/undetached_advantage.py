@@ -22,6 +22,8 @@ What is detached is the factor, where the product is written. Effect: changes.
 
 By hand: detach the advantage where it weighs the log probabilities (`-(log_prob *
 advantage.detach()).mean()`).
+
+Severity: error.
 """
 
 from __future__ import annotations

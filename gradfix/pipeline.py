@@ -25,8 +25,10 @@ from gradfix.codemod import (
     Fix,
     InsertStatement,
     MoveStatement,
+    Severity,
     Span,
     Unanalysed,
+    rated,
 )
 from gradfix.parallel import WORTH_PROCESSES, for_each
 from gradfix.placing import placed
@@ -52,6 +54,8 @@ class Wishes:
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
     unsafe_fixes: bool = False
+    min_severity: Severity | None = None
+    """Findings that are less bad are not reported."""
     python: str | None = None
     environment: Callable[[Sequence[Path]], str] | None = None
     """Makes the environment that the scripts run in, for all of them, and gives its interpreter."""
@@ -78,6 +82,8 @@ class Options:
     """The names of the codemods that report; a fix is held against all of them."""
     settings: project.Settings
     unsafe_fixes: bool = False
+    min_severity: Severity = Severity.WARNING
+    """Findings that are less bad are not reported; a fix is held against all of them."""
     interpreter: Interpreter | None = None
     """The one that runs the scripts, where one is named."""
     environment: Callable[[Sequence[Path]], str] | None = None
@@ -127,6 +133,7 @@ def prepare(
         selected=selected,
         settings=settings,
         unsafe_fixes=wishes.unsafe_fixes or settings.unsafe_fixes,
+        min_severity=wishes.min_severity or settings.min_severity,
         interpreter=interpreter,
         environment=wishes.environment,
         script=wishes.script,
@@ -354,7 +361,10 @@ def _diagnose(
             continue
         try:
             found = list(codemod.find(program))
-            findings += [one if one.advice else one._replace(advice=codemod.by_hand) for one in found]
+            findings += [
+                one._replace(advice=one.advice or codemod.by_hand, severity=rated(one, codemod.severity))
+                for one in found
+            ]
         except Exception as error:
             problems.append(_failure(parsed.path, f"the codemod {codemod.name}", error))
     # What lies in an imported module has no place in this file, unless it can be mended here.
@@ -385,11 +395,13 @@ def _failure(path: str, what: str, error: Exception) -> Problem:
 
 
 def _reported(analysis: _Analysis, options: Options) -> tuple[Finding, ...]:
-    """The findings of the selected codemods that no comment silences."""
+    """The findings of the selected codemods that are bad enough, and that no comment silences."""
     return tuple(
         finding
         for finding in analysis.findings
-        if finding.code in options.selected and not _silenced(finding, analysis.source)
+        if finding.code in options.selected
+        and (finding.severity is None or finding.severity.reaches(options.min_severity))
+        and not _silenced(finding, analysis.source)
     )
 
 

@@ -4,7 +4,7 @@
     python tools/generate_docs.py --check    exit with 1 if it is stale
 
 A docstring is nearly Markdown as it is: its indented blocks are fenced, and the words ``Preconditions``,
-``By hand`` and ``Effect`` at the start of a paragraph become bold.
+``By hand``, ``Effect`` and ``Severity`` at the start of a paragraph become bold.
 
 What was measured is in ``benchmarks/strangers.json`` (kept by hand: a person reads findings and files) and
 ``benchmarks/peers.json`` (written by ``benchmarks/peers.py``).
@@ -151,7 +151,7 @@ def markdown(documentation: str) -> str:
 def _block(text: str, code: bool) -> str:
     if code:
         return f"```text\n{textwrap.dedent(text)}\n```"
-    return re.sub(r"^(Preconditions?|By hand|Effect)\b", r"**\1**", text, flags=re.MULTILINE)
+    return re.sub(r"^(Preconditions?|By hand|Effect|Severity)\b", r"**\1**", text, flags=re.MULTILINE)
 
 
 def main() -> None:
