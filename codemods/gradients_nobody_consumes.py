@@ -21,9 +21,7 @@ calls, and nothing else differentiates these. Otherwise its parameters are froze
 evaluation mode, before training begins. Either is done only where the network is a copy, has been given its
 weights (`load_state_dict`, in-place writes) or is in evaluation mode. If nothing says so, nobody but its
 author knows whether it is a constant, or was forgotten when the optimizer was made: the finding names both,
-unless somebody clears what it gets, or a gradient only passes through it on the way to another one. If such a
-network is as it was drawn at random, and in training mode, it is told all the same: a projector that belongs
-to a loss is easily forgotten.
+unless a gradient only passes through it on the way to another one, or somebody clears what it gets.
 
 By hand: detach what the network says (`target(x).detach()`, or compute it under `torch.no_grad()`), or give
 its parameters to an optimizer if it is to be trained.
@@ -120,7 +118,7 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
     return {
         one.first.site: one
         for one in found.values()
-        if one.constant or not (one.first.leaves & cleared or (one.leads_on and not _untouched(one.first)))
+        if one.constant or not (one.leads_on or one.first.leaves & cleared)
     }
 
 
@@ -136,14 +134,6 @@ def _trained_beside(run: Run, event: Backward, owned: set[Leaf]) -> bool:
         and owned.isdisjoint(event.reached)
         and run.differentiated.isdisjoint(event.reached)
         and any(step.consumed for step in steps_in(run, event.path))
-    )
-
-
-def _untouched(call: ModuleCall) -> bool:
-    """Whether a network is as it was drawn at random, and in training mode: nothing says that it is ready."""
-    return call.training is True and not any(
-        leaf.copied or leaf.created is not None or leaf.storage.history or leaf.storage.maybe
-        for leaf in call.leaves
     )
 
 
