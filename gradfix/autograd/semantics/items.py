@@ -24,6 +24,7 @@ from gradfix.autograd.semantics.operations import (
 from gradfix.autograd.semantics.statelessness import keeps_nothing
 from gradfix.autograd.values import (
     NONE,
+    Array,
     Attributes,
     Const,
     External,
@@ -306,6 +307,8 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         whole = whole or (isinstance(where, ast.Constant) and where.value is ...)
         nothing = whole and isinstance(value, Const) and value.value == 0
         write_to_all(run, holder, target, nothing, graphs_of(value) if holder.view == "" else ())
+        return
+    if isinstance(holder, Array):
         return
     if isinstance(holder, Opaque):
         weak_update(holder)

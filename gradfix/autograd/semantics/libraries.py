@@ -31,6 +31,10 @@ FAMILIAR = HARMLESS | {"torch", "builtins", "contextlib"}
 """Those of whose contexts it is known whether they switch graphs off."""
 
 
+ARRAYS = {"numpy.zeros": 1, "numpy.ones": 1, "numpy.empty": 1, "numpy.full": 2}
+"""Calls that make an array, of numbers unless they are told another type, and where that is told."""
+
+
 NETWORKS = frozenset(
     """torchvision timm transformers segmentation_models_pytorch efficientnet_pytorch pretrainedmodels
     facenet_pytorch lpips clip open_clip monai""".split()
