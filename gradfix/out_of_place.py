@@ -68,25 +68,29 @@ def _written(program: Program, call: ast.Call) -> tuple[str, str] | None:
 def held_by(program: Program, change: Change, target: ast.Name) -> list[ast.Name] | None:
     """The variables that hold what is changed, if nobody reads it afterwards but by the one that is changed.
 
-    Those are the variable itself, or, if it is a parameter, the ones by which callers have handed it in, up
-    to the function whose own it is: the last of them. None where something else may hold it, or where one of
-    them is read again for more than its shape or its gradient.
+    That is the variable itself, or, if it is a parameter, the one of the outermost caller that has handed it
+    in; none, if that computes it for the call. None where something else may hold it, or where a variable on
+    the way is read again for more than its shape or its gradient.
     """
     if change.stack is None:
         return None
     function, name = program.function(change.site), target
+    statement = program.statement(change.site)
+    for_itself = not isinstance(statement, (ast.AugAssign, ast.Expr)) or read_again(
+        program, statement, target.id
+    )
     for call, given in reversed(change.stack):
         if not _is_parameter(function, name.id):
             break
         handed = [expression for value, expression in given if value is change.written]
+        if len(handed) == 1 and isinstance(handed[0], (ast.Call, ast.BinOp)) and handed[0].lineno > 0:
+            return [] if for_itself else None  # It is computed for this call.
         if len(handed) != 1 or not isinstance(handed[0], ast.Name) or handed[0].lineno <= 0:
             return None
         if read_again(program, call, handed[0].id):
             return None
         function, name = program.function(call), handed[0]
-    statement = program.statement(change.site)
-    for_others = isinstance(statement, (ast.AugAssign, ast.Expr)) and name is not target
-    if _is_parameter(function, name.id) or (for_others and not read_again(program, statement, target.id)):
+    if _is_parameter(function, name.id) or not (for_itself or name is target):
         return None
     return [name]
 
