@@ -519,6 +519,16 @@ def trust(
             _refuse(f"{path}: {error}")
 
 
+@app.command(short_help="Serve an editor.")
+def lsp() -> None:
+    """Serve an editor over standard input and output: findings and fixes as one writes; nothing is run."""
+    try:
+        from gradfix.lsp import server
+    except ImportError:
+        _refuse("the language server needs pygls: pip install 'gradfix[lsp]'")
+    server().start_io()
+
+
 @app.command("list")
 def list_codemods(codemods: Codemods = None) -> None:
     """Name the mistakes that gradfix knows."""

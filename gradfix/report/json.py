@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradfix import certificate
 from gradfix.codemod import Span
-from gradfix.results import Attempt, Judged, Plan, Repaired, Report, Reported
+from gradfix.results import Attempt, FileReport, Judged, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, character_column, split_lines
 
 if TYPE_CHECKING:
@@ -28,6 +28,12 @@ def entries(report: Report) -> list[_Json]:
     """What ``check`` found, element by element: problems first, then the findings of each file."""
     problems = [_problem(problem) for problem in report.all_problems]
     return problems + [one for file in report.files for one in _findings(file.path, file.text, file.findings)]
+
+
+def of_file(report: FileReport) -> list[_Json]:
+    """The same of one file."""
+    problems = [_problem(problem) for problem in report.problems]
+    return problems + _findings(report.path, report.text, report.findings)
 
 
 def of_plan(plan: Plan) -> str:
