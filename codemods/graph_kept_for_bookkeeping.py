@@ -104,12 +104,13 @@ def _finding(program: Program, kept: Kept) -> Finding:
     else:
         notes.append(note(statement, "no backward walks it"))
     code = call_method(program.segment(kept.place), kept.place, "detach")
+    edits = (ReplaceExpression(Span.of(kept.place), code),)
     return Finding(
         "graph-kept-for-bookkeeping",
         f"`{what}` {how} with its graph, which no backward walks: memory grows from pass to pass",
         Span.of(kept.place),
         tuple(notes),
-        (Fix("detach what is kept", Effect.PRESERVES, (ReplaceExpression(Span.of(kept.place), code),)),),
+        (Fix("detach what is kept", Effect.PRESERVES, edits, only_cuts=True),),
     )
 
 

@@ -9,30 +9,39 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gradfix.autograd.questions import backwards, steps
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
 
 _Name = tuple[str, str]
 """An entry point, and what a backward in it differentiates."""
 
 
-def worse(before: Program, after: Program, repairs: bool) -> bool:
+def worse(before: Program, after: Program, repairs: bool, further: bool) -> bool:
     """Whether ``after`` raises where ``before`` did not, in whatever branch, or starves a network.
 
-    A rewrite that ``repairs`` must leave fewer failing backwards.
+    A rewrite that ``repairs`` must leave fewer failing backwards. Of runs that are made on demand those that
+    nobody has asked for are made if ``further`` ones may show more.
     """
-    if _starves(before, after) or _fails(before, after, repairs):
+    if _starves(before, after) or _fails(before, after, repairs, further):
         return True
-    return bool(_endangered(after) - _endangered(before))
+    endangered = _endangered(after, further)
+    return bool(endangered and endangered - _endangered(before, further))
 
 
-def _fails(before: Program, after: Program, repairs: bool) -> bool:
-    every = Counter(name for name, _, first in _failing(before) if not first)
-    then = Counter(name for name, _, first in _failing(before) if first)
+def _runs(entry: Entry, further: bool) -> Iterable[Run]:
+    return entry.each() if further else entry.runs
+
+
+def _fails(before: Program, after: Program, repairs: bool, further: bool) -> bool:
+    every: Counter[_Name] = Counter()
+    then: Counter[_Name] = Counter()
+    for name, _, first in _failing(before, further):
+        (then if first else every)[name] += 1
     now: Counter[_Name] = Counter()
-    for name, _, first in _failing(after):
+    for name, _, first in _failing(after, further):
         # What fails after the program has ended does so only in the model.
         now[name] += first
         # It can only get worse: the other runs need not be made.
@@ -41,11 +50,11 @@ def _fails(before: Program, after: Program, repairs: bool) -> bool:
     return False
 
 
-def _endangered(program: Program) -> set[tuple[str, str]]:
+def _endangered(program: Program, further: bool) -> set[tuple[str, str]]:
     """The backwards that may go through a graph which an earlier one has freed, certain or not."""
     found: set[tuple[str, str]] = set()
     for entry in program.entries:
-        for run in entry.every():
+        for run in _runs(entry, further):
             for event in backwards(run):
                 if any(
                     node.freed_by is not None
@@ -57,11 +66,11 @@ def _endangered(program: Program) -> set[tuple[str, str]]:
     return found
 
 
-def _failing(program: Program) -> Iterator[tuple[_Name, ast.AST, bool]]:
+def _failing(program: Program, further: bool) -> Iterator[tuple[_Name, ast.AST, bool]]:
     """The backwards that fail in some run, each place once, and once more where it is the first of a run."""
     known: set[tuple[_Name, ast.AST, bool]] = set()
     for entry in program.entries:
-        for run in entry.each():
+        for run in _runs(entry, further):
             first = True
             for event in backwards(run):
                 if event.failure is not None and event.certain:

@@ -252,6 +252,18 @@ class Program:
         """What was cut off so far, each once."""
         return tuple(dict.fromkeys(self.told))
 
+    @contextlib.contextmanager
+    def no_further_runs(self) -> Iterator[None]:
+        """Meanwhile the runs that are there are all: none is made on demand, and mistakes may be too many."""
+        held = [(entry, entry.pending) for entry in self.entries]
+        for entry, _ in held:
+            entry.pending = []
+        try:
+            yield
+        finally:
+            for entry, pending in held:
+                entry.pending = pending
+
     def release(self) -> None:
         """Let go of all runs: nobody asks about the program any more."""
         for entry in self.entries:
@@ -878,24 +890,32 @@ def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Defin
     methods = {
         f.name: f for c in reversed(cls.order()) for f in c.attributes.values() if isinstance(f, Function)
     }
-    called: set[str] = {definition.name, "__init__"}
+    methods.pop(definition.name, None)
+    for writer in _needed_first(instance, methods, definition, True, {definition.name, "__init__"}):
+        call_function(run, writer.bind(instance), Call([], {}, definition))
 
-    def call(reader: ast.AST, stepped: bool) -> None:
-        for name in _reads(reader, stepped):
-            if name in instance.attributes:
-                continue
-            if name in methods and name not in called:
-                # What it calls itself reads for it.
-                called.add(name)
-                call(methods[name].node, stepped)
-                continue
-            writers = [f for f in methods.values() if f.name != definition.name and _assigns(f.node, name)]
-            if len(writers) == 1 and writers[0].name not in called:
-                called.add(writers[0].name)
-                call(writers[0].node, False)
-                call_function(run, writers[0].bind(instance), Call([], {}, definition))
 
-    call(definition, True)
+def _needed_first(
+    instance: Module | Instance,
+    methods: dict[str, Function],
+    reader: ast.AST,
+    stepped: bool,
+    called: set[str],
+) -> Iterator[Function]:
+    """The methods, in order, that alone write what a reader will find missing in an object."""
+    for name in _reads(reader, stepped):
+        if name in instance.attributes:
+            continue
+        if name in methods and name not in called:
+            # What it calls itself reads for it.
+            called.add(name)
+            yield from _needed_first(instance, methods, methods[name].node, stepped, called)
+            continue
+        writers = [f for f in methods.values() if _assigns(f.node, name)]
+        if len(writers) == 1 and writers[0].name not in called:
+            called.add(writers[0].name)
+            yield from _needed_first(instance, methods, writers[0].node, False, called)
+            yield writers[0]
 
 
 @lru_cache(maxsize=4096)
