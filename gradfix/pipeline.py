@@ -581,7 +581,7 @@ def _bears_out(
             # No run can get worse. What runs that are made on demand would rule out is no new mistake either.
             with program.no_further_runs():
                 after = _without(analysis, made, _diagnose(parsed, program, options))
-        # The codemods come last: they ask for every run that is made on demand, `worse` for the first bad one.
+        # The codemods come last: they ask for every further run, `worse` for the first bad one.
         after = after or _without(analysis, made, _diagnose(parsed, program, options))
     if budget is not None:
         budget.charge(program)
