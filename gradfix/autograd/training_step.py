@@ -131,7 +131,7 @@ class Entry:
         *,
         raises: bool,
         merge: Callable[[Found, Found], None] | None = None,
-        repeated: bool = False,
+        repeated: Callable[[Run], bool] | None = None,
         besides: Callable[[Run], Container[ast.AST]] = lambda run: (),
         against: Callable[[Run], Container[ast.AST]] | None = None,
     ) -> Iterator[Found]:
@@ -141,8 +141,9 @@ class Entry:
         is allowed to depend on conditions that vary from pass to pass: the pass comes in which they
         hold. It may also depend on options of the command line, if it is there when none is given. A
         mistake that is silent is not. ``merge`` adds what another run shows of the same mistake, in a
-        branch that the first did not take. Of what it takes a second time to see (``repeated``), a run says
-        nothing that comes to the anchor once and leaves the loop. Where no event happens at the anchor,
+        branch that the first did not take. Of what it takes a second time to see, a run says nothing that
+        comes to the anchor once and leaves the loop: further ones are made where ``repeated`` says that the
+        main run has anything that might show so. Where no event happens at the anchor,
         ``against`` gives the places of which a run shows the contrary.
         """
         told: set[ast.AST] = set()
@@ -163,13 +164,17 @@ class Entry:
         anchor: Callable[[Found], ast.AST],
         raises: bool,
         merge: Callable[[Found, Found], None] | None,
-        repeated: bool,
+        repeated: Callable[[Run], bool] | None,
         besides: Callable[[Run], Container[ast.AST]],
         against: Callable[[Run], Container[ast.AST]] | None,
     ) -> Iterator[Found]:
         """What the runs of this way into the file find."""
         seen = [(run, observe(run)) for run in self.runs]
-        if self.pending and (any(observations for _, observations in seen) or (repeated and self._once())):
+        main = self.runs[0]
+        if self.pending and (
+            any(observations for _, observations in seen)
+            or (repeated is not None and self._once() and repeated(main))
+        ):
             self.every()
             seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
         if not any(observations for _, observations in seen) or any(
