@@ -145,6 +145,8 @@ def _survey(program: Program, run: Run) -> Survey:
                 kept = Kept(place, _here(expression, stored.stack), backward, True)
                 found.kept.setdefault(place, kept)
     found.walked.update(_here(node.site, node.stack) for node in used)
+    # What one pass has kept for a backward, another one keeps for nothing: ``losses[-1].backward()``.
+    found.kept = {place: kept for place, kept in found.kept.items() if kept.site not in found.walked}
     return found
 
 

@@ -30,7 +30,7 @@ from gradfix.codemod import (
     Unanalysed,
 )
 from gradfix.parallel import WORTH_PROCESSES, for_each
-from gradfix.placing import placed
+from gradfix.placing import placed, spans_of
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, Source
 from gradfix.splice import spliced
@@ -346,11 +346,11 @@ def _analyse(parsed: Source, options: Options, names: Collection[str] | None = N
     return _diagnose(parsed, program, options, names)
 
 
-def _model(parsed: Source) -> Program | Problem:
+def _model(parsed: Source, ways: Collection[tuple[str, str]] | None = None) -> Program | Problem:
     from gradfix.autograd import analyze
 
     try:
-        return analyze(parsed.tree, parsed.text, Path(parsed.path))
+        return analyze(parsed.tree, parsed.text, Path(parsed.path), ways)
     except Exception as error:
         return _failure(parsed.path, "the analysis", error)
 
@@ -570,24 +570,29 @@ def _bears_out(
     parsed = before.with_text(text) if text is not None and text != before.text else None
     if not isinstance(parsed, Source) or analysis.program is None:
         return None
-    program = _model(parsed)
-    if isinstance(program, Problem):
-        return None
     repairs = any(fix.effect is Effect.REPAIRS and fix.claim.raises is not None for fix in made.values())
     cuts = all(fix.only_cuts for fix in made.values())
     after = None
-    if not worse(analysis.program, program, repairs, further=not cuts):
-        if cuts:
-            # No run can get worse. What runs that are made on demand would rule out is no new mistake either.
-            with program.no_further_runs():
-                after = _without(analysis, made, _diagnose(parsed, program, options))
-        # The codemods come last: they ask for every further run, `worse` for the first bad one.
-        after = after or _without(analysis, made, _diagnose(parsed, program, options))
-    if budget is not None:
-        budget.charge(program)
-    if after is None:
+    # Where nobody goes on from this version, ways into the file that never come to the change are left out.
+    spans = [span for fix in made.values() for edit in fix.edits for span in spans_of(edit)]
+    ways = analysis.program.ways_to(spans) if budget is not None else None
+    for chosen in (None,) if ways is None else (ways, None):
+        program = _model(parsed, chosen)
+        if isinstance(program, Problem):
+            return None
+        if not worse(analysis.program, program, repairs, not cuts, chosen):
+            if cuts and budget is not None:
+                # What runs that are made on demand would rule out is no new mistake either.
+                with program.no_further_runs():
+                    after = _without(analysis, made, _diagnose(parsed, program, options))
+            # The codemods come last: they ask for every further run, `worse` for the first bad one.
+            after = after or _without(analysis, made, _diagnose(parsed, program, options))
+        if budget is not None:
+            budget.charge(program)
+        if after is not None:
+            return after
         program.release()
-    return after
+    return None
 
 
 def _without(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -> _Analysis | None:

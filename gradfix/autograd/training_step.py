@@ -77,6 +77,9 @@ CALLS = 3
 
 Found = TypeVar("Found")
 
+Way = tuple[str, str]
+"""A way into a file: the names of the class, if it is a method's, and of the function or what else it is."""
+
 
 class Elsewhere(Exception):
     """What was asked about does not stand in this file, but in a module that it imports."""
@@ -97,8 +100,15 @@ class Entry:
     """The same way if no option of the command line is given, where conditions depend on options."""
     plain: Run | None = None
     """The run that goes the way that is gone without options."""
+    owner: str = ""
+    """The class of the method that it calls, if it calls one."""
     known: set[ast.AST] = field(default_factory=set)
     """Places that other ways into the file come to, which know more of them: this one says nothing there."""
+
+    @property
+    def way(self) -> Way:
+        """What tells it from the other ways into the file."""
+        return self.owner, self.name
 
     @property
     def usual(self) -> Run:
@@ -277,6 +287,29 @@ class Program:
 
     # ------------------------------------------------------------------ source
 
+    def ways_to(self, spans: Iterable[Span]) -> set[Way] | None:
+        """The ways into the file by which a run has come to one of some places.
+
+        None if that is not known: a place is in no function, or a run has ended before its time.
+        """
+        places = [self._function_around(span) for span in spans]
+        found: set[Way] = set()
+        for entry in self.entries:
+            for run in entry.runs:
+                if None in places or not run.entered or run.unfinished:
+                    return None
+                if not run.entered.isdisjoint(places):
+                    found.add(entry.way)
+        return found or None
+
+    def _function_around(self, span: Span) -> ast.AST | None:
+        """The innermost function that a place is a part of, or all of."""
+        found: ast.AST | None = None
+        for node in walk(self.tree):  # from the outside in
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and Span.of(node).contains(span):
+                found = node
+        return found
+
     def segment(self, node: ast.expr | ast.stmt) -> str:
         """The source text of a node, as written; of one in an imported module, as Python would write it."""
         if node.lineno <= 0:
@@ -346,8 +379,8 @@ RECURSION = 6000
 """Python frames that a run may nest: some three for each level of an expression that the parser accepts."""
 
 
-def analyze(tree: ast.Module, text: str, path: Path) -> Program:
-    """Run the model on one file."""
+def analyze(tree: ast.Module, text: str, path: Path, ways: Container[Way] | None = None) -> Program:
+    """Run the model on one file, or only by some ``ways`` into it."""
     program = Program(tree, text, path)
     relevance = Relevance(tree, text)
     if not relevance.backwards:
@@ -356,26 +389,27 @@ def analyze(tree: ast.Module, text: str, path: Path) -> Program:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, RECURSION))
     try:
-        _fill(program, relevance)
+        _fill(program, relevance, ways)
     finally:
         sys.setrecursionlimit(limit)
     return program
 
 
-def _fill(program: Program, relevance: Relevance) -> None:
+def _fill(program: Program, relevance: Relevance, ways: Container[Way] | None) -> None:
     tree = program.tree
     messages = program.told
     allowance = Allowance(max(ALLOWED, ALLOWED_BY_LINE * _last_line(tree)))
     program.allowances.append(allowance)
     entered: set[ast.AST] = set()
-    if any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
+    at_once = ways is None or ("", MODULE) in ways
+    if at_once and any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
 
         def execute(run: Run) -> None:
             run.tree = tree
             run.file(tree.body, run.globals)
 
         entry = explore(
-            "<module>", tree, relevance, execute, messages, str(program.path), _budget(tree), allowance
+            MODULE, tree, relevance, execute, messages, str(program.path), _budget(tree), allowance
         )
         program.entries.append(entry)
         for run in entry.runs:
@@ -394,7 +428,12 @@ def _fill(program: Program, relevance: Relevance) -> None:
             known = met.copy()
         if not asked and definition not in entered:
             asked = True
-            program.entries += called(program, relevance, messages)
+            if ways is None or ("", SCRIPTED) in ways:
+                program.entries += called(program, relevance, messages)
+        cls = relevance.classes.get(definition)
+        owner = cls.name if cls is not None else ""
+        if ways is not None and (owner, definition.name) not in ways:
+            continue
         surroundings = surroundings or Surroundings(tree, relevance)
 
         def start(
@@ -417,12 +456,14 @@ def _fill(program: Program, relevance: Relevance) -> None:
             allowance,
             otherwise=partial(start, otherwise=True) if _asks_for_a_setting(definition) else None,
         )
-        entry.known = known
+        entry.owner, entry.known = owner, known
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
 
 
+MODULE = "<module>"
+"""What the way into a file is called that runs it from its top."""
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
