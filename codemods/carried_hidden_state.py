@@ -17,24 +17,28 @@ there is one, else where the pass begins. It goes to the end of the pass where t
 trained (a parameter), so that this keeps its gradient. `retain_graph=True` goes with it.
 
 Preconditions: the failing backward certainly reaches a node of an earlier pass of the loop, and every value
-that leads there is known by name and make (a tensor, a list or tuple of tensors, None at first). A list that
-each pass adds to is reported without a repair: it should have been cleared, with what goes along with it.
+that leads there is known by name and make (a tensor, a list or tuple of tensors, None at first). Reported
+without a repair: a list that each pass adds to, which should have been cleared with what goes along with it;
+and a value into which passes put nothing but parameters (`rays = rays + pose`). That may be no state at all:
+cut, it would still be moved once more by each pass, where each pass should begin anew.
 
 By hand: detach what is carried at the start of each pass (`h = h.detach()`), or add up the losses of all
 passes and call backward once, after the loop.
 
 Effect: repairs. Gradients up to the first failing pass are unchanged; afterwards each pass learns from its
 own segment (truncated backpropagation through time).
+
+Severity: error.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.autograd.graph import Backward, Leaf, Node, Path, reach
+from gradfix.autograd.graph import Backward, Leaf, Node, Path, Storage, reach
 from gradfix.autograd.questions import backwards, earlier_pass
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
@@ -136,14 +140,82 @@ def _finding(program: Program, carried: Carried) -> Finding:
     growing = [name for name, value in carried.values.items() if _grows(carried, value)]
     if growing:
         why += f"; `{growing[0]}` grows from pass to pass, and has to be cleared"
+    moved = [name for name in carried.values if _only_moved(carried, name)]
+    advice = ""
+    if moved:
+        advice = (
+            f"compute `{moved[0]}` under a new name, from what it was before the loop, if each pass should "
+            "begin anew; detach it once for each pass, if it is a state that goes on"
+        )
     return Finding(
         "carried-hidden-state",
         f"{names} {verb} the graph of earlier passes of the loop into `{receiver(program, event)}`, {why}",
         Span.of(event.site),
         tuple(notes),
-        offered([] if growing else _fixes(program, carried)),
+        offered([] if growing or moved else _fixes(program, carried)),
         failure.kind,
+        advice=advice,
     )
+
+
+def _only_moved(carried: Carried, name: str) -> bool:
+    """Whether each pass computes a value from what it was and from parameters alone.
+
+    A network's output counts only where no pass is given anything of its own: else this may be a series.
+    """
+    path, (loop, number) = carried.path[:-1], carried.path[-1]
+    earlier: Path = (*path, (loop, number - 1))
+    run = carried.run
+    before = run.carried.get((loop, earlier), {}) if number > 1 else run.before.get((loop, path), {})
+    new, old = carried.values[name], before.get(name)
+    if not isinstance(new, Tensor) or new.node is None or not isinstance(old, Tensor):
+        return False
+    below = reach([(old.node, True)]) if old.node is not None else {}
+    within = [node for node in reach([(new.node, True)]) if node not in below]
+    known = all(
+        node.path[: len(earlier)] == earlier
+        and not node.foreign
+        and (node.call is not None or not node.opaque)
+        for node in within
+    )
+    if not known or not _data(within) <= {old.storage}:
+        return False
+    return not any(node.call for node in within) or _repeats_itself(carried, earlier)
+
+
+def _data(nodes: Iterable[Node]) -> set[Storage | None]:
+    """The memory of the tensors without a graph that go into operations, or into networks as their input."""
+    computed = set(nodes)
+    found: set[Storage | None] = {s for node in computed if node.call is None for s in node.fixed}
+    for call in {node.call for node in computed if node.call is not None}:
+        for _, value in call.operands:
+            given = tensors_in(value) if isinstance(value, Value) else []
+            found |= {tensor.storage for tensor in given if tensor.node not in computed}
+    return found
+
+
+def _repeats_itself(carried: Carried, earlier: Path) -> bool:
+    """Whether a pass is given the same data as the one before, and uses nothing that its loop hands out."""
+    loop = carried.loop
+    target = getattr(loop, "target", None)
+    handed = {n.id for n in walk(target) if isinstance(n, ast.Name)} if target is not None else set()
+    if any(n.id in handed for s in _body(loop) or [] for n in _computing(s) if isinstance(n, ast.Name)):
+        return False
+    states = {tensor.storage for value in carried.values.values() for tensor in tensors_in(value)}
+    ran = {node for event in backwards(carried.run) for node in event.visited}
+    now = _data(node for node in ran if node.path[: len(earlier)] == carried.path)
+    return now - states <= _data(node for node in ran if node.path[: len(earlier)] == earlier)
+
+
+def _computing(node: ast.AST) -> Iterator[ast.AST]:
+    """A statement's nodes, but for the tests of branches and what is printed."""
+    printed = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    if printed:
+        return
+    yield node
+    for below in ast.iter_child_nodes(node):
+        if not (isinstance(node, (ast.If, ast.While)) and below is node.test):
+            yield from _computing(below)
 
 
 def _grows(carried: Carried, value: Value) -> bool:

@@ -24,6 +24,10 @@ Preconditions:
 By hand: decorate what only evaluates with `@torch.no_grad()`, or put it into `with torch.no_grad():`.
 
 Effect: preserves. The gradients are the same, bit for bit.
+
+Severity: warning. The graph of a batch stays in memory until its variables go. How much that is cannot be
+told from the code: it is no tenth of a step for one state of a small policy, and as much as a step for
+validation in batches of the same size, which is what mostly runs out of memory.
 """
 
 from __future__ import annotations
@@ -189,13 +193,25 @@ def _phases(program: Program, relevance: Relevance, chain: Chain) -> Iterator[Ph
     around = [program.ancestors(place) for place in chain if getattr(place, "lineno", 0) > 0]
     if any(_may_switch(relevance, outer) for every in around for outer in every):
         return
+    found: list[Phase] = []
     for every in around:
         for outer in every:
-            if isinstance(outer, (ast.FunctionDef, ast.For, ast.While)):
-                if relevance.touches(outer) or _looks(outer):
-                    return
-                if getattr(outer, "name", "") not in PARTS:
-                    yield outer
+            if not isinstance(outer, (ast.FunctionDef, ast.For, ast.While)):
+                continue
+            if relevance.touches(outer) or _looks(outer):
+                yield from found
+                return
+            if getattr(outer, "name", "") not in PARTS:
+                found.append(outer)
+            elif _network(program, outer):
+                found.clear()  # What a part of a network runs is a part of it as well.
+    yield from found
+
+
+def _network(program: Program, method: ast.AST) -> bool:
+    """Whether the class of a method is that of a network: whether it has a forward."""
+    owner = next((outer for outer in program.ancestors(method) if isinstance(outer, ast.ClassDef)), None)
+    return owner is not None and any(getattr(part, "name", "") == "forward" for part in owner.body)
 
 
 @lru_cache(maxsize=4096)

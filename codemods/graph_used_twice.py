@@ -34,6 +34,8 @@ By hand: where both losses are meant for the same parameters, add them and call 
 not, detach what they share before it.
 
 Effect: repairs, or changes where keeping the graph is a choice.
+
+Severity: error.
 """
 
 from __future__ import annotations

@@ -38,6 +38,8 @@ By hand: compute a new tensor (`x = x * 2` for `x *= 2`, `torch.stack` of a list
 one by one), or write into a copy (`x = x.clone()`).
 
 Effect: repairs.
+
+Severity: error.
 """
 
 from __future__ import annotations

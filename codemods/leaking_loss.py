@@ -31,6 +31,8 @@ By hand: step before the other loss is differentiated, on a fresh forward, or sa
 wanted: `g_loss.backward(inputs=list(G.parameters()))`.
 
 Effect: changes.
+
+Severity: error.
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ on parts of it: of that nothing is said.
 evaluate. Effect: changes.
 
 By hand: call `train()` before the phase that trains.
+
+Severity: error.
 """
 
 from __future__ import annotations

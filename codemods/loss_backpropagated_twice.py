@@ -25,6 +25,8 @@ By hand: drop the backward that is one too many, or begin the sum anew after the
 would only hide that the loss counts double.
 
 Effect: repairs where the second call raises, changes where the flag has hidden it.
+
+Severity: error.
 """
 
 from __future__ import annotations

@@ -35,6 +35,8 @@ By hand: clip directly before the optimizer's step, and behind `scaler.unscale_(
 scales the loss.
 
 Effect: changes.
+
+Severity: error. What is consumed is not what was clipped.
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ anywhere; where something does, but too rarely, nothing is rewritten.
 By hand: call `scaler.update()` once in each pass, behind the last `scaler.step`.
 
 Effect: repairs.
+
+Severity: error.
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ directly behind it. Where it is not clear whether a condition waits or leaves pa
 By hand: call `optimizer.zero_grad()` once for each step, before the backward.
 
 Effect: changes.
+
+Severity: error.
 """
 
 from __future__ import annotations

@@ -26,6 +26,10 @@ Preconditions, each because removing the flag is right only with a proof:
 By hand: drop `retain_graph=True`.
 
 Effect: preserves. The gradients are the same, bit for bit.
+
+Severity: warning, or an info where no variable holds on to the graph. It costs no time, and memory as long as
+a variable holds the graph: mostly until the next forward has computed another one, so that two are there at
+once. And it hides errors.
 """
 
 from __future__ import annotations
@@ -41,7 +45,7 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, tensors_in
-from gradfix.codemod import Effect, Finding, Fix, Span
+from gradfix.codemod import Effect, Finding, Fix, Severity, Span
 from gradfix.edits import drop_retain, note, receiver, retain_argument
 
 
@@ -52,6 +56,7 @@ def find(program: Program) -> Iterator[Finding]:
     for entry in program.entries:
         for event in entry.certain(lambda run: needless(run, lasting), lambda e: e.site, raises=False):
             assert isinstance(event.site, ast.Call)
+            severity = None if _held(program, event) else Severity.INFO
             yield Finding(
                 "needless-retain-graph",
                 f"`retain_graph=True` keeps the graph of `{receiver(program, event)}`, "
@@ -59,7 +64,21 @@ def find(program: Program) -> Iterator[Finding]:
                 Span.of(event.site),
                 (note(event.site, "no later backward reaches what this one ran"),),
                 (Fix("drop retain_graph=True", Effect.PRESERVES, tuple(drop_retain(event))),),
+                severity=severity,
             )
+
+
+def _held(program: Program, event: Backward) -> bool:
+    """Whether anything may hold the graph of a backward once its statement is over.
+
+    Nothing does where all of it is computed in that statement.
+    """
+    statement = program.statement(event.site)
+    within = set(walk(statement)) if isinstance(statement, ast.Expr) else set()
+    return any(isinstance(node, ast.NamedExpr) for node in within) or any(
+        bool(node.stack) or (node.call.site if node.call is not None else node.site) not in within
+        for node in event.visited
+    )
 
 
 def needless(run: Run, lasting: bool = False) -> dict[Hashable, Backward]:

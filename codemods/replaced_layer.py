@@ -22,6 +22,8 @@ needs is bound in between.
 By hand: make the optimizer when the network is complete, or give it the new layer by `add_param_group`.
 
 Effect: changes.
+
+Severity: error.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ By hand: drop `requires_grad=True` from what is data; where it is a parameter, c
 in each pass.
 
 Effect: repairs.
+
+Severity: error.
 """
 
 from __future__ import annotations

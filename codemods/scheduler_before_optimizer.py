@@ -26,6 +26,8 @@ decides whether it does (accumulation), nothing is rewritten.
 By hand: call `scheduler.step()` behind the optimizer's step, or at the end of the epoch.
 
 Effect: changes.
+
+Severity: warning. One learning rate of the schedule is left out, and torch itself warns of it.
 """
 
 from __future__ import annotations

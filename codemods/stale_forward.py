@@ -41,6 +41,8 @@ Effect: repairs where autograd raised or a step consumed nothing, changes where 
 gradients from a mixture of old and new weights, or with a term that taught nobody. A prediction that is
 repeated or moved draws random numbers (dropout) and updates running statistics (batch normalisation) once
 more, or later: the certificate says from which step on.
+
+Severity: error.
 """
 
 from __future__ import annotations

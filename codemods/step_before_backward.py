@@ -23,6 +23,8 @@ By hand: call `step()` after the backward whose gradients it is meant to use.
 
 Effect: repairs where no step of the optimizer consumes anything, changes where it consumes other losses. What
 is predicted between the two is predicted before the step now.
+
+Severity: error.
 """
 
 from __future__ import annotations

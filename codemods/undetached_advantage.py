@@ -22,6 +22,8 @@ What is detached is the factor, where the product is written. Effect: changes.
 
 By hand: detach the advantage where it weighs the log probabilities (`-(log_prob *
 advantage.detach()).mean()`).
+
+Severity: error.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ VIEWS = frozenset(
 REDUCTIONS = frozenset(
     {"mean", "sum", "stack", "cat", "min", "minimum", "clamp", "clamp_min", "clamp_max", "neg"}
 )
-SUMS = frozenset({"binary.Add", "binary.Sub", "add", "sub", "rsub", "neg", "stack", "cat", "mean", "sum"})
+SUMS = frozenset(
+    {"binary.Add", "binary.Sub", "add", "sub", "rsub", "neg", "stack", "cat", "mean", "sum", "setitem"}
+)
 PRODUCTS = frozenset({"binary.Mult", "mul", "multiply"})
 QUOTIENTS = frozenset({"binary.Div", "div", "true_divide", "divide"})
 REGRESSIONS = frozenset(
@@ -118,11 +122,6 @@ def _key(output: Node) -> Output:
     return output.site, output.call.module
 
 
-def _operation(node: Node) -> str:
-    """What a node computes, along whichever dimension, and whichever of its operands have a graph."""
-    return operation(node).removesuffix(".other").removesuffix(".dim")
-
-
 def _certain(node: Node) -> list[Edge]:
     return [edge for edge in node.edges if edge.certain]
 
@@ -135,7 +134,7 @@ def _below(node: Node, operations: frozenset[str]) -> Iterator[Node]:
         if at in seen:
             continue
         seen.add(at)
-        edges, name = _certain(at), _operation(at)
+        edges, name = _certain(at), operation(at)
         through = at.call is None and not at.leaves and len(edges) == len(at.edges)
         if through and name in QUOTIENTS and edges:
             waiting.append(edges[0].node)
@@ -154,7 +153,7 @@ def _outputs(node: Node) -> list[Node]:
 def _regressed(term: Node) -> Iterator[Output]:
     """The outputs of networks that a term of a loss drives to a target."""
     for node in _below(term, REDUCTIONS):
-        if _operation(node) not in REGRESSIONS and not _squares(node):
+        if operation(node) not in REGRESSIONS and not _squares(node):
             continue
         outputs = [output for edge in _certain(node) for output in _outputs(edge.node)]
         for output in outputs:
@@ -163,13 +162,13 @@ def _regressed(term: Node) -> Iterator[Output]:
 
 def _squares(node: Node) -> bool:
     """Whether a node multiplies a value with itself."""
-    return _operation(node) in PRODUCTS and len({edge.node for edge in node.edges}) == 1 < len(node.edges)
+    return operation(node) in PRODUCTS and len({edge.node for edge in node.edges}) == 1 < len(node.edges)
 
 
 def _products(term: Node) -> Iterator[Node]:
     """The products of factors with a graph that a term adds up."""
     for node in _below(term, REDUCTIONS):
-        if _operation(node) in PRODUCTS and len({edge.node for edge in _certain(node)}) > 1:
+        if operation(node) in PRODUCTS and len({edge.node for edge in _certain(node)}) > 1:
             yield node
 
 

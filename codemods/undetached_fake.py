@@ -30,6 +30,8 @@ By hand: detach what enters the network through which this loss is not meant to 
 
 Effect: repairs where autograd raised, changes where a leak is closed, preserves where only work is saved.
 `retain_graph=True` that was there only for this goes with it.
+
+Severity: error, or a warning where only work is saved: a backward pass through the other network.
 """
 
 from __future__ import annotations

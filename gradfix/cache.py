@@ -112,6 +112,7 @@ def open_for(options: Options, repository: str | None, *, with_fixes: bool) -> C
         code,
         sorted(options.selected),
         options.unsafe_fixes,
+        options.min_severity,
         options.settings.max_file_size,
         with_fixes,
     ]
@@ -172,7 +173,13 @@ _PARTS: dict[str, Callable[..., Any]] = {
     for part in (
         *(FileReport, Reported, codemod.Finding, codemod.Note, codemod.Span, codemod.Fix, codemod.Claim),
         codemod.Unanalysed,
-        *(codemod.Effect, codemod.ReplaceExpression, codemod.RemoveArgument, codemod.InsertStatement),
+        *(
+            codemod.Effect,
+            codemod.Severity,
+            codemod.ReplaceExpression,
+            codemod.RemoveArgument,
+            codemod.InsertStatement,
+        ),
         *(codemod.RemoveStatement, codemod.ReplaceStatement, codemod.MoveStatement),
         *(codemod.Decorate, codemod.Enclose),
     )
@@ -182,8 +189,8 @@ _PARTS: dict[str, Callable[..., Any]] = {
 
 def _plain(value: object) -> object:
     """A part of a report as JSON has it: what is not a tuple, a text or a number goes by its type."""
-    if isinstance(value, codemod.Effect):
-        return {"Effect": [str(value)]}
+    if isinstance(value, (codemod.Effect, codemod.Severity)):
+        return {type(value).__name__: [str(value)]}
     if is_dataclass(value):
         return {type(value).__name__: [_plain(getattr(value, item.name)) for item in fields(value)]}
     if isinstance(value, tuple):

@@ -40,6 +40,7 @@ def of(path: str, attempt: Attempt) -> dict[str, Any]:
         "filename": path,
         "code": attempt.finding.code,
         "finding": attempt.finding.message,
+        "severity": None if attempt.finding.severity is None else str(attempt.finding.severity),
         "location": {"row": span.line, "column": character_column(lines[span.line - 1], span.column)},
         "message": attempt.fix.message,
         "effect": str(attempt.fix.effect),

@@ -1047,8 +1047,8 @@ class _Case:
         loose = self.listed & self.declared().keys() if self.claim.unchanged == "all" else frozenset()
         loose = loose | self.untangled() if self.claim.beyond else self.listed
         for index in loose:
-            course = courses[index]
-            if course.problem is not None:
+            course = courses.get(index)  # None where neither run has stepped it.
+            if course is not None and course.problem is not None:
                 course.stopped, course.problem = f"it may differ, and does: {course.problem}", None
         checks = [
             self._verdict("reference", reference, index, course, " from the original with its graphs kept")

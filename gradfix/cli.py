@@ -19,6 +19,7 @@ import typer
 from gradfix import __version__, catalog, interrupts, pipeline, project
 from gradfix.command_line import (
     Environment,
+    MinSeverity,
     Module,
     PassesOn,
     RunsScripts,
@@ -141,6 +142,7 @@ def check(
     output_format: Format = OutputFormat.TEXT,
     select: Select = None,
     ignore: Ignore = None,
+    min_severity: MinSeverity = None,
     codemods: Codemods = None,
     no_cache: NoCache = False,
     verbose: Verbose = False,
@@ -148,7 +150,9 @@ def check(
 ) -> None:
     """Find gradient mistakes; nothing is run, and nothing is written but a cache (see `gradfix cache`)."""
     where = paths or ["."]
-    options = _prepared(where, _wishes(select, ignore, codemods, verify=False, cached=not no_cache))
+    options = _prepared(
+        where, _wishes(select, ignore, codemods, min_severity=min_severity, verify=False, cached=not no_cache)
+    )
     report = pipeline.check(where, options)
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
@@ -169,6 +173,7 @@ def apply(
     output_format: Format = OutputFormat.TEXT,
     select: Select = None,
     ignore: Ignore = None,
+    min_severity: MinSeverity = None,
     codemods: Codemods = None,
     dry_run: Annotated[
         bool,
@@ -209,6 +214,7 @@ def apply(
         ignore,
         codemods,
         unsafe_fixes=unsafe_fixes,
+        min_severity=min_severity,
         python=python,
         environment=environment(env, quiet),
         script=script,
@@ -282,6 +288,7 @@ def verify(
     output_format: Format = OutputFormat.TEXT,
     select: Select = None,
     ignore: Ignore = None,
+    min_severity: MinSeverity = None,
     codemods: Codemods = None,
     unsafe_fixes: Unsafe = False,
     before: Annotated[
@@ -316,6 +323,7 @@ def verify(
         ignore,
         codemods,
         unsafe_fixes=unsafe_fixes or before is not None,
+        min_severity=min_severity,
         python=python,
         environment=environment(env, quiet),
         script=script,
@@ -428,6 +436,7 @@ def run(
     python: Annotated[
         str | None, typer.Option("--python", metavar="EXE", help="The interpreter to run it with.")
     ] = None,
+    min_severity: MinSeverity = None,
 ) -> None:
     """Run your own command under watch; when autograd raises, or nothing ever learns, say why.
 
@@ -438,7 +447,7 @@ def run(
     arguments = [*([module] if module is not None else []), *(script or [])]
     if not arguments:
         _refuse("nothing to run: name a script, or a module with -m")
-    command = watching.command(arguments, python, module=module is not None)
+    command = watching.command(arguments, python, module=module is not None, min_severity=min_severity)
     if isinstance(command, Problem):
         _refuse(f"{command.path}: {command.message}")
     try:
@@ -448,13 +457,13 @@ def run(
 
 
 @app.command("explain-error", hidden=True)
-def explain_error() -> None:
+def explain_error(min_severity: MinSeverity = None) -> None:
     """Print the explanation of an error whose facts are on standard input; `run` starts this."""
     import json
 
     from gradfix import watching
 
-    for explanation in watching.explanations(json.load(sys.stdin)):
+    for explanation in watching.explanations(json.load(sys.stdin), min_severity):
         _print_all(_text().explanation(explanation))
 
 

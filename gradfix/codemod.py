@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import ModuleType
@@ -35,6 +36,22 @@ class Applicability(enum.StrEnum):
     SAFE = "safe"
     UNSAFE = "unsafe"
     DISPLAY = "display"
+
+
+class Severity(enum.StrEnum):
+    """How bad a mistake is, the worst first."""
+
+    ERROR = "error"
+    """The program raises, or trains wrongly."""
+    WARNING = "warning"
+    """It trains as it should, and wastes much, or a small change would make it an error."""
+    INFO = "info"
+    """It could be tidier."""
+
+    def reaches(self, least: Severity) -> bool:
+        """Whether it is as bad as ``least``, or worse."""
+        order = list(Severity)
+        return order.index(self) <= order.index(least)
 
 
 class Span(NamedTuple):
@@ -151,6 +168,8 @@ Edit = (
 )
 
 
+SEVERITY = "Severity: "
+"""How the paragraph of a codemod's documentation begins whose next word is the severity of its findings."""
 BY_HAND = "By hand: "
 """How the paragraph of a codemod's documentation begins that says what a person can do."""
 
@@ -235,6 +254,24 @@ class Finding(NamedTuple):
     """The error of autograd that a note puts at its line; the fixes say so as well."""
     advice: str = ""
     """What a person can do where no fix holds; by default what the codemod's documentation says of that."""
+    severity: Severity | None = None
+    """By default what follows from the fixes and the codemod's documentation (see :func:`rated`)."""
+
+
+def rated(finding: Finding, usual: Severity) -> Severity:
+    """How bad a finding is, of a codemod whose findings are ``usual``.
+
+    What raises, or cannot train anything, is an error whatever is usual, and what only wastes work is none.
+    """
+    if finding.severity is not None:
+        return finding.severity
+    effects = {fix.effect for fix in finding.fixes}
+    raises = any(fix.claim.raises is not None or fix.claim.stops is not None for fix in finding.fixes)
+    if finding.raises is not None or raises or Effect.REPAIRS in effects:
+        return Severity.ERROR
+    if effects == {Effect.PRESERVES} and usual is Severity.ERROR:
+        return Severity.WARNING
+    return usual
 
 
 class Unanalysed(NamedTuple):
@@ -280,10 +317,20 @@ class Codemod:
     @property
     def by_hand(self) -> str:
         """What a person can do where no fix holds: a paragraph of the documentation."""
-        for paragraph in self.documentation.split("\n\n"):
-            if paragraph.startswith(BY_HAND):
-                return " ".join(paragraph.removeprefix(BY_HAND).split()).removesuffix(".")
-        return f"`gradfix explain {self.name}` says what is wrong with it"
+        told = self._paragraph(BY_HAND).removesuffix(".")
+        return told or f"`gradfix explain {self.name}` says what is wrong with it"
+
+    @property
+    def severity(self) -> Severity:
+        """How bad its findings are, unless a finding is another case (see :func:`rated`): the first word of a
+        paragraph of the documentation, and a warning where nothing is said."""
+        word = re.match(r"\w*", self._paragraph(SEVERITY))
+        return next((one for one in Severity if word and one == word[0]), Severity.WARNING)
+
+    def _paragraph(self, begins: str) -> str:
+        """The paragraph of the documentation that begins so, without its beginning, on one line."""
+        found = (one for one in self.documentation.split("\n\n") if one.startswith(begins))
+        return " ".join(next(found, "").removeprefix(begins).split())
 
     @property
     def find(self) -> Callable[[Program], Iterable[Finding]]:

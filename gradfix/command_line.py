@@ -10,6 +10,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand
 
+from gradfix.codemod import Severity
 from gradfix.printable import printable
 
 
@@ -77,6 +78,10 @@ def script_arguments(context: typer.Context) -> tuple[str, ...]:
     return found
 
 
+MinSeverity = Annotated[
+    Severity | None,
+    typer.Option("--min-severity", help="Only what is as bad as this or worse (default: warning)."),
+]
 Environment = Annotated[
     EnvironmentChoice | None,
     typer.Option("--env", help="Run both versions in an environment that is made for the project."),

@@ -26,8 +26,10 @@ from gradfix.codemod import (
     Fix,
     InsertStatement,
     MoveStatement,
+    Severity,
     Span,
     Unanalysed,
+    rated,
 )
 from gradfix.parallel import WORTH_PROCESSES, for_each
 from gradfix.placing import placed, spans_of
@@ -53,6 +55,8 @@ class Wishes:
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
     unsafe_fixes: bool = False
+    min_severity: Severity | None = None
+    """Findings that are less bad are not reported."""
     python: str | None = None
     environment: Callable[[Sequence[Path]], str] | None = None
     """Makes the environment that the scripts run in, for all of them, and gives its interpreter."""
@@ -79,6 +83,8 @@ class Options:
     """The names of the codemods that report; a fix is held against all of them."""
     settings: project.Settings
     unsafe_fixes: bool = False
+    min_severity: Severity = Severity.WARNING
+    """Findings that are less bad are not reported; a fix is held against all of them."""
     interpreter: Interpreter | None = None
     """The one that runs the scripts, where one is named."""
     environment: Callable[[Sequence[Path]], str] | None = None
@@ -128,6 +134,7 @@ def prepare(
         selected=selected,
         settings=settings,
         unsafe_fixes=wishes.unsafe_fixes or settings.unsafe_fixes,
+        min_severity=wishes.min_severity or settings.min_severity,
         interpreter=interpreter,
         environment=wishes.environment,
         script=wishes.script,
@@ -366,7 +373,10 @@ def _diagnose(
             continue
         try:
             found = list(codemod.find(program))
-            findings += [one if one.advice else one._replace(advice=codemod.by_hand) for one in found]
+            findings += [
+                one._replace(advice=one.advice or codemod.by_hand, severity=rated(one, codemod.severity))
+                for one in found
+            ]
         except Exception as error:
             problems.append(_failure(parsed.path, f"the codemod {codemod.name}", error))
     # What lies in an imported module has no place in this file, unless it can be mended here.
@@ -397,11 +407,13 @@ def _failure(path: str, what: str, error: Exception) -> Problem:
 
 
 def _reported(analysis: _Analysis, options: Options) -> tuple[Finding, ...]:
-    """The findings of the selected codemods that no comment silences."""
+    """The findings of the selected codemods that are bad enough, and that no comment silences."""
     return tuple(
         finding
         for finding in analysis.findings
-        if finding.code in options.selected and not _silenced(finding, analysis.source)
+        if finding.code in options.selected
+        and (finding.severity is None or finding.severity.reaches(options.min_severity))
+        and not _silenced(finding, analysis.source)
     )
 
 
@@ -602,24 +614,25 @@ def _without(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -
     return after if _also_gone(before, made, after) is not None else None
 
 
-def _awakens(fix: Fix) -> bool:
-    """Whether a fix lets a step learn from its own loss at last, by no more than an order of statements.
+def _redirects(fix: Fix) -> bool:
+    """Whether a fix changes which losses a parameter learns from, where nothing raised.
 
-    The step consumed nothing, or what other losses had left as well.
+    It says so, or does no more than order statements anew.
     """
     moved = all(isinstance(edit, (MoveStatement, InsertStatement)) for edit in fix.edits)
-    return moved and fix.effect is not Effect.PRESERVES and fix.claim.raises is None
+    changes = fix.effect is Effect.CHANGES or (moved and fix.effect is Effect.REPAIRS)
+    return changes and fix.claim.raises is None
 
 
 def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -> list[Finding] | None:
     """The findings of ``before`` that are gone besides those that are mended; ``None`` if others have come.
 
     A finding is recognised by its code and the text of its line, or, where a fix has changed that
-    line, by the place of the line. Where a step was awakened, work may be wasted that had no consumer
-    before, or a wrong one: that shows only now, and was there before.
+    line, by the place of the line. Where a fix changes who learns from what, work may be wasted that had no
+    consumer before, or a wrong one: that can be saved afterwards.
     """
     pool = [finding for finding in before.findings if finding not in made]
-    awakened = any(map(_awakens, made.values()))
+    redirected = any(map(_redirects, made.values()))
     changed: list[Finding] = []
     for finding in after.findings:
         known = next((old for old in pool if _identity(old, before) == _identity(finding, after)), None)
@@ -639,7 +652,7 @@ def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis)
         )
         if known is not None:
             pool.remove(known)
-        elif not (awakened and _only_wastes(finding)):
+        elif not (redirected and _only_wastes(finding)):
             return None
     return pool
 

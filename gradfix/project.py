@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradfix import files
+from gradfix.codemod import Severity
 from gradfix.source import MAX_BYTES, Problem
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class Settings:
     verify: Verification = field(default=Verification(), metadata={"key": False})
     """A table of its own."""
     unsafe_fixes: bool = False
+    min_severity: Severity = Severity.WARNING
+    """Findings that are less bad are not reported."""
     max_file_size: int = MAX_BYTES
     """In bytes."""
     file: str | None = field(default=None, metadata={"key": False})
@@ -150,7 +153,11 @@ def _settings_from(table: Mapping[str, object], file: str, shown: str) -> Settin
         kind, accepted = _accepts(known[key].default, value)
         if not accepted:
             return Problem(shown, f"tool.gradfix.{key} must be {kind}")
-        values[known[key].name] = tuple(value) if isinstance(value, list) else value
+        if isinstance(value, list):
+            value = tuple(value)
+        elif isinstance(value, str):
+            value = Severity(value)
+        values[known[key].name] = value
     return Settings(**values, file=shown)
 
 
@@ -210,6 +217,8 @@ def _accepts(default: object, value: object) -> tuple[str, bool]:
         return "true or false", isinstance(value, bool)
     if isinstance(default, int):
         return "a number of bytes", isinstance(value, int) and not isinstance(value, bool) and value > 0
+    if isinstance(default, Severity):
+        return f"one of {', '.join(Severity)}", value in list(Severity)
     return "a string", isinstance(value, str)
 
 

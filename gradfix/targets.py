@@ -1,4 +1,4 @@
-"""Losses that compare a prediction with a target, and train the wrong one of the two."""
+"""Losses that compare a prediction with a target, and train the target."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from gradfix.autograd.entries import SCALES, operation
-from gradfix.autograd.graph import Backward, ModuleCall, Node
+from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node
 from gradfix.autograd.questions import calls_in, owner
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import Tensor, Value, tensors_in
@@ -18,7 +18,7 @@ DISTANCES = frozenset(
 """What compares two tensors, whichever comes first."""
 ADDITIONS = frozenset("binary.Add binary.Sub augmented.Add augmented.Sub add sub".split())
 PICKING = frozenset(
-    """squeeze unsqueeze view reshape flatten getitem getitem.int_or_slice gather index_select select sum
+    """squeeze unsqueeze view reshape flatten getitem gather index_select select sum
     mean""".split()
 )
 """What leaves a prediction one, but for its shape: the value of the action that was taken."""
@@ -26,37 +26,59 @@ PICKING = frozenset(
 
 @dataclass(frozen=True)
 class TrainedTarget:
-    """A loss that reaches a network by way of its target alone, for the prediction is detached."""
+    """A loss that trains the target of a prediction: the same network's word, discounted."""
 
     run: Run
     backward: Backward
-    detached: ast.Call
-    """The detach of the prediction."""
+    detached: ast.Call | None
+    """The detach of the prediction, if it is detached: then only the target leads to the network."""
     target: ast.expr
     call: ModuleCall
     """The network's, of which the target is made."""
 
 
 def trained_target(run: Run, event: Backward) -> TrainedTarget | None:
-    """The target that a loss trains instead of its prediction: the same network's word, discounted."""
+    """The target that a loss trains, beside its prediction or instead of it."""
     mine = owner(run, event)
     if mine is None or not event.certain or not event.accumulates or event.failure is not None:
         return None
     own = set(mine.owned())
     taught = [call for call in calls_in(event.visited) if call.leaves & own]
+    if not taught:
+        return None
     for node in event.visited:
-        if operation(node) not in DISTANCES or len(node.edges) != 1 or node.beside is None:
+        if operation(node) not in DISTANCES:
             continue
-        cut = getattr(node.beside[1], "cut", None)
-        target, written = _discounted(node.edges[0].node), node.edges[0].operand
-        if cut is None or target is None or written is None or taught != [target]:
-            continue
-        prediction = _predicted(cut[0])
-        if prediction is None or prediction is target or prediction.module is not target.module:
-            continue
-        if isinstance(cut[1], ast.Call) and not any(map(_has_graph, prediction.operands)):
-            return TrainedTarget(run, event, cut[1], written, target)
+        for number, edge in enumerate(node.edges):
+            target = _discounted(edge.node)
+            if target is None or target not in taught:
+                continue
+            prediction, cut = _compared(node, number)
+            if prediction is None or prediction is target or prediction.module is not target.module:
+                continue
+            if any(map(_has_graph, prediction.operands)) or (cut is not None and taught != [target]):
+                continue
+            written = _written(edge)
+            if written is not None:
+                return TrainedTarget(run, event, cut, written, target)
     return None
+
+
+def _compared(node: Node, target: int) -> tuple[ModuleCall | None, ast.Call | None]:
+    """The call whose result is compared with one of the operands, and the detach of that result, if any."""
+    if len(node.edges) == 2:
+        return _predicted(node.edges[1 - target].node), None
+    cut = getattr(node.beside[1], "cut", None) if node.beside is not None else None
+    if len(node.edges) != 1 or cut is None or not isinstance(cut[1], ast.Call):
+        return None, None
+    return _predicted(cut[0]), cut[1]
+
+
+def _written(edge: Edge | None) -> ast.expr | None:
+    """How the source calls a target, or the part of it that has the graph: what can be detached in place."""
+    while edge is not None and isinstance(edge.operand, (ast.BinOp, ast.UnaryOp)):
+        edge = edge.node.edges[0] if len(edge.node.edges) == 1 else None
+    return edge.operand if edge is not None else None
 
 
 def _predicted(node: Node) -> ModuleCall | None:

@@ -24,7 +24,7 @@ from typing import Any
 
 from gradfix import patch as patches
 from gradfix import pipeline
-from gradfix.codemod import Effect, Finding
+from gradfix.codemod import Effect, Finding, Severity
 from gradfix.pipeline import Refusal, Wishes
 from gradfix.results import Explanation, Reported
 from gradfix.script import CALLS
@@ -38,8 +38,17 @@ RAISES = "raises"
 """What a codemod says at the line where autograd raises."""
 
 
-def command(script: Sequence[str], python: str | None, *, module: bool = False) -> list[str] | Problem:
-    """The command that runs ``script``, its path or module and its arguments, under watch."""
+def command(
+    script: Sequence[str],
+    python: str | None,
+    *,
+    module: bool = False,
+    min_severity: Severity | None = None,
+) -> list[str] | Problem:
+    """The command that runs ``script``, its path or module and its arguments, under watch.
+
+    Findings that are less bad than ``min_severity`` are not told with what has happened.
+    """
     from gradfix.verify.interpreter import choose_interpreter, usual_interpreter
 
     path = Path.cwd() / "-m" if module else Path(script[0])
@@ -48,7 +57,9 @@ def command(script: Sequence[str], python: str | None, *, module: bool = False) 
     interpreter = usual_interpreter() if python is None else choose_interpreter(path, python)
     if isinstance(interpreter, str):
         return Problem(script[0], f"cannot be run: {interpreter}")
-    return [interpreter.executable, str(WATCH), json.dumps(explainer()), *(["-m"] if module else []), *script]
+    least = [] if min_severity is None else ["--min-severity", str(min_severity)]
+    explaining = json.dumps([*explainer(), *least])
+    return [interpreter.executable, str(WATCH), explaining, *(["-m"] if module else []), *script]
 
 
 def explainer() -> list[str]:
@@ -61,24 +72,25 @@ def explainer() -> list[str]:
     return [sys.executable, "-I", "-c", start, "explain-error"]
 
 
-def explanations(facts: Mapping[str, Any]) -> Iterator[Explanation]:
+def explanations(facts: Mapping[str, Any], min_severity: Severity | None = None) -> Iterator[Explanation]:
     """What is to be said of how a script has ended.
 
     Args:
         facts: As ``verify/watch.py`` tells them.
+        min_severity: Of the findings that are told with them.
     """
     if facts["kind"] != "silent":
-        found = explain(facts)
+        found = explain(facts, min_severity)
         if found is not None:
             yield found
         return
     from gradfix import silence
 
     for explanation in silence.explain(facts):
-        yield _with_likely_reason(explanation, facts)
+        yield _with_likely_reason(explanation, facts, min_severity)
 
 
-def explain(facts: Mapping[str, Any]) -> Explanation | None:
+def explain(facts: Mapping[str, Any], min_severity: Severity | None = None) -> Explanation | None:
     """What is to be said of an error; ``None`` where none of its lines can be read."""
     told = Story(facts)
     places = [place for place in map(tuple, facts["places"]) if told.file(place[0]) is not None]
@@ -87,7 +99,7 @@ def explain(facts: Mapping[str, Any]) -> Explanation | None:
     told.tell()
     for path in dict.fromkeys(path for path, _ in places):
         lines = {line for one, line in places if one == path}
-        reported = _predicted(path, facts["kind"], lines, told.causes)
+        reported = _predicted(path, facts["kind"], lines, told.causes, min_severity)
         if reported is not None:
             return _with_fix(told, path, reported, facts.get("command", ()))
     return told.explanation(places[0][0])
@@ -96,9 +108,15 @@ def explain(facts: Mapping[str, Any]) -> Explanation | None:
 # ---------------------------------------------------------------------------- what the model says
 
 
-def _predicted(path: str, kind: str, lines: set[int], causes: Sequence[tuple[str, int]]) -> Reported | None:
+def _predicted(
+    path: str,
+    kind: str,
+    lines: set[int],
+    causes: Sequence[tuple[str, int]],
+    min_severity: Severity | None,
+) -> Reported | None:
     """The finding that predicts this error, unless it blames something else than what has led to it."""
-    options = pipeline.prepare([path], Wishes(verify=False))
+    options = pipeline.prepare([path], Wishes(verify=False, min_severity=min_severity))
     if isinstance(options, Refusal):
         return None
     for file in pipeline.check([path], options).files:
@@ -110,12 +128,14 @@ def _predicted(path: str, kind: str, lines: set[int], causes: Sequence[tuple[str
     return None
 
 
-def _with_likely_reason(explanation: Explanation, facts: Mapping[str, Any]) -> Explanation:
+def _with_likely_reason(
+    explanation: Explanation, facts: Mapping[str, Any], min_severity: Severity | None
+) -> Explanation:
     """``explanation`` with the silent mistake that the model finds at its lines, and the patch for it."""
     story = Story(facts)
     name, _, told = explanation.files[0]
     path = os.path.abspath(name)
-    options = pipeline.prepare([path], Wishes(verify=False))
+    options = pipeline.prepare([path], Wishes(verify=False, min_severity=min_severity))
     if isinstance(options, Refusal):
         return explanation
     lines = {told.span.line, *(note.span.line for note in told.notes)}

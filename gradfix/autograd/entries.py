@@ -27,6 +27,10 @@ SCALES = (
 """Sums and multiples of what they are given; the latter where only one operand has a graph."""
 TOTALS = ("sum", "mean")
 """Sums of the elements of one tensor: a sum of losses where that is a list of these."""
+OVERLOADS = frozenset(
+    "left right scalar other dim dtype mask list tensor tensors tensor_scalar int_or_slice".split()
+)
+"""The words by which the table of operators tells overloads of one operation apart."""
 
 
 def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Ledger:
@@ -83,9 +87,12 @@ def multiples_of(event: Backward) -> dict[tuple[Node, Factor], int]:
     There is none where a vector is given whose product with the Jacobian is asked for: of another vector it
     is another loss.
     """
-    if event.seeded:
-        return {}
-    counts = Counter((root, ONE) for root in event.roots)
+    return {} if event.seeded else multiples(event.roots)
+
+
+def multiples(roots: Iterable[Node]) -> dict[tuple[Node, Factor], int]:
+    """The terms of a sum, by what each is multiplied by."""
+    counts = Counter((root, ONE) for root in roots)
     found: Counter[tuple[Node, Factor]] = Counter()
     while counts:
         # What is added up is older than its sum.
@@ -118,8 +125,9 @@ def _multiplied(factor: Factor, by: Node) -> Factor:
 
 
 def operation(node: Node) -> str:
-    """What a node computes, whichever of its operands is a number."""
-    return node.op.removesuffix(".scalar").removesuffix(".left").removesuffix(".right")
+    """What a node computes, by whichever overload: one of its operands may be a number, or an index."""
+    name, _, overload = node.op.rpartition(".")
+    return name if overload in OVERLOADS else node.op
 
 
 def _summands(node: Node) -> list[Node]:

@@ -177,6 +177,7 @@ class Node:
         "beside",
         "call",
         "edges",
+        "fixed",
         "foreign",
         "freed_by",
         "leaves",
@@ -208,6 +209,8 @@ class Node:
         """Storage, the version at which it was saved, and the leaf it belongs to if it is one's."""
         self.named: tuple[ast.expr | None, ...] = ()
         """The expressions that named the first of these: the operands among them."""
+        self.fixed: tuple[Storage, ...] = ()
+        """The memory of those operands that are tensors without a graph: data."""
         self.beside: tuple[int, object] | None = None
         """What an operation of two operands, of which one alone has a graph, was given as the other one, and
         whether that is its first or second operand (0 or 1)."""
@@ -359,6 +362,20 @@ class Replacement(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class Exhausted(Event):
+    """A generator of parameters that is gone through once more: there is nothing left in it."""
+
+    made: ast.AST
+    """What has made it."""
+    spent: ast.AST
+    """What has gone through it first."""
+    optimizer: bool
+    """Whether an optimizer is made of it."""
+    alone: bool
+    """Whether of it alone, which raises."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Change(Event):
     """An in-place change of a tensor other than by an optimizer."""
 
@@ -410,6 +427,7 @@ class OptimizerState:
         "path",
         "steps",
         "stranger",
+        "wrapped",
     )
 
     def __init__(self, label: str, created: ast.AST, path: Path) -> None:
@@ -424,6 +442,8 @@ class OptimizerState:
         """Whether its steps leave the versions of the parameters; None: somebody's own step may do either."""
         self.stranger = False
         """Handed in by somebody else: what it owns is one block, which any backward may reach."""
+        self.wrapped = False
+        """A framework has it in hand: what it is told to do may wait for the last of several batches."""
         self.cls: object = None
         """Its class, if that is of the project."""
         self.like = self

@@ -74,11 +74,22 @@ class Relevance:
         """Whether the mode in which a function is called cannot be taken for granted."""
         self.graph = self._lines(at for word in SHAPES for at in self._mentions(word))
         self.backwards = self._spread(self._calls(tree))
-        self.direct: list[int] = []
-        if self.backwards:
-            moves = [at for word in MOVES for at in self._mentions(word) if self._called(at, word)]
-            moves += [at for at in self._mentions("grad") if text[at - 1] == "." and at]
-            self.direct = self._spread(self._lines(moves))
+        self.direct: list[int] = self._moves() if self.backwards else []
+
+    def _moves(self) -> list[int]:
+        """The lines on which gradients or parameters move, and those that lead there."""
+        moves = [at for word in MOVES for at in self._mentions(word) if self._called(at, word)]
+        moves += [at for at in self._mentions("grad") if self._text[at - 1] == "." and at]
+        return self._spread(self._lines(moves))
+
+    def trains_all_the_same(self) -> bool:
+        """Whether a file that differentiates nothing clears gradients and steps.
+
+        Where it does so, it is looked at as if it differentiated there.
+        """
+        if all(any(self._called(at, word) for at in self._mentions(word)) for word in ("step", "zero_grad")):
+            self.backwards = self.direct = self._moves()
+        return bool(self.backwards)
 
     def _collect(self, body: Iterable[ast.stmt], cls: ast.ClassDef | None) -> None:
         for statement in body:
@@ -310,15 +321,18 @@ class Relevance:
         )
 
     def quiet_around(self, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
-        """Whether nothing in a loop but its inner loops moves gradients or shapes graphs.
+        """Whether nothing in a loop but one inner loop moves gradients or shapes graphs.
 
-        A second pass of such a loop (over epochs) shows nothing that the inner loop's passes do not.
+        A second pass of such a loop (over epochs) shows nothing that the inner loop's passes do not. Of two
+        inner loops, the one takes up what the other has left in the pass before.
         """
+        inner = 0
         for statement in loop.body:
-            inner = isinstance(statement, LOOPS)
-            if not inner and (self.touches(statement) or self.shapes(statement)):
+            if isinstance(statement, LOOPS):
+                inner += self.touches(statement)
+            elif self.touches(statement) or self.shapes(statement):
                 return False
-        return True
+        return inner < 2
 
     def names(self, loop: ast.AST, home: ast.AST | None) -> Iterable[str]:
         """The names that a pass of a loop may look up in the frame of ``home``, a function or the module.

@@ -60,7 +60,7 @@ class CallSummary:
         for node in recorded:
             edges = [(places[e.node], e.certain, e.operand) for e in node.edges]
             saved = [(s if leaf is not None or is_old(s) else place(s), v, leaf) for s, v, leaf in node.saved]
-            nature = node.saves, node.opaque, node.foreign, node.named, node.beside
+            nature = node.saves, node.opaque, node.foreign, node.named, node.fixed, node.beside
             self.nodes.append((node.op, node.site, nature, node.leaves, edges, saved))
         self.result = _encoded(result, operands, places, place)
         self.kin = [
@@ -96,7 +96,7 @@ class CallSummary:
             storages[number].may_be(storage_at(other))
 
         for node, (_, _, nature, leaves, edges, saved) in zip(made, self.nodes):
-            node.saves, node.opaque, node.foreign, node.named, node.beside = nature
+            node.saves, node.opaque, node.foreign, node.named, node.fixed, node.beside = nature
             node.leaves = leaves
             node.edges = tuple(Edge(node_at(place), certain, operand) for place, certain, operand in edges)
             kept: list[tuple[Storage, int, Leaf | None]] = []
@@ -113,7 +113,7 @@ class CallSummary:
 _Record = tuple[
     str,
     ast.AST,
-    tuple[Tri, bool, bool, tuple[ast.expr | None, ...], tuple[int, object] | None],
+    tuple[Tri, bool, bool, tuple[ast.expr | None, ...], tuple[Storage, ...], tuple[int, object] | None],
     tuple[tuple[Leaf, bool, ast.expr | None], ...],
     list[tuple[int, bool, ast.expr | None]],
     list[tuple[Storage | int, int, Leaf | None]],

@@ -383,7 +383,7 @@ def analyze(tree: ast.Module, text: str, path: Path, ways: Container[Way] | None
     """Run the model on one file, or only by some ``ways`` into it."""
     program = Program(tree, text, path)
     relevance = Relevance(tree, text)
-    if not relevance.backwards:
+    if not relevance.backwards and not relevance.trains_all_the_same():
         return program
     imports.begin()
     limit = sys.getrecursionlimit()

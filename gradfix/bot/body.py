@@ -21,7 +21,7 @@ from gradfix.bot.markdown import cell, code, fence, one_line, plain, prose, unli
 from gradfix.bot.plan import PlanFile
 from gradfix.bot.proof import count, folded, items, outcome_of, proof, standins, without
 from gradfix.bot.replay import Rewritten, Step
-from gradfix.codemod import Effect
+from gradfix.codemod import Effect, Severity
 from gradfix.report.excerpt import excerpt
 from gradfix.results import Outcome
 
@@ -150,15 +150,16 @@ def _summary(steps: Sequence[tuple[Rewritten, Step]]) -> str:
 
 
 def _table(steps: Sequence[tuple[Rewritten, Step]]) -> str:
-    rows = ["| where | mistake | fix | effect | outcome |", "|---|---|---|---|---|"]
+    rows = ["| where | mistake | severity | fix | effect | outcome |", "|---|---|---|---|---|---|"]
     for file, step in steps[:100]:
         place = code(f"{file.path}:{step.attempt.finding.span.line}", 120)
         fix = step.attempt.fix
         mistake = code(step.attempt.finding.code)
-        row = (place, mistake, prose(fix.message, 120), fix.effect, outcome_of(step.rewrite))
+        severity = _severity(step)
+        row = (place, mistake, severity, prose(fix.message, 120), fix.effect, outcome_of(step.rewrite))
         rows.append(f"| {' | '.join(cell(item) for item in row)} |")
     if len(steps) > 100:
-        rows.append(f"| {len(steps) - 100} more | | | | |")
+        rows.append(f"| {len(steps) - 100} more | | | | | |")
     return "\n".join(rows)
 
 
@@ -176,9 +177,14 @@ def _explained(file: Rewritten, step: Step) -> Iterator[str]:
     where = "" if said or fix.claim.raises else f"{code(file.path)}, line {finding.span.line}: "
     yield f"{where}{_sentence(finding.message)} {why(fix)}"
     yield fence(_excerpt(step), "text")
+    yield f"**Severity:** {_severity(step)} ({code(finding.code)})."
     told = f"**The fix:** {prose(fix.message)}. {behaviour(fix)}"
     yield f"{told}\n\n{other}" if (other := choice(finding.code)) else told
     yield from proof(step)
+
+
+def _severity(step: Step) -> str:
+    return str(step.attempt.finding.severity or Severity.ERROR)
 
 
 def _said(step: Step) -> str:

@@ -20,6 +20,7 @@ from gradfix.bot import secret
 from gradfix.bot.errors import DONE, PARTLY, USAGE, BotError, UsageError
 from gradfix.command_line import (
     Environment,
+    MinSeverity,
     Module,
     RunsScripts,
     Script,
@@ -110,6 +111,7 @@ def plan(
         list[str] | None,
         typer.Option("--select", metavar="NAME", help="Only these codemods (NAME,NAME or repeated)."),
     ] = None,
+    min_severity: MinSeverity = None,
     unsafe_fixes: Annotated[
         bool, typer.Option("--unsafe-fixes", help="Also fixes that change what a running program learns.")
     ] = False,
@@ -143,6 +145,7 @@ def plan(
         wishes = Wishes(
             select=names,
             unsafe_fixes=unsafe_fixes,
+            min_severity=min_severity,
             python=python,
             environment=environment(env),
             script=script,

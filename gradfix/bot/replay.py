@@ -18,6 +18,7 @@ from gradfix.bot.errors import UsageError
 from gradfix.bot.git import Git
 from gradfix.bot.plan import Change, Rewrite
 from gradfix.bot.state import Key
+from gradfix.codemod import Severity
 from gradfix.patch import unified_diff
 from gradfix.pipeline import Options
 from gradfix.results import Attempt, Outcome
@@ -127,7 +128,9 @@ class Base:
         if isinstance(selected, str):
             raise UsageError(f"on the base branch: {selected}")
         unsafe = unsafe_fixes or settings.unsafe_fixes
-        return Options(known, selected, settings, unsafe_fixes=unsafe, verify=False)
+        # How bad a mistake has to be was decided when the plan was made; whether it is still there is not.
+        least = Severity.INFO
+        return Options(known, selected, settings, unsafe_fixes=unsafe, min_severity=least, verify=False)
 
     def _read(self, path: str) -> bytes | None:
         """A file of the base branch, if it is one that was exported."""

@@ -21,6 +21,7 @@ from gradfix.bot.proof import outcome_of, standins
 from gradfix.bot.publish import Done
 from gradfix.bot.replay import Base, Difference, Step, until
 from gradfix.bot.secret import Token
+from gradfix.codemod import Severity
 from gradfix.printable import visible
 from gradfix.results import Outcome
 from gradfix.source import split_lines
@@ -153,6 +154,6 @@ def _words(step: Step, index: int, count: int) -> str:
     told = "; ".join(prose(one, 200) for one in standins(step.rewrite))
     proved = f"{outcome[:1].upper()}{outcome[1:]}{how}{f' ({told})' if told else ''}."
     return (
-        f"{code(finding.code)}: {prose(finding.message)}.\n\n"
+        f"{code(finding.code)} ({finding.severity or Severity.ERROR}): {prose(finding.message)}.\n\n"
         f"{prose(fix.message)[:1].upper()}{prose(fix.message)[1:]} ({fix.effect}){part}. {proved}"
     )

@@ -60,6 +60,7 @@ def _judged(file: Judged) -> _Json:
         {
             "code": finding.code,
             "message": finding.message,
+            "severity": None if finding.severity is None else str(finding.severity),
             "location": _start(lines, finding.span),
             "outcome": verdict.outcome,
             "reason": verdict.reason,
@@ -101,6 +102,7 @@ def _attempt(attempt: Attempt) -> _Json:
     return {
         "code": attempt.finding.code,
         "message": attempt.fix.message,
+        "severity": None if attempt.finding.severity is None else str(attempt.finding.severity),
         "effect": str(attempt.fix.effect),
         "outcome": str(attempt.outcome),
         "reason": attempt.reason,
@@ -128,6 +130,7 @@ def _finding(path: str, text: str, lines: Sequence[str], reported: Reported) -> 
         "end_location": _end(lines, finding.span),
         "fix": _fix(text, reported),
         "url": None,
+        "severity": None if finding.severity is None else str(finding.severity),
         "effect": None if reported.fix is None else str(reported.fix.effect),
         "notes": [
             {
@@ -162,6 +165,7 @@ def _problem(problem: Problem) -> _Json:
         "end_location": place,
         "fix": None,
         "url": None,
+        "severity": "error",
         "effect": None,
         "notes": [],
     }

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradfix.codemod import Applicability, Codemod, Finding, Unanalysed
+from gradfix.codemod import Applicability, Codemod, Finding, Severity, Unanalysed
 from gradfix.errors import spelled
 from gradfix.printable import printable
 from gradfix.results import Attempt, Explanation, Judged, Outcome, Plan, Repaired, Report, Reported
@@ -25,6 +25,7 @@ SHORTEST = 40
 """Columns that wrapped prose has at least."""
 
 _BOLD, _RED, _GREEN, _YELLOW, _BLUE = "1", "1;31", "1;32", "1;33", "1;34"
+_SEVERITIES = {Severity.ERROR: _RED, Severity.WARNING: _YELLOW, Severity.INFO: _BLUE}
 
 
 class Text:
@@ -134,8 +135,9 @@ class Text:
     def _why(self, path: str, lines: Sequence[str], finding: Finding) -> Iterator[str]:
         from gradfix.report.excerpt import excerpt
 
+        severity = f"{finding.severity}: " if finding.severity is not None else ""
         before = len(f"{path}:{finding.span.line}:{finding.span.column}: {finding.code}: ")
-        first, *others = self._wrapped(printable(finding.message), before, 4)
+        first, *others = self._wrapped(f"{severity}{printable(finding.message)}", before, 4)
         yield f"{self._head(path, lines, finding)}: {first}"
         yield from others
         rows = excerpt(lines, finding)
@@ -183,7 +185,8 @@ class Text:
     def _head(self, path: str, lines: Sequence[str], finding: Finding) -> str:
         span = finding.span
         column = character_column(lines[span.line - 1], span.column) if span.line <= len(lines) else 1
-        return f"{self._paint(path, _BOLD)}:{span.line}:{column}: {self._paint(finding.code, _RED)}"
+        colour = _SEVERITIES[finding.severity or Severity.ERROR]
+        return f"{self._paint(path, _BOLD)}:{span.line}:{column}: {self._paint(finding.code, colour)}"
 
     def _attempt(self, file: Repaired, attempt: Attempt, margin: str) -> Iterator[str]:
         """What was rewritten, and what running both versions showed."""
@@ -241,11 +244,11 @@ def _untabbed(line: str) -> str:
 
 
 def codemods(known: Iterable[Codemod]) -> Iterator[str]:
-    """One line for each codemod: its name and its summary."""
+    """One line for each codemod: its name, how bad what it finds is, and its summary."""
     listed = list(known)
     width = max((len(codemod.name) for codemod in listed), default=0)
     for codemod in listed:
-        yield f"{printable(f'{codemod.name:<{width}}  {codemod.summary}')}\n"
+        yield f"{printable(f'{codemod.name:<{width}}  {codemod.severity:<7}  {codemod.summary}')}\n"
 
 
 def described(place: Unanalysed) -> str:
@@ -275,7 +278,11 @@ def _found(report: Report) -> str:
     safe = sum(1 for fix in fixes if fix.applicability is Applicability.SAFE)
     unproved = sum(1 for fix in fixes if fix.unproved)
     unsafe = len(fixes) - safe - unproved
-    parts = [f"Found {_count(len(report.findings), 'finding')} in {_count(files, 'file')}"]
+    severities = [found.finding.severity for found in report.findings]
+    counts = [(severities.count(one), one) for one in Severity if one in severities]
+    mixed = ", ".join(_count(number, one) if one != "info" else f"{number} info" for number, one in counts)
+    told = f" ({mixed})" if len(counts) > 1 else ""
+    parts = [f"Found {_count(len(report.findings), 'finding')}{told} in {_count(files, 'file')}"]
     if safe:
         parts.append(f"{safe} fixable with `gradfix apply`")
     if unsafe:

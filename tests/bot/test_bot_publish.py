@@ -96,6 +96,7 @@ def test_the_body_tells_what_a_reviewer_wants_to_know(lab: World) -> None:
     assert "have already been freed)`\n" in body and "Saved intermediate" not in body
     shown, folded = body.split("<details>", 1)
     assert "12 |     scorn = critic(painting).sigmoid()" in shown
+    assert "**Severity:** error (`undetached-fake`)." in shown
     assert "**The fix:** detach `painting`. Up to the point where it fails today" in shown
     assert "**Proved:** the script was run before and after" in shown
     # The forge shows the change.

@@ -114,7 +114,7 @@ def listing(site: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 def test_in_a_wheel_codemods_are_inside_the_package(installed: Path) -> None:
     done = listing(installed)
-    assert done.stdout == b"packaged-word  The word packaged is wrong.\n"
+    assert done.stdout == b"packaged-word  warning  The word packaged is wrong.\n"
     assert done.returncode == 0
 
 

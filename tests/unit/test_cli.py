@@ -55,14 +55,14 @@ def test_findings_are_shown_in_the_source(project: Path) -> None:
     done = run(project, "check")
     assert done.returncode == 1
     assert done.stdout.decode() == (
-        "pkg/other.py:1:1: risky-word: the word risky is wrong\n"
+        "pkg/other.py:1:1: risky-word: warning: the word risky is wrong\n"
         "  |\n"
         "1 | risky\n"
         "  | ^^^^^ here\n"
         "  |\n"
         "  = fix (changes, unsafe): say good\n"
         "\n"
-        "train.py:2:6: bad-word: the word bad is wrong\n"
+        "train.py:2:6: bad-word: warning: the word bad is wrong\n"
         "  |\n"
         "2 | call(bad)\n"
         "  |      ^^^ here\n"
@@ -94,6 +94,7 @@ def test_json_has_the_shape_of_ruff(project: Path) -> None:
             "edits": found["train.py"]["fix"]["edits"],
         },
         "url": None,
+        "severity": "warning",
         "effect": "preserves",
         "notes": [
             {"location": {"row": 1, "column": 7}, "end_location": {"row": 1, "column": 10}, "message": "here"}
@@ -443,7 +444,7 @@ def test_a_dry_run_writes_nothing_at_all(project: Path) -> None:
 
 def test_list_and_explain(project: Path) -> None:
     done = run(project, "list")
-    assert re.search(rb"^risky-word +The word risky is wrong\.$", done.stdout, re.M)
+    assert re.search(rb"^risky-word +warning +The word risky is wrong\.$", done.stdout, re.M)
     done = run(project, "explain", "risky_word")
     assert done.stdout == b"The word risky is wrong.\n\nBefore: ``risky``. After: another word.\n"
     assert done.returncode == 0
@@ -534,7 +535,7 @@ def test_only_a_terminal_gets_colours(project: Path) -> None:
         os.close(terminal)
         return text
 
-    assert b"\x1b[1;31mbad-word\x1b[0m" in printed()
+    assert b"\x1b[1;33mbad-word\x1b[0m" in printed()
     assert b"\x1b" not in printed(NO_COLOR="1")
     assert b"\x1b" not in printed(TERM="dumb")
 

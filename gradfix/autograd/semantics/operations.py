@@ -120,11 +120,12 @@ def record(
     leaves: list[tuple[Leaf, bool, ast.expr | None]] = []
     kept: list[tuple[Storage, int, Leaf | None]] = []
     named: list[ast.expr | None] = []
+    fixed: list[Storage] = []
     for bit, slot in enumerate(slots):
         differentiable = table is None or (table.gradients >> bit) & 1
         for operand in slot:
-            if operand.requires is False:
-                pass
+            if operand.requires is False or (operand.leaf is None and operand.node is None):
+                fixed.append(operand.storage)
             elif differentiable:
                 sure = certain_edges and operand.requires is True and requires is True
                 if operand.leaf is not None:
@@ -135,7 +136,7 @@ def record(
                 kept.append((operand.storage, operand.storage.version, operand.leaf))
                 named.append(operand.expression)
     node.edges, node.leaves, node.saved = tuple(edges), tuple(leaves), tuple(kept)
-    node.named = tuple(named)
+    node.named, node.fixed = tuple(named), tuple(fixed)
     return node, requires, bool(saved & OUT)
 
 

@@ -1,0 +1,82 @@
+"""A loss trains its target: what the network itself says of the next state.
+
+    target = r + gamma * q(s2).max(1)[0]            target = r + gamma * q(s2).max(1)[0]
+    loss = mse_loss(q(s).gather(1, a), target)  =>  loss = mse_loss(q(s).gather(1, a), target.detach())
+    loss.backward()                                 loss.backward()
+
+What a network says of the next state, discounted and with a reward added, is what it is to say of this one:
+the target is the constant, and the prediction learns. With its graph, each step also moves what is said of
+the next state towards what is said of this one, and where the prediction is detached instead of the target,
+it does nothing else. Nothing raises, and the loss goes down.
+
+Preconditions:
+
+* the loss compares two operands by a distance or a difference: one is, but for its shape, what a network has
+  made of data; the other is what the same network has made in another call, multiplied and added to data;
+* where the prediction is detached, the loss reaches the network by way of that target alone.
+
+By hand: detach the target, or compute it under `torch.no_grad()`; the prediction keeps its graph. To minimise
+the whole Bellman error by intent, say so (`# gradfix: ignore[trained-target]`).
+
+Effect: changes.
+
+Severity: error.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+
+from gradfix.autograd.questions import backwards, owner
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Program
+from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.edits import constructed, note, offered, receiver, shown, stepped
+from gradfix.segments import call_method
+from gradfix.targets import TrainedTarget, trained_target
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each target that a loss trains."""
+    for entry in program.entries:
+        for found in entry.certain(trained, lambda one: one.backward.site, raises=False):
+            yield _finding(program, found)
+
+
+def trained(run: Run) -> dict[Hashable, TrainedTarget]:
+    """By the place of the target: losses that train it."""
+    every = (trained_target(run, event) for event in backwards(run))
+    return {one.target: one for one in every if one is not None}
+
+
+def _finding(program: Program, one: TrainedTarget) -> Finding:
+    loss, target = receiver(program, one.backward), shown(program, one.target)
+    optimizer = owner(one.run, one.backward)
+    who = (stepped(program, optimizer) if optimizer is not None else None) or "its optimizer"
+    shared = "the target has a graph, and is trained"
+    notes = [note(one.call.site, f"the network that is trained says this of `{target}`")]
+    message = f"`{loss}` trains its target `{target}` as well as the prediction"
+    if one.detached is not None:
+        notes = [note(one.detached, "the prediction is detached, and learns nothing")]
+        message = f"`{loss}` trains its target `{target}`, and the prediction is detached"
+    notes += [
+        note(one.target, shared),
+        note(one.backward.site, f"`{who}` steps on what this gives to the target"),
+    ]
+    place = one.target if one.detached is None else one.detached
+    return Finding("trained-target", message, Span.of(place), tuple(notes), offered(_fixes(program, one)))
+
+
+def _fixes(program: Program, one: TrainedTarget) -> Iterator[Fix]:
+    target = call_method(program.segment(one.target), one.target, "detach")
+    edits = [ReplaceExpression(Span.of(one.target), target)]
+    what = f"detach `{shown(program, one.target)}`"
+    if one.detached is not None:
+        assert isinstance(one.detached.func, ast.Attribute)
+        prediction = one.detached.func.value
+        edits.append(ReplaceExpression(Span.of(one.detached), program.segment(prediction)))
+        what += f" instead of `{shown(program, prediction)}`"
+    others = [o.state for o in one.run.optimizers if o.state is not owner(one.run, one.backward)]
+    unchanged = tuple(number for state in others for number in constructed(one.run, state))
+    yield Fix(what, Effect.CHANGES, tuple(edits), Claim(unchanged=unchanged))
