@@ -181,7 +181,11 @@ def _may_be_forgotten(found: Wasted) -> bool:
     if any(change.path for change in changes):
         return False
     inside = {node for node in found.backward.visited if node.call in found.calls.values()}
-    feeding = [node for node in found.backward.visited if any(edge.node in inside for edge in node.edges)]
+    feeding = [
+        node
+        for node in found.backward.visited
+        if node not in inside and any(edge.node in inside for edge in node.edges)
+    ]
     return any(_fed(found.backward, node) for node in feeding)
 
 
