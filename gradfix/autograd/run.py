@@ -337,8 +337,6 @@ class Run:
         """What somebody watches the gradient of."""
         self.detached: list[tuple[int, Node, ast.AST]] = []
         """What was detached, when and where."""
-        self.cuts: dict[ast.AST, Node] = {}
-        """Where else something is given without its graph, as a number, a choice or data, with that graph."""
         self.grad_reads: list[tuple[int, Leaf | None]] = []
         """When a gradient was looked at, and whose."""
         self.clipped: list[int] = []

@@ -290,8 +290,6 @@ def apply(
         requires = False if first.requires is False else None
     if table.result == "detached" and isinstance(first, Tensor) and first.node is not None:
         run.detached.append((run.next_serial(), first.node, site))
-    if not table.differentiable and isinstance(first, (Tensor, Opaque)) and first.node is not None:
-        run.cuts[site] = first.node
     shared = table.result in ("view", "detached") and isinstance(first, (Tensor, Opaque))
     storage = first.storage if shared else None  # type: ignore[union-attr]
 

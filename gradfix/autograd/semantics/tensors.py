@@ -41,8 +41,6 @@ def _tensor_attribute(run: Run, value: Tensor, name: str, node: ast.AST) -> Valu
         return SummaryTensor([value.leaf], "grad", True) if value.leaf is not None else Opaque("grad")
     if name == "data":
         # Writes through .data do not move the version counter: memory of its own to the model.
-        if value.node is not None:
-            run.cuts[node] = value.node
         return SummaryTensor([value.leaf], "data") if value.leaf is not None else Tensor()
     if name == "requires_grad":
         return Opaque("requires_grad") if value.requires is None else Const(value.requires)
@@ -100,14 +98,8 @@ def _tensor_itself(run: Run, tensor: Tensor, call: Call) -> Value:
     return tensor
 
 
-NUMERIC = frozenset({"item", "tolist", "numpy"})
-"""Those that give what the tensor holds."""
-
-
 @method(Tensor, *PLAIN)
 def _no_graph(run: Run, tensor: Tensor, call: Call) -> Value:
-    if tensor.node is not None and call.name in NUMERIC:
-        run.cuts[call.site] = tensor.node
     return Opaque(call.name)
 
 

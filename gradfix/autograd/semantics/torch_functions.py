@@ -25,7 +25,6 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Tensor,
     Value,
-    tensors_in,
 )
 
 
@@ -103,9 +102,6 @@ def _by_row(run: Run, call: Call, lookup: str) -> Value | None:
     creates = not table.operands or not any(table.saved)
     wanted = "requires_grad" in call.keywords or _last(call) == "tensor" or not table.operands
     if creates and wanted:
-        for tensor in tensors_in(call.args[0][0]) if call.args and _last(call) == "tensor" else ():
-            if tensor.node is not None:
-                run.cuts[call.site] = tensor.node
         return _created(run, call.keywords, call.site)
     return apply(run, table, call.args, call.keywords, call.site)
 
