@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 import typer
 
 from gradfix import __version__, catalog, interrupts, pipeline, project
+from gradfix.codemod import Way
 from gradfix.command_line import (
     Environment,
     MinSeverity,
@@ -94,6 +95,13 @@ NoCache = Annotated[
         envvar="GRADFIX_NO_CACHE",
         help="Look at every file anew, and keep nothing of what is found.",
     ),
+]
+WayOption = Annotated[
+    Way | None,
+    typer.Option("--way", help="How to repair what can be repaired in several ways (see `explain --ways`)."),
+]
+Ways = Annotated[
+    bool, typer.Option("--compare", help="Prove the other ways to repair it too, and compare what they cost.")
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only what was found or done, and errors.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Also name what could not be analysed.")]
@@ -186,6 +194,8 @@ def apply(
         ),
     ] = None,
     unsafe_fixes: Unsafe = False,
+    way: WayOption = None,
+    compare: Ways = False,
     verify: Annotated[
         bool,
         typer.Option(
@@ -215,6 +225,8 @@ def apply(
         codemods,
         unsafe_fixes=unsafe_fixes,
         min_severity=min_severity,
+        way=way,
+        compare=compare,
         python=python,
         environment=environment(env, quiet),
         script=script,
@@ -291,6 +303,8 @@ def verify(
     min_severity: MinSeverity = None,
     codemods: Codemods = None,
     unsafe_fixes: Unsafe = False,
+    way: WayOption = None,
+    compare: Ways = False,
     before: Annotated[
         str | None,
         typer.Option(
@@ -324,6 +338,8 @@ def verify(
         codemods,
         unsafe_fixes=unsafe_fixes or before is not None,
         min_severity=min_severity,
+        way=way,
+        compare=compare,
         python=python,
         environment=environment(env, quiet),
         script=script,
@@ -507,6 +523,9 @@ def list_codemods(codemods: Codemods = None) -> None:
 @app.command(short_help="Explain a mistake in full.")
 def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A codemod, as `gradfix list` names it.")],
+    ways: Annotated[
+        bool, typer.Option("--ways", help="Only the ways to repair it, and when each is right.")
+    ] = False,
     codemods: Codemods = None,
 ) -> None:
     """Explain a mistake: before and after, when it is reported, and why."""
@@ -520,7 +539,11 @@ def explain(
                 "`gradfix check` looks for them, and `gradfix run SCRIPT` tells which it is"
             )
         _refuse(codemod)
-    _print(f"{visible(codemod.documentation)}\n")
+    if ways:
+        told = codemod.ways or f"There is nothing to choose with `--way`. By hand: {codemod.by_hand}."
+        _print(f"{visible(told)}\n")
+    else:
+        _print(f"{visible(codemod.documentation)}\n")
     _stop_for(known.problems)
 
 

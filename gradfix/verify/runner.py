@@ -188,6 +188,8 @@ class Run:
     """The most bytes that the graph of any one backward call held; ``None`` where nothing is known."""
     error: str = ""
     """What autograd said, in its own words, if it raised one of its errors."""
+    backward_seconds: float = 0.0
+    """How long its backward calls took together, watched as they were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +244,8 @@ def _run(version: str, seed: int, summary: str, recording: Recording) -> Run:
     peak = max((call.saved for call in backwards if call.saved is not None), default=None)
     failure = recording.crash
     error = f"{failure.type}: {failure.message}" if failure is not None and failure.kind != "other" else ""
-    return Run(version, seed, summary, tuple(optimizers), tuple(steps), backwards, peak, error)
+    seconds = round(sum(call.seconds for call in recording.backwards), 6)
+    return Run(version, seed, summary, tuple(optimizers), tuple(steps), backwards, peak, error, seconds)
 
 
 def _digest(lines: Iterable[str]) -> str:
@@ -286,6 +289,20 @@ def binary_size(count: int) -> str:
 
 MADE_UP = "made-up"
 """What the stand-ins for data say of themselves (see ``standins/files.py``)."""
+
+
+class Cost(NamedTuple):
+    """What a program takes for its gradients."""
+
+    saved: int | None
+    """Bytes that graphs hold for backward, the most for each loss, added up."""
+    seconds: float | None
+    """For the backward calls of one step, the fastest run."""
+
+    def __str__(self) -> str:
+        held = "" if self.saved is None else f"{binary_size(self.saved)} held for backward"
+        took = "" if self.seconds is None else f"{self.seconds * 1000:.2f} ms of backward a step"
+        return ", ".join(filter(None, (held, took)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +360,17 @@ class Evidence:
     def made_up(self) -> bool:
         """Whether the script's data, or a part of it, was made up."""
         return any(MADE_UP in one for one in self.standins)
+
+    def cost(self) -> Cost:
+        """What the fixed program takes for its gradients, as its runs have shown it."""
+        runs = [run for run in self.runs if run.version == "after" and run.steps]
+        sizes: dict[str | None, int] = {}
+        for call in runs[0].backwards if runs else ():
+            if call.saved is not None:
+                sizes[call.loss] = max(call.saved, sizes.get(call.loss, 0))
+        # The first seed is watched operation by operation, which takes most of its time.
+        times = [run.backward_seconds / len(run.steps) for run in runs[1:] or runs]
+        return Cost(sum(sizes.values()) if sizes else None, min(times, default=None))
 
     def memory(self) -> str | None:
         """What the graphs of the two versions hold, in words, where it differs (see :func:`memory`)."""
