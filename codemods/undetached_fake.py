@@ -33,6 +33,8 @@ Ways (`gradfix apply --way NAME`):
   network's loss makes a fake of its own. It saves what the forward of the other network keeps;
 * freeze: the other network is frozen while it computes the fake, and trainable again behind it. Right where
   no-grad is, and also where the fake is no variable, `D(G(z))`; what it does not own still gets gradients;
+* reorder: the other network's phase comes first, with the weights from before this one's step, and this loss
+  is cut off behind it. Right where either order will do: no graph is kept beyond its phase;
 * inputs: `backward(inputs=...)` says whose gradients are wanted. Right with a fake that is shared, if each
   loss has a prediction of its own. It needs torch 1.8, and the graph of the fake is kept until then.
 
@@ -54,6 +56,7 @@ from functools import partial
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.questions import (
     backwards,
+    between,
     calls_in,
     carrying,
     detached_code,
@@ -94,6 +97,7 @@ from gradfix.edits import (
     torch_name,
 )
 from gradfix.inlining import written_out
+from gradfix.phases import turned_round
 from gradfix.targets import trained_target
 
 Cut = tuple[ModuleCall, ast.expr, Value]
@@ -447,11 +451,43 @@ def _ways(program: Program, leak: Leak) -> Iterator[Fix]:
         frozen = _frozen(program, leak, places, [v for _, v in inner], whole=sources is not None)
         if frozen is not None:
             yield from _carried_out(program, leak, *frozen, Way.FREEZE)
+        yield from _other_first(program, leak, inner)
     only = only_for(program, leak.backward, leak.optimizer, [call for call, _, _ in leak.cuts])
     if only is not None:
         loss, name = receiver(program, leak.backward), stepped(program, leak.optimizer) or "its optimizer"
         message = f"give the gradients of `{loss}` to what `{name}` owns"
         yield Fix(message, leak.effect, (only,), _claim(leak), Way.INPUTS)
+
+
+def _other_first(program: Program, leak: Leak, places: list[tuple[ast.expr, Value]]) -> Iterator[Fix]:
+    """The other network's phase comes first, with the weights from before; this loss is cut off behind it."""
+    run, mine = leak.run, leak.optimizer
+    step = first_step(run, leak.backward)
+    later = (
+        (s for s in between(steps(run), step.serial) if not leak.foreign.isdisjoint(s.optimizer.owned()))
+        if step
+        else iter(())
+    )
+    other = next((s for s in later if s.path == leak.backward.path), None)
+    if step is None or other is None or step.optimizer is not mine:
+        return
+    own = set(mine.owned())
+    events: set[ast.AST] = {call.site for call in calls_in(leak.backward.visited) if call.leaves & own}
+    events |= {b.site for b in backwards(run) if owner(run, b) is mine}
+    events |= {z.site for z in zeros(run) if own & set(z.leaves)} | {leak.backward.site}
+    moves = turned_round(program, events, step.site, other.site)
+    detach = _detached(program, places)
+    if moves is None or detach is None:
+        return
+    raises = leak.failing is not None
+    claim = _claim(leak)._replace(
+        unchanged=constructed(run, mine) if raises else (), beyond=False, same_forwards=False
+    )
+    what = f"`{stepped(program, other.optimizer) or 'the other optimizer'}` first, and detach "
+    message = what + listed_names(program, [expression for expression, _ in places])
+    effect = Effect.REPAIRS if raises else Effect.CHANGES
+    for fix in _carried_out(program, leak, [*moves, *detach], message, Way.REORDER):
+        yield fix._replace(effect=effect, claim=claim)
 
 
 def _frozen(
@@ -578,16 +614,24 @@ def _used(program: Program, assignment: ast.Assign, name: str) -> list[ast.Name]
     return [n for n in after if (n.lineno, n.col_offset) < until and not _binds(n)]
 
 
+def _detached(program: Program, places: list[tuple[ast.expr, Value]]) -> list[Edit] | None:
+    """The edits that detach what stands at some places; ``None`` where it cannot be."""
+    edits: list[Edit] = []
+    for expression, value in places:
+        code = detached_code(program.segment(expression), expression, value)
+        if code is None:
+            return None
+        edits.append(ReplaceExpression(Span.of(expression), code))
+    return edits
+
+
 def _fixes_at(
     program: Program, leak: Leak, places: list[tuple[ast.expr, Value]], computed: list[str] | None = None
 ) -> Iterator[Fix]:
     """Detach at some places: operands, or what computes the variables of the names ``computed``."""
-    detach: list[Edit] = []
-    for expression, value in places:
-        code = detached_code(program.segment(expression), expression, value)
-        if code is None:
-            return
-        detach.append(ReplaceExpression(Span.of(expression), code))
+    detach = _detached(program, places)
+    if detach is None:
+        return
     names = computed or [shown(program, e) for e, _ in places]
     message = "detach " + ", ".join(dict.fromkeys(f"`{name}`" for name in names))
     if computed:

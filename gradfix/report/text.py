@@ -203,7 +203,8 @@ class Text:
         for other in (attempt, *attempt.ways) if attempt.ways else ():
             cost = "" if other.evidence is None else str(other.evidence.cost())
             told = cost if other.outcome is Outcome.PROVED else other.reason
-            what = f"{other.outcome} ({other.fix.effect}): {told or other.fix.message}"
+            what = ": ".join(filter(None, (f"{other.outcome} ({other.fix.effect})", told)))
+            what += "" if other is attempt else f"; {other.fix.message}"
             yield printable(f"      {'way':<12}{other.fix.way or 'default':<12}{what}")
 
     def _difference(self, attempt: Attempt) -> Iterator[str]:

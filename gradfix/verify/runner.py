@@ -188,8 +188,6 @@ class Run:
     """The most bytes that the graph of any one backward call held; ``None`` where nothing is known."""
     error: str = ""
     """What autograd said, in its own words, if it raised one of its errors."""
-    backward_seconds: float = 0.0
-    """How long its backward calls took together, watched as they were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +222,8 @@ class RecordedBackward:
     """Bytes saved for backward, beside parameters; ``None`` where nothing is known."""
     kept: bool
     """Whether the call was told to retain them."""
+    seconds: float
+    """How long it took, watched as it was: on the first seed operation by operation."""
 
 
 def _run(version: str, seed: int, summary: str, recording: Recording) -> Run:
@@ -239,13 +239,13 @@ def _run(version: str, seed: int, summary: str, recording: Recording) -> Run:
         name = recording.optimizers[step.optimizer].name
         steps.append(RecordedStep(name, gradients, step.random, buffers))
     backwards = tuple(
-        RecordedBackward(call.place.receiver, call.saved, call.retain) for call in recording.backwards
+        RecordedBackward(call.place.receiver, call.saved, call.retain, round(call.seconds, 6))
+        for call in recording.backwards
     )
     peak = max((call.saved for call in backwards if call.saved is not None), default=None)
     failure = recording.crash
     error = f"{failure.type}: {failure.message}" if failure is not None and failure.kind != "other" else ""
-    seconds = round(sum(call.seconds for call in recording.backwards), 6)
-    return Run(version, seed, summary, tuple(optimizers), tuple(steps), backwards, peak, error, seconds)
+    return Run(version, seed, summary, tuple(optimizers), tuple(steps), backwards, peak, error)
 
 
 def _digest(lines: Iterable[str]) -> str:
@@ -292,16 +292,16 @@ MADE_UP = "made-up"
 
 
 class Cost(NamedTuple):
-    """What a program takes for its gradients."""
+    """What a program takes for its gradients, to compare ways of writing it."""
 
     saved: int | None
     """Bytes that graphs hold for backward, the most for each loss, added up."""
     seconds: float | None
-    """For the backward calls of one step, the fastest run."""
+    """For one backward call of each loss, the shortest of each, watched: good for comparison only."""
 
     def __str__(self) -> str:
         held = "" if self.saved is None else f"{binary_size(self.saved)} held for backward"
-        took = "" if self.seconds is None else f"{self.seconds * 1000:.2f} ms of backward a step"
+        took = "" if self.seconds is None else f"{self.seconds * 1000:.2f} ms of backward calls, watched"
         return ", ".join(filter(None, (held, took)))
 
 
@@ -362,15 +362,15 @@ class Evidence:
         return any(MADE_UP in one for one in self.standins)
 
     def cost(self) -> Cost:
-        """What the fixed program takes for its gradients, as its runs have shown it."""
-        runs = [run for run in self.runs if run.version == "after" and run.steps]
-        sizes: dict[str | None, int] = {}
-        for call in runs[0].backwards if runs else ():
+        """What the fixed program takes for its gradients, as its first run has shown it."""
+        run = next((run for run in self.runs if run.version == "after"), None)
+        saved: dict[str | None, int] = {}
+        seconds: dict[str | None, float] = {}
+        for call in run.backwards if run is not None else ():
+            seconds[call.loss] = min(call.seconds, seconds.get(call.loss, math.inf))
             if call.saved is not None:
-                sizes[call.loss] = max(call.saved, sizes.get(call.loss, 0))
-        # The first seed is watched operation by operation, which takes most of its time.
-        times = [run.backward_seconds / len(run.steps) for run in runs[1:] or runs]
-        return Cost(sum(sizes.values()) if sizes else None, min(times, default=None))
+                saved[call.loss] = max(call.saved, saved.get(call.loss, 0))
+        return Cost(sum(saved.values()) if saved else None, sum(seconds.values()) if seconds else None)
 
     def memory(self) -> str | None:
         """What the graphs of the two versions hold, in words, where it differs (see :func:`memory`)."""
