@@ -112,8 +112,8 @@ def weighted_losses(run: Run) -> dict[Hashable, Weighted]:
         for product in [one for term in terms[event] for one in _products(term)] if known else ():
             for edge, others in _factors(product):
                 outputs = _outputs(edge.node)
-                if not outputs:
-                    continue
+                if not outputs or event.visited.keys().isdisjoint(outputs):
+                    continue  # With `inputs=...` a backward goes where it is told to.
                 trained = [known[key] for key in map(_key, outputs) if key in known]
                 if edge.operand is None or len(trained) < len(outputs) or not failing.isdisjoint(outputs):
                     continue

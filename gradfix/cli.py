@@ -103,6 +103,19 @@ WayOption = Annotated[
 Ways = Annotated[
     bool, typer.Option("--compare", help="Prove the other ways to repair it too, and compare what they cost.")
 ]
+
+
+class GanOrder(StrEnum):
+    """Who is trained first in each pass; as :class:`gradfix.gan_order.Order` has it."""
+
+    GENERATOR = "generator-first"
+    DISCRIMINATOR = "discriminator-first"
+
+
+GanOrderOption = Annotated[
+    GanOrder | None,
+    typer.Option("--gan-order", help="Only rewrite which of two adversaries is trained first in each pass."),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only what was found or done, and errors.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Also name what could not be analysed.")]
 
@@ -196,6 +209,7 @@ def apply(
     unsafe_fixes: Unsafe = False,
     way: WayOption = None,
     compare: Ways = False,
+    gan_order: GanOrderOption = None,
     verify: Annotated[
         bool,
         typer.Option(
@@ -227,6 +241,7 @@ def apply(
         min_severity=min_severity,
         way=way,
         compare=compare,
+        gan_order=gan_order,
         python=python,
         environment=environment(env, quiet),
         script=script,
@@ -305,6 +320,7 @@ def verify(
     unsafe_fixes: Unsafe = False,
     way: WayOption = None,
     compare: Ways = False,
+    gan_order: GanOrderOption = None,
     before: Annotated[
         str | None,
         typer.Option(
@@ -340,6 +356,7 @@ def verify(
         min_severity=min_severity,
         way=way,
         compare=compare,
+        gan_order=gan_order,
         python=python,
         environment=environment(env, quiet),
         script=script,

@@ -61,6 +61,8 @@ class Wishes:
     """The way to repair findings that can be repaired in several."""
     compare: bool = False
     """Whether the other ways are proved as well, to compare what they cost."""
+    gan_order: str | None = None
+    """Rewrite to this order of two adversaries (see :mod:`gradfix.gan_order`), and nothing else."""
     python: str | None = None
     environment: Callable[[Sequence[Path]], str] | None = None
     """Makes the environment that the scripts run in, for all of them, and gives its interpreter."""
@@ -128,6 +130,12 @@ def prepare(
     select = settings.select if wishes.select is None else wishes.select
     ignore = settings.ignore if wishes.ignore is None else wishes.ignore
     selected = codemods.select(select, ignore)
+    if wishes.gan_order is not None:
+        from gradfix import gan_order
+
+        asked_for = gan_order.codemod(gan_order.Order(wishes.gan_order))
+        codemods = codemods._replace(codemods=(*codemods.codemods, asked_for))
+        selected = frozenset({asked_for.name})
     if isinstance(selected, str):
         asked = codemods.select(wishes.select or (), wishes.ignore or ())
         return Refusal(selected if isinstance(asked, str) else f"{settings.file}: {selected}")
@@ -141,8 +149,9 @@ def prepare(
         catalog=codemods,
         selected=selected,
         settings=settings,
-        unsafe_fixes=wishes.unsafe_fixes or settings.unsafe_fixes,
-        min_severity=wishes.min_severity or settings.min_severity,
+        # Who asks for another order asks for another training.
+        unsafe_fixes=wishes.unsafe_fixes or settings.unsafe_fixes or wishes.gan_order is not None,
+        min_severity=Severity.INFO if wishes.gan_order else wishes.min_severity or settings.min_severity,
         way=wishes.way,
         compare=wishes.compare,
         interpreter=interpreter,
