@@ -11,7 +11,8 @@ weights of a network that only leads a loss to another one (a perceptual loss): 
 
 Preconditions:
 
-* the network is certainly differentiated, and what the same backward leaves elsewhere is consumed;
+* the network is certainly differentiated, and what the same backward leaves elsewhere is consumed; or it
+  leaves nothing elsewhere, in a pass in which an optimizer consumes another loss;
 * no optimizer owns any of its parameters, and all optimizers are known with all that they own; nobody reads
   the gradients, and nothing unknown has had the network in hand.
 
@@ -28,7 +29,7 @@ its parameters to an optimizer if it is to be trained.
 Effect: preserves.
 
 Severity: warning. A part of each backward pass is done for nothing, and what nobody consumes adds up until
-somebody does.
+somebody does. Error where a loss reaches nothing else: whom it is for never learns.
 """
 
 from __future__ import annotations
@@ -37,12 +38,22 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.autograd.graph import Backward, Change, ModuleCall, Node, reach
-from gradfix.autograd.questions import backwards, calls_in, detached_code, first_step, zeros
+from gradfix.autograd.graph import Backward, Change, Leaf, ModuleCall, Node, reach
+from gradfix.autograd.questions import backwards, calls_in, detached_code, first_step, steps_in, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, InsertStatement, ReplaceExpression, Span
+from gradfix.codemod import (
+    Claim,
+    Edit,
+    Effect,
+    Finding,
+    Fix,
+    InsertStatement,
+    ReplaceExpression,
+    Severity,
+    Span,
+)
 from gradfix.edits import network, note, offered, receiver, shown
 
 
@@ -55,6 +66,8 @@ class Wasted:
     """Why the network is a constant; nothing if that is not known."""
     calls: dict[ast.AST, ModuleCall] = field(default_factory=dict)
     """The calls that are differentiated, by place."""
+    alone: bool = False
+    """Whether the loss reaches nothing that anybody trains."""
     leads_on: bool = False
     """Whether a gradient goes on through a call to something that is trained, or somebody else needs it."""
 
@@ -85,7 +98,7 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
     for event in backwards(run):
         if not event.certain or not event.accumulates or event.failure is not None:
             continue
-        if first_step(run, event) is None:
+        if first_step(run, event) is None and not _trained_beside(run, event, owned):
             continue
         inside: dict[ModuleCall, list[tuple[Node, bool]]] = {}
         for node, sure in event.visited.items():
@@ -98,6 +111,7 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
                 continue
             one = found.setdefault(call.module, Wasted(event, _constant(call)))
             one.calls.setdefault(call.site, call)
+            one.alone = one.alone or first_step(run, event) is None
             behind = {leaf for node in reach(inside[call]) for leaf, _, _ in node.leaves}
             one.leads_on = one.leads_on or call in needed or not behind <= call.leaves
     cleared = {leaf for zero in zeros(run) for leaf in zero.leaves}
@@ -106,6 +120,21 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         for one in found.values()
         if one.constant or not (one.leads_on or one.first.leaves & cleared)
     }
+
+
+def _trained_beside(run: Run, event: Backward, owned: set[Leaf]) -> bool:
+    """Whether all that a loss reaches is owned by nobody, and other losses of its pass are consumed.
+
+    If a step follows that finds nothing, its optimizer was meant for it: see step-without-gradients.
+    """
+    following = next((s for s in steps_in(run, event.path) if s.serial > event.serial), None)
+    return (
+        bool(event.path)
+        and (following is None or bool(following.consumed))
+        and owned.isdisjoint(event.reached)
+        and run.differentiated.isdisjoint(event.reached)
+        and any(step.consumed for step in steps_in(run, event.path))
+    )
 
 
 def _constant(call: ModuleCall) -> str:
@@ -124,12 +153,16 @@ def _finding(program: Program, found: Wasted) -> Finding:
         *(note(site, f"no optimizer owns the parameters of `{name}`") for site in found.calls),
         note(event.site, "this backward computes gradients for them that nobody consumes"),
     ]
-    fixes = offered((_frozen if found.leads_on else _detached)(program, found)) if found.constant else ()
+    known = found.constant and not found.alone
+    fixes = offered((_frozen if found.leads_on else _detached)(program, found)) if known else ()
     if not fixes:
         remedy = f"freeze `{name}`" if found.leads_on else "detach the result"
         notes.append(note(call.site, f"{remedy} if it is a constant; if not, give it to an optimizer"))
     message = f"`{loss}` is differentiated into `{name}`, which no optimizer trains"
-    return Finding("gradients-nobody-consumes", message, Span.of(call.site), tuple(notes), fixes)
+    severity = Severity.ERROR if found.alone else None
+    return Finding(
+        "gradients-nobody-consumes", message, Span.of(call.site), tuple(notes), fixes, severity=severity
+    )
 
 
 def _detached(program: Program, found: Wasted) -> Iterator[Fix]:

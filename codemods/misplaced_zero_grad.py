@@ -4,7 +4,7 @@
     optimizer.zero_grad()      =>   loss.backward()
     optimizer.step()                optimizer.step()
 
-Four places are wrong:
+Five places are wrong:
 
 * between backward and step: the step finds no gradient and trains nothing (effect: repairs), or none of the
   one network that is cleared there, which no step of the optimizer ever trains (effect: changes);
@@ -14,7 +14,9 @@ Four places are wrong:
 * once before an inner loop that steps in every pass: each step consumes the gradients of all passes so far,
   or those of the one network that is cleared there (effect: changes);
 * once for two losses that the same optimizer steps on one after the other: the second step consumes the
-  first loss again (effect: changes).
+  first loss again (effect: changes);
+* in every pass, where the step waits for several of them: it consumes the gradients of the last one, and
+  those of all passes before are thrown away (effect: changes).
 
 The call moves to directly before the backward whose gradients the step is meant to consume. Where the step
 waits for several passes (`if (i + 1) % 4 == 0: optimizer.step()`), it moves to directly behind the step:
@@ -26,7 +28,10 @@ accumulation, where step and zero_grad share a condition, never consumes a gradi
 place, the loss that leaves its gradients behind must belong to another optimizer that has stepped on it
 already, and must run through these parameters on its way to that optimizer's own. For the fourth, some
 parameter must have certainly got gradients from both losses; where another optimizer, which the second loss
-computes gradients for, never steps, one of the two steps may be meant for it, and nothing is offered.
+computes gradients for, never steps, one of the two steps may be meant for it, and nothing is offered. For
+the fifth, the backward stands outside the condition that counts the passes, all optimizers of the loop wait
+so, nobody reads the gradients in between, and no framework has wrapped the optimizer, whose `zero_grad` does
+nothing then in the passes that are waited for.
 
 By hand: clear the gradients once for each step: before the first backward that it uses, or right after it.
 
@@ -36,12 +41,14 @@ Severity: error.
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from gradfix.autograd.graph import Backward, Event, Leaf, OptimizerState, Path, Step, ZeroGrad
+from gradfix import guards
+from gradfix.autograd.graph import Backward, Clip, Event, Leaf, OptimizerState, Path, Step, ZeroGrad
 from gradfix.autograd.questions import (
     adding_up,
     backwards,
@@ -51,16 +58,19 @@ from gradfix.autograd.questions import (
     first_step,
     holding,
     meant,
+    of_kind,
     owner,
     steps,
     zeros,
 )
+from gradfix.autograd.questions import between as in_between
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module, Optimizer
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, Span
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, RemoveStatement, Span
 from gradfix.edits import clearing_place, insert, move, note, offered, receiver, stepped
-from gradfix.guards import cleared_otherwise
+
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 @dataclass(eq=False)
@@ -78,10 +88,14 @@ class Misplaced:
     """Another step of the loop that has consumed what is consumed again."""
     idle: ZeroGrad | None = None
     """The clearing of an optimizer that the backward computes gradients for, and that never steps."""
+    thrown: _Thrown | None = None
+    """Where the step waits for several passes: the clearing of each."""
 
     @property
     def place(self) -> ast.expr | ast.stmt:
         """What is wrong: the clearing, or the step that should have one before it."""
+        if self.thrown is not None and _here(self.zero.site):
+            return self.zero.site
         if self.earlier is None and _here(self.zero.site) and _encloses(self.zero, self.step):
             return self.zero.site
         assert isinstance(self.step.site, (ast.expr, ast.stmt))
@@ -95,8 +109,17 @@ def find(program: Program) -> Iterator[Finding]:
         for observe in (between, dirtied, too_rarely):
             repeated = observe is too_rarely
             for one in entry.certain(observe, _anchor, raises=False, repeated=repeated, besides=_adding_up):
-                if not (repeated and cleared_otherwise(entry, one.step)):
+                if not (repeated and guards.cleared_otherwise(entry, one.step)):
                     found.setdefault(one.place, one)
+    for entry in program.entries:
+        every = entry.certain(
+            passes_thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge
+        )
+        for thrown in every:
+            step = thrown.awaited(program)
+            if step is not None:
+                one = Misplaced(thrown.zero, thrown.backward, step, Effect.CHANGES, thrown=thrown)
+                found.setdefault(one.place, one)
     # What a step consumes again may also be what another optimizer's loss has left: it is said once.
     again = {one.step.site for one in found.values() if one.earlier is not None}
     for one in found.values():
@@ -118,6 +141,133 @@ def _adding_up(run: Run) -> set[ast.AST]:
     Where a pass leaves out what clears for them as well, nothing does: that is no better.
     """
     return {event.site for pair in consuming_again(run) for event in pair}
+
+
+@dataclass(eq=False)
+class _Thrown:
+    """A clearing between each two passes of a backward, and what the runs show of the gradients."""
+
+    zero: ZeroGrad
+    backward: Backward
+    unused: bool
+    """Whether a pass was cleared that no step had consumed."""
+    steps: list[Step]
+    """Those that have consumed the gradients of one pass."""
+    others: bool
+    """Whether another optimizer steps in the loop."""
+    behind: bool
+    """Whether something else clears behind each of the steps."""
+    clips: list[Clip]
+    """Where they are clipped, or their norm is asked for."""
+
+    def merge(self, other: _Thrown) -> None:
+        """Add what another run shows."""
+        self.unused = self.unused or other.unused
+        self.others = self.others or other.others
+        self.behind = (self.behind or not self.steps) and (other.behind or not other.steps)
+        self.steps += other.steps
+        self.clips += other.clips
+
+    def awaited(self, program: Program) -> Step | None:
+        """The step that is to consume several passes, and gets one of them."""
+        if not self.unused or self.others or not self.steps:
+            return None
+        step = self.steps[0]
+        if step.optimizer.wrapped or not _here(self.backward.site):
+            return None
+        if len(step.path) < len(self.backward.path):
+            loop, _ = self.backward.path[-1]
+            return step if not self._measured(program, loop) and _goes_through_all(loop) else None
+        place = guards.place(program, self.backward, step)
+        return step if isinstance(place, ast.stmt) and not self._measured(program, place) else None
+
+    def _measured(self, program: Program, but: ast.AST) -> bool:
+        """Whether a norm of the gradients of a pass is asked for: they have had their use then."""
+        asked = (clip.site for clip in self.clips if _here(clip.site))
+        kept = [site for site in asked if not isinstance(program.parent(site), ast.Expr)]
+        return any(isinstance(but, LOOPS) or but not in program.ancestors(site) for site in kept)
+
+
+def passes_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
+    """Backwards each of whose passes is cleared before the next one, whether it was consumed or not."""
+    read = {leaf for _, leaf in run.grad_reads}
+    by_place: dict[tuple[ast.AST, Path], list[Backward]] = {}
+    for backward in backwards(run):
+        if backward.path:
+            by_place.setdefault((backward.site, backward.path[:-1]), []).append(backward)
+    found: dict[Hashable, _Thrown] = {}
+    for (site, _), passes in by_place.items():
+        if len(passes) < 2 or None in read or not all(_for_a_step(b, read) for b in passes):
+            continue
+        between_passes = [_clearings(run, *pair) for pair in itertools.pairwise(passes)]
+        loop = passes[0].path[-1][0]
+        around = [s for s in steps(run) if any(at is loop for at, _ in s.path)]
+        taken = [s for s in steps(run) if _consumes_one(s, passes)]
+        clips = [c for c in of_kind(run, Clip) if any(b in held for held in c.held.values() for b in passes)]
+        owners = {s.optimizer.created for s in (*around, *taken)}
+        for zero in between_passes[0].values():
+            if not all(zero.site in cleared for cleared in between_passes):
+                continue
+            one = found.setdefault((site, zero.site), _Thrown(zero, passes[0], False, [], False, True, clips))
+            one.unused = one.unused or any(
+                _unused(cleared[zero.site], b) for b, cleared in zip(passes, between_passes)
+            )
+            one.steps += [s for s in taken if set(zero.leaves) >= s.consumed.keys()]
+            one.others = one.others or len(owners) > 1 or len(one.steps) < len(taken)
+            one.behind = one.behind and all(_cleared_behind(run, s, zero) for s in taken)
+    return found
+
+
+def _goes_through_all(loop: ast.AST) -> bool:
+    """Whether a loop goes through all of something that it is not told piece by piece, and never ends early.
+
+    Of ``for loss in (a, b)`` each pass is about something else.
+    """
+    return (
+        isinstance(loop, ast.For)
+        and not isinstance(loop.iter, (ast.Tuple, ast.List))
+        and not any(isinstance(node, (ast.Break, ast.Return)) for node in ast.walk(loop))
+    )
+
+
+def _for_a_step(backward: Backward, read: set[Leaf | None]) -> bool:
+    """Whether a backward comes off, and gives gradients that nobody reads, to parameters that are known.
+
+    A framework that differentiates for the script (``accelerator.backward(loss)``) may clear for it as well.
+    """
+    site = backward.site
+    by_framework = isinstance(site, ast.Call) and any(r in site.args for r in backward.receivers)
+    comes_off = backward.certain and backward.accumulates and backward.failure is None
+    return comes_off and bool(backward.reached) and read.isdisjoint(backward.reached) and not by_framework
+
+
+def _clearings(run: Run, one: Backward, following: Backward) -> dict[ast.AST, ZeroGrad]:
+    """By place, what clears between a backward and its next pass, in the loops of both and in none within."""
+    return {
+        zero.site: zero
+        for zero in in_between(zeros(run), one.serial, following.serial)
+        if zero.path in (one.path, following.path) and not one.reached.keys().isdisjoint(zero.leaves)
+    }
+
+
+def _unused(zero: ZeroGrad, backward: Backward) -> bool:
+    """Whether what a backward certainly gave is cleared before any step has consumed it."""
+    held = [dropped[backward] for dropped in zero.dropped.values() if backward in dropped]
+    return any(one.certain for one in held) and not any(one.consumed for one in held)
+
+
+def _consumes_one(step: Step, passes: list[Backward]) -> bool:
+    """Whether a step consumes what one of several passes of a backward gave, and nothing else."""
+    consumed = {b for held in step.consumed.values() for b in held}
+    return not step.doubtful and len(consumed) == 1 and consumed <= set(passes)
+
+
+def _cleared_behind(run: Run, step: Step, but: ZeroGrad) -> bool:
+    """Whether something else than one clearing clears for a step behind it, in the same pass."""
+    return any(
+        z.site is not but.site and z.path == step.path and set(z.leaves) >= step.consumed.keys()
+        for z in in_between(zeros(run), step.serial)
+    )
 
 
 def between(run: Run) -> dict[Hashable, Misplaced]:
@@ -332,7 +482,14 @@ def _finding(program: Program, one: Misplaced) -> Finding:
     loss = receiver(program, one.backward)
     assert isinstance(one.step.site, (ast.expr, ast.stmt))
     notes: list[Note] = []
-    if one.lost:
+    if one.thrown is not None:
+        message = f"gradients of `{loss}` are cleared in every pass, and `{name}.step()` waits for several"
+        notes = [
+            note(one.zero.site, "this clears what the pass before has computed"),
+            note(one.backward.site, "this backward computes gradients in each pass"),
+            note(one.step.site, "this step consumes those of the last pass alone"),
+        ]
+    elif one.lost:
         part = f" for `{receiver(program, one.zero)}`" if one.effect is Effect.CHANGES else ""
         message = f"gradients of `{loss}`{part} are cleared before `{name}.step()` can use them"
         notes = [
@@ -384,6 +541,9 @@ def _here(node: ast.AST) -> TypeGuard[ast.expr | ast.stmt]:
 def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
     if one.idle is not None:
         return  # One of the steps may be meant for the other optimizer.
+    if one.thrown is not None:
+        yield from _once_for_all(program, one, one.thrown)
+        return
     place = clearing_place(program, one.backward, one.step)
     if place is None:
         return
@@ -397,6 +557,20 @@ def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
     edits: tuple[Edit, ...] = (insert(target, "before", f"{name}.zero_grad()"),)
     if not one.lost:
         yield Fix("clear again before the backward", one.effect, edits, claim)
+
+
+def _once_for_all(program: Program, one: Misplaced, thrown: _Thrown) -> Iterator[Fix]:
+    """The clearing of each pass goes, where there is one behind the step, or else moves there."""
+    target = guards.place(program, one.backward, one.step)
+    if not isinstance(target, ast.stmt) or not _here(one.zero.site) or not _movable(program, one, target):
+        return
+    zero = program.statement(one.zero.site)
+    if thrown.behind:
+        edit: Edit = RemoveStatement(Span.of(zero))
+        yield Fix("clear behind the step alone", one.effect, (edit,), Claim(unchanged=()))
+    elif target not in program.ancestors(zero):
+        edit = move(zero, target, "after")
+        yield Fix("clear behind the step", one.effect, (edit,), Claim(unchanged=()))
 
 
 def _behind(program: Program, one: Misplaced, target: ast.stmt, claim: Claim, name: str) -> Iterator[Fix]:

@@ -7,8 +7,9 @@
 
 Nothing raises, the losses are printed, and the parameters stay what they were made. The commonest reasons: a
 `detach()` too many between a network and its loss; a loss that was made a leaf (`loss.requires_grad = True`
-on a number without a graph); the network runs under `no_grad`, or its result becomes numbers on the way; and
-an optimizer that was made for another network, or for a copy, than the one that the loss runs through.
+on a number without a graph); the network runs under `no_grad`, or its result becomes numbers on the way;
+an optimizer that was made for another network, or for a copy, than the one that the loss runs through; and
+a `backward()` that was forgotten.
 
 Preconditions:
 
@@ -18,14 +19,18 @@ Preconditions:
 * in every run in which it steps, every loss that is backpropagated is known to its end, and none of them
   reaches, or may reach, one of its parameters;
 * its networks are run in the loop of its steps, with what they compute reaching no loss; or all that the
-  losses of its pass reach is owned by no optimizer. Who just steps is none of these;
+  losses of its pass reach is owned by no optimizer, in which case losses for others may reach its parameters
+  if all that is cleared before each of its steps. Who just steps is none of these;
+* where nothing is differentiated at all, gradients are cleared in the loop, and networks run there with a
+  graph;
 * where a function is called from outside, the optimizer is made in it: its caller may differentiate as well.
 
 Where the only loss before the step runs through another network whose argument is `x.detach()`, and `x` was
 computed with the optimizer's parameters, the `.detach()` goes. Otherwise nothing is rewritten.
 
-By hand: see to it that the loss is computed from these parameters, without `detach`, `no_grad`, `.data`,
-`.item()` or a new tensor on the way, and that the optimizer is made of the network that is trained.
+By hand: differentiate the loss before the step, see to it that it is computed from these parameters, without
+`detach`, `no_grad`, `.data`, `.item()` or a new tensor on the way, and that the optimizer is made of the
+network that is trained.
 
 Effect: repairs.
 
@@ -40,9 +45,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, reach, unseen
-from gradfix.autograd.questions import backwards, calls_in, steps
+from gradfix.autograd.questions import backwards, calls_in, steps, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
+from gradfix.autograd.values import Value, tensors_in
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression, Span
 from gradfix.edits import note, offered, receiver, shown, stepped
 
@@ -52,8 +58,8 @@ class Idle:
     """An optimizer that never finds a gradient, at its first step."""
 
     step: Step
-    loss: Backward
-    """What is backpropagated for it, as far as can be told: the last before the step."""
+    loss: Backward | None
+    """What is backpropagated for it, as far as can be told: the last before the step. None: nothing is."""
     calls: list[ModuleCall]
     """Where its networks are run."""
     cuts: list[ast.Call] = field(default_factory=list)
@@ -77,7 +83,7 @@ def find(program: Program) -> Iterator[Finding]:
 def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
     """The first steps of optimizers that never find a gradient, where it is known that none comes."""
     losses = [b for b in backwards(run) if b.accumulates]
-    if not losses or run.substituted or any(leaf is None for _, leaf in run.grad_reads):
+    if run.substituted or any(leaf is None for _, leaf in run.grad_reads):
         return {}
     if not all(map(_followed, losses)):
         return {}
@@ -86,12 +92,34 @@ def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
     found: dict[Hashable, Idle] = {}
     for optimizer in dict.fromkeys(step.optimizer for step in steps(run)):
         owned = set(optimizer.owned())
-        if not owned.isdisjoint(reached | touched) or not _known(run, optimizer, within):
+        if not owned.isdisjoint(touched) or not _known(run, optimizer, within):
             continue
-        idle = _idle(run, optimizer, losses)
-        if idle is not None:
+        idle = _idle(run, optimizer, losses) if losses else _forgotten(run, optimizer)
+        if idle is not None and (idle.astray or owned.isdisjoint(reached)):
             found[idle.step.site] = idle
     return found
+
+
+def _forgotten(run: Run, optimizer: OptimizerState) -> Idle | None:
+    """The first step of an optimizer for which gradients are cleared and networks run, if nothing else is."""
+    if backwards(run):
+        return None
+    owned = set(optimizer.owned())
+    for step in optimizer.steps:
+        here = len(step.path)
+        cleared = any(z.path[:here] == step.path and not owned.isdisjoint(z.leaves) for z in zeros(run))
+        calls = [
+            call
+            for call in run.module_calls
+            if call.path[:here] == step.path
+            and call.serial < step.serial
+            and owned.issuperset(call.leaves)
+            and isinstance(call.result, Value)
+            and any(t.node is not None for t in tensors_in(call.result))
+        ]
+        if step.path and cleared and calls:
+            return Idle(step, None, calls)
+    return None
 
 
 def _followed(loss: Backward) -> bool:
@@ -135,11 +163,13 @@ def _idle(run: Run, optimizer: OptimizerState, losses: list[Backward]) -> Idle |
         loss = before[-1]
         mine = [c for c in run.module_calls if c.leaves & owned and c.path[: len(step.path)] == step.path]
         elsewhere = {leaf for o in run.optimizers for leaf in o.state.owned()}
+        since = max((s.serial for s in steps(run) if s.serial < step.serial), default=-1)
         idle = Idle(step, loss, mine)
         idle.leaf = not loss.roots and bool(loss.reached)
-        idle.astray = bool(loss.reached) and elsewhere.isdisjoint(loss.reached) and not idle.leaf
+        fresh = {leaf for b in before if b.serial > since for leaf in b.reached}
+        looked_at = {leaf for _, leaf in run.grad_reads} | run.differentiated
+        idle.astray = bool(fresh) and fresh.isdisjoint(elsewhere | looked_at) and not idle.leaf
         idle.cuts = _cuts(run, loss, owned)
-        since = max((s.serial for s in steps(run) if s.serial < step.serial), default=-1)
         idle.alone = [b.serial > since for b in before].count(True) == 1
         return idle if mine or idle.astray else None
     return None
@@ -159,6 +189,19 @@ def _cuts(run: Run, loss: Backward, owned: set[Leaf]) -> list[ast.Call]:
 
 def _finding(program: Program, idle: Idle) -> Finding:
     name = stepped(program, idle.step.optimizer) or "the optimizer"
+    assert isinstance(idle.step.site, (ast.expr, ast.stmt))
+    if idle.loss is None:
+        called = [call for call in idle.calls if call.site.lineno > 0]
+        return Finding(
+            "step-without-gradients",
+            f"`{name}.step()` never finds a gradient: nothing is ever differentiated",
+            Span.of(idle.step.site),
+            (
+                *(note(call.site, "this is computed with its parameters") for call in called[:1]),
+                note(idle.step.site, "no `backward()` comes before this step, which trains nothing"),
+            ),
+            advice="differentiate the loss before the step",
+        )
     loss = receiver(program, idle.loss)
     notes: list[Note] = []
     for cut in idle.cuts:
@@ -180,15 +223,17 @@ def _finding(program: Program, idle: Idle) -> Finding:
     assert isinstance(idle.step.site, ast.Call)
     return Finding(
         "step-without-gradients",
-        f"`{name}.step()` never finds a gradient: no loss reaches its parameters",
+        f"`{name}.step()` never finds a gradient: "
+        + (f"`{loss}` reaches what no optimizer owns" if idle.astray else "no loss reaches its parameters"),
         Span.of(idle.step.site),
         tuple(notes),
         _fixes(program, idle),
+        advice="make the optimizer of the network that the loss is to train" if idle.astray else "",
     )
 
 
 def _fixes(program: Program, idle: Idle) -> tuple[Fix, ...]:
-    if len(idle.cuts) != 1 or not idle.alone:
+    if len(idle.cuts) != 1 or not idle.alone or idle.loss is None:
         return ()
     (cut,) = idle.cuts
     assert isinstance(cut.func, ast.Attribute)

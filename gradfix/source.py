@@ -107,24 +107,27 @@ class Source:
         return data if isinstance(data, Problem) else parse(self.path, data, limit=len(data))
 
 
-# `backward` called, or anything by which `torch.autograd.grad` is reached. Each pattern begins with
+# `backward` called, anything by which `torch.autograd.grad` is reached, or a step. Each pattern begins with
 # a literal: Python's regex engine then searches as fast as `bytes.find`, ten times faster than an
 # alternation of the two.
 _BACKWARD = re.compile(rb"backward(?:(?<!def backward)(?<![A-Za-z0-9_]backward)|(?<=manual_backward))\s*\(")
 _AUTOGRAD = re.compile(rb"autograd(?:\s*\.\s*grad\b|\s+as\b)")
 _FROM_AUTOGRAD = re.compile(rb"autograd\s+import\b(?:\s*\([^)]*|[^\n(]*)")
 _GRAD = re.compile(rb"\bgrad\b")
+_STEP = re.compile(rb"\.step\s*\(")
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def can_matter(data: bytes) -> bool:
     """Whether a file with these bytes can hold a gradient mistake at all.
 
-    UTF-16 hides its words from a search of bytes; such a file goes on, to be named as unreadable.
+    It differentiates, or it clears gradients and steps without ever doing so. UTF-16 hides its words from a
+    search of bytes; such a file goes on, to be named as unreadable.
     """
     return (
         bool(_BACKWARD.search(data) or _AUTOGRAD.search(data))
         or any(_GRAD.search(names[0]) for names in _FROM_AUTOGRAD.finditer(data))
+        or (b"zero_grad" in data and bool(_STEP.search(data)))
         or data[:2] in _UTF_16
     )
 

@@ -164,6 +164,8 @@ UNTOLD = {
     "missing_zero_grad/gradients_lent_more_often": "assigned by hand",
     # Without an accelerator it does not run at all.
     "undetached_fake/data_parallel_function": "device type could not be determined",
+    # It raises before anything is trained.
+    "exhausted_parameters/counted_before": "optimizer got an empty parameter list",
     # The original consumes nothing, and which losses a step waits for is in no claim.
     "misplaced_zero_grad/between_accumulated": "nothing could be compared",
     "misplaced_zero_grad/between_accumulated_with_scaler": "nothing could be compared",

@@ -362,6 +362,20 @@ class Replacement(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class Exhausted(Event):
+    """A generator of parameters that is gone through once more: there is nothing left in it."""
+
+    made: ast.AST
+    """What has made it."""
+    spent: ast.AST
+    """What has gone through it first."""
+    optimizer: bool
+    """Whether an optimizer is made of it."""
+    alone: bool
+    """Whether of it alone, which raises."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Change(Event):
     """An in-place change of a tensor other than by an optimizer."""
 
@@ -413,6 +427,7 @@ class OptimizerState:
         "path",
         "steps",
         "stranger",
+        "wrapped",
     )
 
     def __init__(self, label: str, created: ast.AST, path: Path) -> None:
@@ -427,6 +442,8 @@ class OptimizerState:
         """Whether its steps leave the versions of the parameters; None: somebody's own step may do either."""
         self.stranger = False
         """Handed in by somebody else: what it owns is one block, which any backward may reach."""
+        self.wrapped = False
+        """A framework has it in hand: what it is told to do may wait for the last of several batches."""
         self.cls: object = None
         """Its class, if that is of the project."""
         self.like = self

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from gradfix.autograd.graph import Leaf, ModeChange, Tri
+from gradfix.autograd.graph import Exhausted, Leaf, ModeChange, Tri
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     Const,
@@ -45,6 +45,24 @@ def leaves_of(value: Value) -> tuple[list[Leaf], bool]:
             return leaves_of(value.items["params"])
         return leaves_of(Sequence("list", list(value.items.values()), value.open))
     return [], False
+
+
+def go_through(run: Run, value: Value, site: ast.AST, optimizer: bool = False, alone: bool = True) -> None:
+    """Note that something goes through parameters to the end: of a generator, nothing is left."""
+    if isinstance(value, Sequence):
+        for group in value.items:
+            if isinstance(group, Mapping) and "params" in group.items:
+                go_through(run, group.items["params"], site, optimizer, alone=False)
+    elif isinstance(value, Params) and value.made is not None:
+        if value.spent is None:
+            value.spent = site
+            return
+        calls = tuple(call for call, _ in run.stack)
+        run.events.append(
+            Exhausted(
+                site, run.path, run.next_serial(), value.made, value.spent, optimizer, alone, calls=calls
+            )
+        )
 
 
 def _picked(value: Value) -> Params | None:

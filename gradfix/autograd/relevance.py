@@ -74,11 +74,22 @@ class Relevance:
         """Whether the mode in which a function is called cannot be taken for granted."""
         self.graph = self._lines(at for word in SHAPES for at in self._mentions(word))
         self.backwards = self._spread(self._calls(tree))
-        self.direct: list[int] = []
-        if self.backwards:
-            moves = [at for word in MOVES for at in self._mentions(word) if self._called(at, word)]
-            moves += [at for at in self._mentions("grad") if text[at - 1] == "." and at]
-            self.direct = self._spread(self._lines(moves))
+        self.direct: list[int] = self._moves() if self.backwards else []
+
+    def _moves(self) -> list[int]:
+        """The lines on which gradients or parameters move, and those that lead there."""
+        moves = [at for word in MOVES for at in self._mentions(word) if self._called(at, word)]
+        moves += [at for at in self._mentions("grad") if self._text[at - 1] == "." and at]
+        return self._spread(self._lines(moves))
+
+    def trains_all_the_same(self) -> bool:
+        """Whether a file that differentiates nothing clears gradients and steps.
+
+        Where it does so, it is looked at as if it differentiated there.
+        """
+        if all(any(self._called(at, word) for at in self._mentions(word)) for word in ("step", "zero_grad")):
+            self.backwards = self.direct = self._moves()
+        return bool(self.backwards)
 
     def _collect(self, body: Iterable[ast.stmt], cls: ast.ClassDef | None) -> None:
         for statement in body:

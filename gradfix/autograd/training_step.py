@@ -333,7 +333,7 @@ def analyze(tree: ast.Module, text: str, path: Path) -> Program:
     """Run the model on one file."""
     program = Program(tree, text, path)
     relevance = Relevance(tree, text)
-    if not relevance.backwards:
+    if not relevance.backwards and not relevance.trains_all_the_same():
         return program
     imports.begin()
     limit = sys.getrecursionlimit()

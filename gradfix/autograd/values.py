@@ -242,14 +242,20 @@ class SummaryTensor(Value):
 class Params(Value):
     """An iterable of parameters, as ``parameters()`` gives it."""
 
-    __slots__ = ("complete", "half", "leaves", "named")
+    __slots__ = ("complete", "half", "leaves", "made", "named", "spent")
 
-    def __init__(self, leaves: list[Leaf], complete: bool = True, named: bool = False) -> None:
+    def __init__(
+        self, leaves: list[Leaf], complete: bool = True, named: bool = False, made: ast.AST | None = None
+    ) -> None:
         self.leaves = leaves
         self.complete = complete
         self.named = named
         self.half: tuple[str, bool] | None = None
         """Of those that are picked by a condition: the condition, and whether it holds for them."""
+        self.made = made
+        """What has made it, if it can be gone through once: a generator."""
+        self.spent: ast.AST | None = None
+        """What has gone through it."""
 
 
 class Module(Value):

@@ -160,10 +160,9 @@ def test_what_is_cleared_too_rarely_is_cleared_behind_the_step(
     [
         f"if (i + 1) % every == 0:\n    optimizer.step()\n    {CLEAR}",
         f"if (i + 1) % every == 0:\n    optimizer.step()\nelse:\n    {CLEAR}",
-        f"if (i + 1) % every == 0:\n    optimizer.step()\n{CLEAR}",
         f"if i % every == 0:\n    {CLEAR}\nif (i + 1) % every == 0:\n    optimizer.step()",
     ],
-    ids=["behind", "otherwise", "at the end", "in other passes"],
+    ids=["behind", "otherwise", "in other passes"],
 )
 def test_nothing_is_said_where_it_depends_on_the_numbers(
     tmp_path: Path, options: Options, steps: str
@@ -171,3 +170,44 @@ def test_nothing_is_said_where_it_depends_on_the_numbers(
     parsed = source.parse(str(tmp_path / "a.py"), written(steps).encode(), 1 << 20)
     assert isinstance(parsed, Source)
     assert not pipeline.findings(parsed, options)
+
+
+COUNTING = {
+    "before the step": f"{CLEAR}\nloss.backward()\nif (i + 1) % every == 0:\n    optimizer.step()",
+    "behind the branch": f"loss.backward()\nif (i + 1) % every == 0:\n    optimizer.step()\n{CLEAR}",
+    "by an early end": f"{CLEAR}\nloss.backward()\nif (i + 1) % every:\n    continue\noptimizer.step()",
+    "beside the right one": (
+        f"{CLEAR}\nloss.backward()\nif (i + 1) % every == 0:\n    optimizer.step()\n    {CLEAR}"
+    ),
+}
+
+
+@pytest.mark.parametrize("steps", COUNTING.values(), ids=COUNTING)
+def test_what_is_cleared_in_every_pass_is_cleared_behind_the_step(
+    tmp_path: Path, options: Options, steps: str
+) -> None:
+    code = written(steps).replace("        loss.backward()\n", "", 1)
+    text = fixed(tmp_path / "b.py", code, options)
+    lines = [line.strip() for line in text.splitlines()]
+    assert lines.count(CLEAR) == 1
+    assert lines[lines.index("optimizer.step()") + 1] == CLEAR
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        f"{CLEAR}\nloss.backward()\nnorm = torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n"
+        "if (i + 1) % every == 0:\n    optimizer.step()",
+        f"{CLEAR}\nloss.backward()\nif (i + 1) % every == 0:\n    optimizer.step()\nelse:\n    other.step()",
+        f"{CLEAR}\naccelerator.backward(loss)\nif (i + 1) % every == 0:\n    optimizer.step()",
+        f"if i % 2 == 0:\n    {CLEAR}\nloss.backward()\nif (i + 1) % every == 0:\n    optimizer.step()",
+        f"{CLEAR}\nloss.backward()\nif i > 100:\n    optimizer.step()",
+    ],
+    ids=["measured", "in turns", "by a framework", "in some passes", "from then on"],
+)
+def test_passes_may_be_cleared_on_purpose(tmp_path: Path, options: Options, steps: str) -> None:
+    code = written(steps).replace("        loss.backward()\n", "", 1)
+    code = code.replace("for epoch", "other = torch.optim.SGD(net.parameters(), lr=0.1)\nfor epoch")
+    parsed = source.parse(str(tmp_path / "a.py"), code.encode(), 1 << 20)
+    assert isinstance(parsed, Source)
+    assert "misplaced-zero-grad" not in {finding.code for finding in pipeline.findings(parsed, options)}

@@ -9,6 +9,7 @@ from typing import Any
 from gradfix.autograd.graph import Leaf
 from gradfix.autograd.interpreter.assignments import assign
 from gradfix.autograd.interpreter.conditions import decide, truth
+from gradfix.autograd.parameters import go_through
 from gradfix.autograd.run import Run, expression
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.semantics.names import asks_for_gradient
@@ -26,7 +27,8 @@ def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp
     )
     kind = "tuple" if isinstance(node, ast.GeneratorExp) else "list"
     if len(out) == 1 and isinstance(out[0], SummaryTensor) and out[0].view == "":
-        picked = Params(out[0].leaves, complete)
+        lazy = isinstance(node, ast.GeneratorExp)
+        picked = Params(out[0].leaves, complete, made=node if lazy else None)
         picked.half = _half(node.generators)
         if picked.half is not None:
             source = run.evaluate(node.generators[0].iter, frame)
@@ -98,7 +100,9 @@ def _generate(
         emit()
         return True
     generator = generators[level]
-    items, element = dispatch.iterate(run, run.evaluate(generator.iter, frame), generator.iter)
+    iterable = run.evaluate(generator.iter, frame)
+    go_through(run, iterable, generator.iter)
+    items, element = dispatch.iterate(run, iterable, generator.iter)
     complete = items is not None and len(items) <= 64
     if isinstance(items, list) and len(items) > 64:
         items = items[:2]

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from gradfix.autograd.interpreter.assignments import assign
 from gradfix.autograd.interpreter.conditions import may_repeat, now, settled_by_training, truth
 from gradfix.autograd.interpreter.contexts import drive
+from gradfix.autograd.parameters import go_through
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Break, Continue, Flow, Run, statement
 from gradfix.autograd.semantics import dispatch
+from gradfix.autograd.semantics.arithmetic import numbered
 from gradfix.autograd.semantics.iteration import generator, is_summary
 from gradfix.autograd.values import (
     Class,
@@ -239,6 +241,7 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
     made = generator(iterable)
     if made is not None:
         return drive(run, made, node, frame)
+    go_through(run, iterable, node.iter)
     items, element = dispatch.iterate(run, iterable, node.iter)
     if items is not None:
         if len(items) <= PARTS and all(isinstance(i, Module) for i in items):
@@ -256,6 +259,11 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
             return run_loop(run, node, frame, iter(items), False, len(items), unrolled)
         if not isinstance(items[0], Const):
             return run_loop(run, node, frame, iter(items[:3]), True, 3)
+        if isinstance(first := items[0].value, int) and [i.value for i in items if isinstance(i, Const)] == [
+            *range(first, first + len(items))
+        ]:
+            # Which of the many passes are run is not for their numbers to decide.
+            element = numbered(first)
     if not may_repeat(run, node.iter, frame):
         return run_loop(run, node, frame, iter([element(0)]), True, 1)
     count = passes_of(run, node)

@@ -10,7 +10,7 @@ import ast
 
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.graph import Advance, Backward, Clip, Leaf, Replacement
-from gradfix.autograd.parameters import leaves_of, module_leaves
+from gradfix.autograd.parameters import go_through, leaves_of, module_leaves
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import before_methods, function, method, package
 from gradfix.autograd.values import Const, Module, Opaque, Optimizer, Schedule, Value
@@ -27,6 +27,8 @@ def clip(run: Run, call: Call) -> Value:
     """``torch.nn.utils.clip_grad_norm_(parameters, max_norm)`` and the like: of whatever make."""
     given = call.argument("parameters", 0)
     tops, known = leaves_of(given) if given is not None else ([], False)
+    if given is not None:
+        go_through(run, given, call.site)
     leaves = [leaf for top in tops for leaf in top.family()]
     event = Clip(run.home(call.site), run.path, run.next_serial(), leaves)
     event.doubtful = not known or any(leaf.unknown_grad for leaf in leaves)

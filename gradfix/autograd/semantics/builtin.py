@@ -318,7 +318,7 @@ def filter_parameters(run: Run, call: Call) -> Value:
     if len(call.args) == 2 and isinstance(call.args[1][0], Params):
         params = call.args[1][0]
         wanted = [leaf for leaf in params.leaves if leaf.requires is not False]
-        return Params(wanted, params.complete)
+        return Params(wanted, params.complete, made=call.site)
     return Opaque("filter")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.parameters import leaves_of
+from gradfix.autograd.parameters import go_through, leaves_of
 from gradfix.autograd.run import Run, used_none
 from gradfix.autograd.semantics.dispatch import (
     attribute,
@@ -182,7 +182,10 @@ def make_list(run: Run, call: Call) -> Value:
         return Sequence(kind, [], False, run.symbolic)
     value = call.args[0][0]
     if isinstance(value, Params):
-        return value
+        go_through(run, value, call.site)
+        held = Params(value.leaves, value.complete, value.named)
+        held.half = value.half
+        return held
     items, element = iterate(run, value, call.args[0][1])
     if items is None:
         if isinstance(value, Sequence):

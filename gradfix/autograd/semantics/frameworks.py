@@ -34,6 +34,9 @@ def prepared(args: list[Argument]) -> Value | None:
     values = [value for value, _ in args]
     if not any(isinstance(value, (Module, Optimizer)) for value in values):
         return None
+    for value in values:
+        if isinstance(value, Optimizer):
+            value.state.wrapped = True
     return values[0] if len(values) == 1 else Sequence("tuple", values)
 
 

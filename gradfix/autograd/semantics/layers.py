@@ -198,7 +198,7 @@ def _block_forward(run: Run, module: Module, leaf: Leaf | None, call: Call) -> V
 
 @method(Module, "parameters", "named_parameters")
 def _parameters(run: Run, module: Module, call: Call) -> Value:
-    return Params(module_leaves(module), True, call.name == "named_parameters")
+    return Params(module_leaves(module), True, call.name == "named_parameters", call.site)
 
 
 @method(Module, *(SAME - {"train", "eval", "apply"}))

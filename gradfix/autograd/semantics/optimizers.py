@@ -7,7 +7,7 @@ import ast
 from gradfix.autograd.arguments import Argument, Call, flag, to_none
 from gradfix.autograd.engine import step, zero_grad
 from gradfix.autograd.graph import OptimizerState
-from gradfix.autograd.parameters import leaves_of
+from gradfix.autograd.parameters import go_through, leaves_of
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import (
@@ -142,6 +142,7 @@ def make_optimizer(run: Run, last: str, call: Call) -> Optimizer:
         state.groups_known = False
     else:
         state.leaves, state.groups_known = leaves_of(given)
+        go_through(run, given, call.site, optimizer=True)
         if isinstance(given, Opaque):
             state.groups_known = False
     for other in run.optimizers:

@@ -315,7 +315,7 @@ def _parameters(run: Run, value: Opaque, call: Call) -> Value | None:
         return None
     run.mutations += 1
     value.node, value.requires = None, False  # It is a network, and no tensor.
-    return Params([value.block(call.site)], True, call.name == "named_parameters")
+    return Params([value.block(call.site)], True, call.name == "named_parameters", call.site)
 
 
 @method(Opaque, "forward", "__call__")

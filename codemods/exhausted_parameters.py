@@ -1,0 +1,109 @@
+"""A generator of parameters is used a second time, when there is nothing left in it.
+
+    params = net.parameters()                     params = list(net.parameters())
+    optimizer = Adam(params)                      optimizer = Adam(params)
+    for x, y in loader:                     =>    for x, y in loader:
+        ...                                           ...
+        loss.backward()                               loss.backward()
+        clip_grad_norm_(params, 1.0)                  clip_grad_norm_(params, 1.0)
+        optimizer.step()                              optimizer.step()
+
+`parameters()` gives a generator, which can be gone through once. Whoever comes second finds no parameters: a
+clipping clips nothing, a penalty is zero, a group of an optimizer is empty, and nothing raises. Only an
+optimizer that is made of nothing else says so: "optimizer got an empty parameter list".
+
+Preconditions:
+
+* the very same generator (`parameters()`, `named_parameters()`, a `filter` or a generator expression over
+  these) has been gone through before, whichever way conditions go: by an optimizer, a clipping, a loop, a
+  comprehension, or `list`;
+* what comes second clips, makes an optimizer, or stands in a loop that trains. Who counts parameters for the
+  log once more is not told.
+
+Where the generator is bound to a variable in this file, a list of it is bound instead.
+
+By hand: make a list of the parameters, `list(net.parameters())`, or ask the network for them each time.
+
+Effect: changes, or repairs where an optimizer raises.
+
+Severity: error.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+
+from gradfix.autograd.graph import Clip, Exhausted
+from gradfix.autograd.questions import of_kind
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Elsewhere, Program
+from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.edits import note, offered, shown
+
+RAISED = "optimizer got an empty parameter list"
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each second use of a generator of parameters."""
+    for entry in program.entries:
+        for event in entry.certain(used_again, lambda e: e.site, raises=False):
+            if _at_once(program, event.spent) and _at_once(program, event.site):
+                yield _finding(program, event)
+
+
+def used_again(run: Run) -> dict[Hashable, Exhausted]:
+    """The second uses of generators of parameters."""
+    clipping = {clip.site for clip in of_kind(run, Clip)}
+    found: dict[Hashable, Exhausted] = {}
+    for event in of_kind(run, Exhausted):
+        if isinstance(event.site, ast.Call) or event.path:
+            found.setdefault(event.site, event)
+    return {site: event for site, event in found.items() if event.optimizer or event.path or site in clipping}
+
+
+def _at_once(program: Program, site: ast.AST) -> bool:
+    """Whether a place goes through what it is given there and then: a generator expression may wait."""
+    if getattr(site, "lineno", 0) <= 0:
+        return False
+    holder = program.parent(site)
+    lazy = isinstance(holder, ast.comprehension) and program.parent(holder)
+    return not isinstance(lazy, ast.GeneratorExp) or isinstance(program.parent(lazy), ast.Call)
+
+
+def _finding(program: Program, event: Exhausted) -> Finding:
+    made, site = event.made, event.site
+    assert isinstance(site, (ast.expr, ast.stmt)) and isinstance(made, (ast.expr, ast.stmt))
+    notes = []
+    if made.lineno > 0:
+        notes.append(note(made, "this gives a generator, which can be gone through once"))
+    if event.spent is not site:
+        notes.append(note(event.spent, "this goes through it"))
+    again = (
+        "this finds nothing left in it" if event.spent is not site else "the second pass finds nothing left"
+    )
+    notes.append(note(site, again))
+    what = shown(program, made)
+    return Finding(
+        "exhausted-parameters",
+        f"`{what}` is a generator that has been gone through: there are no parameters left in it",
+        Span.of(site),
+        tuple(notes),
+        _fixes(program, event),
+    )
+
+
+def _fixes(program: Program, event: Exhausted) -> tuple[Fix, ...]:
+    made = event.made
+    try:
+        statement = program.statement(made)
+    except Elsewhere:
+        return ()
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is not made:
+        return ()
+    assert isinstance(made, ast.expr)
+    edit = ReplaceExpression(Span.of(made), f"list({program.segment(made)})")
+    raises = event.optimizer and event.alone
+    effect = Effect.REPAIRS if raises else Effect.CHANGES
+    claim = Claim(stops=RAISED) if raises else Claim(unchanged=())
+    return offered([Fix("make a list of the parameters", effect, (edit,), claim)])

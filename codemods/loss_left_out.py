@@ -1,0 +1,115 @@
+"""A sum of losses is computed, and a part of it is backpropagated without the rest.
+
+    recon = mse(decoder(z), x)                  recon = mse(decoder(z), x)
+    label = cross_entropy(classifier(z), y)     label = cross_entropy(classifier(z), y)
+    loss = recon + 0.1 * label             =>   loss = recon + 0.1 * label
+    recon.backward()                            loss.backward()
+
+What is added up and not differentiated trains nobody. Nothing raises, and the sum that is printed looks as if
+both were learned; a helper that returns one of the terms where it has computed the sum does the same.
+
+Preconditions:
+
+* the sum, and the term that is left out, are differentiated nowhere, whichever way conditions go; nothing
+  that the model cannot see has had them in hand, and no caller outside the file gets them;
+* another term of the same sum is differentiated by itself, or with others, in the same pass, and an optimizer
+  consumes what that gives;
+* the term that is left out certainly depends, by way of a network, on parameters of that optimizer.
+
+Nothing is rewritten: whether the sum was to be differentiated, or to be printed, only its author knows.
+
+By hand: backpropagate the sum, or return it; compute what is for the log alone under `torch.no_grad()`.
+
+Effect: changes.
+
+Severity: error.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+from gradfix.autograd.entries import SUMS, multiples, operation, terms_of
+from gradfix.autograd.graph import Backward, Node, OptimizerState, reach
+from gradfix.autograd.questions import backwards, first_step
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Program
+from gradfix.codemod import Finding, Span
+from gradfix.edits import line, note, receiver, shown
+
+
+@dataclass(eq=False)
+class LeftOut:
+    """A term of a sum that nobody differentiates, beside another one that somebody does."""
+
+    whole: Node
+    left: Node
+    backward: Backward
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each sum of which a part is backpropagated without the rest."""
+    for entry in program.entries:
+        certain = list(entry.certain(left_out, lambda one: one.backward.site, raises=False))
+        if not certain:
+            continue
+        walked = {n.site for run in entry.every() for b in backwards(run) for n in b.visited}
+        told: set[ast.AST] = set()
+        for one in certain:
+            if one.left.site not in walked and one.whole.site not in walked and one.left.site not in told:
+                told.add(one.left.site)
+                yield _finding(program, one)
+
+
+def left_out(run: Run) -> dict[Hashable, LeftOut]:
+    """By the place of a sum: what of it is left out where the rest is differentiated."""
+    trained = [
+        (b, terms_of(b), step.optimizer)
+        for b in backwards(run)
+        if b.path and b.accumulates and b.certain and b.failure is None and (step := first_step(run, b))
+    ]
+    if not trained:
+        return {}
+    walked = {node for b in backwards(run) for node in b.visited}
+    wanted = {term for _, terms, _ in trained for term in terms}
+    sums = [n for n in run.nodes if n.path and n.call is None and n not in walked and operation(n) in SUMS]
+    parts = {edge.node for n in sums for edge in n.edges}
+    found: dict[Hashable, LeftOut] = {}
+    seen: set[Node] | None = None
+    for whole in sums:
+        terms = dict.fromkeys(node for node, _ in multiples([whole]))
+        if whole in parts or wanted.isdisjoint(terms) or line(whole.site) <= 0:
+            continue
+        if seen is None:
+            seen = run.escaped_since(-1) | set(reach([(node, True) for node in run.returned]))
+        for backward, mine, optimizer in trained:
+            if mine.keys().isdisjoint(terms) or backward.path != whole.path:
+                continue
+            left = [n for n in terms if n not in walked and n not in seen and _trains(n, optimizer)]
+            if left and whole not in seen:
+                found.setdefault(whole.site, LeftOut(whole, left[0], backward))
+    return found
+
+
+def _trains(term: Node, optimizer: OptimizerState) -> bool:
+    """Whether a term certainly depends on parameters of an optimizer, by way of a network."""
+    owned = set(optimizer.owned())
+    behind = reach([(term, True)])
+    return any(sure and node.call is not None for node, sure in behind.items()) and any(
+        sure and leaf in owned and leaf.requires is True
+        for node, sure in behind.items()
+        for leaf, _, _ in node.leaves
+    )
+
+
+def _finding(program: Program, one: LeftOut) -> Finding:
+    loss, whole, left = receiver(program, one.backward), one.whole.site, one.left.site
+    assert isinstance(whole, (ast.expr, ast.stmt)) and isinstance(one.backward.site, (ast.expr, ast.stmt))
+    notes = [note(whole, "this sum is never differentiated")]
+    if isinstance(left, ast.expr) and line(left) > 0:
+        notes.insert(0, note(left, "this is a part of the sum, and trains nobody"))
+    notes.append(note(one.backward.site, f"`{loss}`, another part of it, is backpropagated without it"))
+    message = f"a part of the sum `{shown(program, whole)}` is backpropagated, and the rest trains nobody"
+    return Finding("loss-left-out", message, Span.of(one.backward.site), tuple(notes))
