@@ -32,7 +32,7 @@ Ways (`gradfix apply --way NAME`):
 * no-grad: the fake is computed without a graph. Right only where nothing else needs its graph: the other
   network's loss makes a fake of its own. It saves what the forward of the other network keeps;
 * freeze: the other network is frozen while it computes the fake, and trainable again behind it. Right where
-  no-grad is, and also where the fake is no variable, `D(G(z))`; what it does not own still gets gradients;
+  no-grad is, and also where the fake is no variable, `D(G(z))`; all of its parameters are trainable then;
 * reorder: the other network's phase comes first, with the weights from before this one's step, and this loss
   is cut off behind it. Right where either order will do: no graph is kept beyond its phase;
 * inputs: `backward(inputs=...)` says whose gradients are wanted. Right with a fake that is shared, if each

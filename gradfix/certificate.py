@@ -29,7 +29,7 @@ READ = (1, 2)
 MAX_BYTES = 64 << 20
 
 
-def _way(attempt: Attempt) -> dict[str, Any]:
+def way_of(attempt: Attempt) -> dict[str, Any]:
     """What a way to repair a finding came to, and what it costs."""
     cost = None if attempt.evidence is None else attempt.evidence.cost()
     return {
@@ -60,7 +60,7 @@ def of(path: str, attempt: Attempt) -> dict[str, Any]:
         "message": attempt.fix.message,
         "effect": str(attempt.fix.effect),
         "way": None if attempt.fix.way is None else str(attempt.fix.way),
-        "ways": [_way(one) for one in (attempt, *attempt.ways)] if attempt.ways else [],
+        "ways": [way_of(one) for one in (attempt, *attempt.ways)] if attempt.ways else [],
         "claim": {
             "raises": claim.raises,
             "raises_line": claim.raises_line,
@@ -203,4 +203,4 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-__all__ = ["MAX_BYTES", "READ", "SCHEMA", "Certificate", "Place", "again", "of", "read"]
+__all__ = ["MAX_BYTES", "READ", "SCHEMA", "Certificate", "Place", "again", "of", "read", "way_of"]

@@ -12,7 +12,7 @@ Both orders are right, and neither is a mistake: so this is no codemod, and `che
 differs: the generator learns from the discriminator as it is before its step of the pass, or after it.
 
 Who is who is not read from names: the generator's loss goes through the discriminator, and the
-discriminator's does not reach the generator.
+discriminator's does not reach the generator. An actor and its critic stand to each other in the same way.
 
 Preconditions:
 

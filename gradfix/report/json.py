@@ -112,6 +112,7 @@ def _attempt(attempt: Attempt) -> _Json:
             {"code": one.code, "location": _start(split_lines(attempt.before), one.span)}
             for one in attempt.also
         ],
+        "ways": [certificate.way_of(one) for one in (attempt, *attempt.ways)] if attempt.ways else [],
         "evidence": None if attempt.evidence is None else attempt.evidence.to_json(),
     }
 

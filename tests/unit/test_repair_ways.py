@@ -12,8 +12,9 @@ from fakes import ROOT
 from typer.testing import CliRunner
 
 from gradfix import catalog
-from gradfix.cli import app
+from gradfix.cli import GanOrder, app
 from gradfix.codemod import Way
+from gradfix.gan_order import Order
 
 pytestmark = pytest.mark.usefixtures("servers")
 
@@ -228,6 +229,10 @@ def test_an_order_that_cannot_be_exchanged_stays(script: Path, code: str) -> Non
     script.write_text(code)
     invoke("apply", "--gan-order", "generator-first", "--no-verify", "train.py")
     assert script.read_text() == code
+
+
+def test_the_orders_that_can_be_asked_for_are_those_that_there_are() -> None:
+    assert set(GanOrder) == set(Order)
 
 
 def test_no_order_is_a_mistake(script: Path) -> None:
