@@ -10,7 +10,7 @@ behind the second one. Whether the program is right then is for the model to say
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.training_step import Program
@@ -42,7 +42,7 @@ def turned_round(
     if not own:
         return None
     first = first[first.index(own[0]) :]
-    wanted = {name for statement in second for name in names_read(statement)}
+    wanted = _taken(second)
     moved: list[ast.stmt] = []
     for statement in reversed(first):
         if names_bound(statement) & wanted:
@@ -54,10 +54,34 @@ def turned_round(
     between = [statement for statement in first if statement not in moved] + second
     if any(_apart(statement) for statement in (*moved, *between)):
         return None
-    rebound = {name for statement in second for name in names_bound(statement)}
-    if any(names_read(statement) & rebound for statement in moved):
+    moved.reverse()
+    rebound, bound = (set().union(*map(names_bound, phase)) for phase in (second, moved))
+    inside = {node for statement in (*first, *second) for node in walk(statement)}
+    outside = {
+        node.id
+        for node in walk(program.function(end))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in inside
+    }
+    for place, statement in enumerate(first):
+        after = (other for other in first[place + 1 :] if other not in moved)
+        if statement in moved and any(names_read(statement) & names_bound(other) for other in after):
+            return None  # It would read what is computed after it.
+    # What both give a value has another one at the end now.
+    if _taken(moved) & rebound or rebound & bound & outside:
         return None
-    return [move(statement, last, "after") for statement in reversed(moved)]
+    return [move(statement, last, "after") for statement in moved]
+
+
+def _taken(statements: Iterable[ast.stmt]) -> set[str]:
+    """The variables of which some statements, one after the other, read the values from before."""
+    taken: set[str] = set()
+    bound: set[str] = set()
+    for statement in statements:
+        added = {node.target for node in walk(statement) if isinstance(node, ast.AugAssign)}
+        taken |= (names_read(statement) | {one.id for one in added if isinstance(one, ast.Name)}) - bound
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            bound |= names_bound(statement)
+    return taken
 
 
 def _apart(statement: ast.stmt) -> bool:

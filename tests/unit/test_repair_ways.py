@@ -214,6 +214,12 @@ def test_one_order_of_adversaries_becomes_the_other(script: Path) -> None:
 @pytest.mark.parametrize(
     "code",
     [
+        RIGHT.replace(
+            "    judge_opt.zero_grad()\n", "    judge_opt.zero_grad()\n    real = real * size\n    size = 2\n"
+        )
+        .replace("for _ in", "size = 1\nfor _ in")
+        .replace("maker(torch", "maker(size * torch"),
+        RIGHT.replace("j_loss", "loss").replace("m_loss", "loss") + "    print(loss.item())\n",
         SHARED,
         EARLY,
         ACTOR,
@@ -223,7 +229,16 @@ def test_one_order_of_adversaries_becomes_the_other(script: Path) -> None:
         ),
         RIGHT.replace("    maker_opt.zero_grad()\n", "    maker_opt.zero_grad()\n    real = real * 2\n"),
     ],
-    ids=["undetached", "early", "no adversaries", "reads the loss", "leaves", "rebinds"],
+    ids=[
+        "computed after it",
+        "read afterwards",
+        "undetached",
+        "early",
+        "no adversaries",
+        "reads the loss",
+        "leaves",
+        "rebinds",
+    ],
 )
 def test_an_order_that_cannot_be_exchanged_stays(script: Path, code: str) -> None:
     script.write_text(code)
