@@ -122,7 +122,7 @@ def _finding(program: Program, one: Turns, order: Order) -> Finding:
         note(first.site, f"`{names[first]}` steps first"),
         note(second.site, f"`{names[second]}` steps after it"),
     )
-    when = "before its step" if order is Order.GENERATOR else "after its step"
+    when = "as it was before its step" if order is Order.GENERATOR else "as it is after its step"
     message = f"train with `{names[second]}` first: the generator learns from the discriminator {when}"
     moves = turned_round(program, _events(one, first), first.site, second.site)
     claim = Claim(unchanged=(), same_forwards=False)
