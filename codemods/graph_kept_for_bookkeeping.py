@@ -257,6 +257,8 @@ def _kept(
 ) -> Kept | None:
     """What is added up at ``node`` by way of ``edge``, if nobody can walk it."""
     added, operand = edge.node, edge.operand
+    if operand is not None and [other.operand for other in node.edges].count(operand) > 1:
+        operand = _new_item(program, operand)
     if isinstance(operand, ast.Subscript) and isinstance(operand.ctx, ast.Store):
         # ``losses[i] = loss``: the item is what is put there.
         holder = program.parent(operand)
@@ -275,6 +277,17 @@ def _kept(
     if place is None or not _is_tensor(program, run, place, added):
         return None
     return Kept(place, _here(node.site, node.stack), backward, False)
+
+
+def _new_item(program: Program, operand: ast.expr) -> ast.expr | None:
+    """What is put beside what was there, of tensors that are handed over together: ``cat((kept, new))``."""
+    statement = program.statement(operand)
+    if not isinstance(operand, (ast.Tuple, ast.List)) or not isinstance(statement, ast.Assign):
+        return None
+    targets = {ast.unparse(target) for target in statement.targets}
+    kept = [item for item in operand.elts if ast.unparse(item) in targets]
+    new = [item for item in operand.elts if item not in kept and not isinstance(item, ast.Starred)]
+    return new[0] if len(kept) == len(new) == 1 and len(operand.elts) == 2 else None
 
 
 # ---------------------------------------------------------------------------- what is listed

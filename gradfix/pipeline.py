@@ -23,8 +23,6 @@ from gradfix.codemod import (
     Effect,
     Finding,
     Fix,
-    InsertStatement,
-    MoveStatement,
     Severity,
     Span,
     Unanalysed,
@@ -600,25 +598,15 @@ def _bears_out(
     return after if _also_gone(analysis, made, after) is not None else None
 
 
-def _redirects(fix: Fix) -> bool:
-    """Whether a fix changes which losses a parameter learns from, where nothing raised.
-
-    It says so, or does no more than order statements anew.
-    """
-    moved = all(isinstance(edit, (MoveStatement, InsertStatement)) for edit in fix.edits)
-    changes = fix.effect is Effect.CHANGES or (moved and fix.effect is Effect.REPAIRS)
-    return changes and fix.claim.raises is None
-
-
 def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -> list[Finding] | None:
     """The findings of ``before`` that are gone besides those that are mended; ``None`` if others have come.
 
     A finding is recognised by its code and the text of its line, or, where a fix has changed that
-    line, by the place of the line. Where a fix changes who learns from what, work may be wasted that had no
-    consumer before, or a wrong one: that can be saved afterwards.
+    line, by the place of the line. Where a fix changes who learns from what, work may be wasted elsewhere
+    that had no consumer before, or a wrong one: that can be saved afterwards.
     """
     pool = [finding for finding in before.findings if finding not in made]
-    redirected = any(map(_redirects, made.values()))
+    redirects = any(fix.effect is not Effect.PRESERVES for fix in made.values())
     changed: list[Finding] = []
     for finding in after.findings:
         known = next((old for old in pool if _identity(old, before) == _identity(finding, after)), None)
@@ -627,6 +615,9 @@ def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis)
         else:
             pool.remove(known)
     moved_to = _line_map(before.source.lines, after.source.lines) if changed else {}
+    untouched = {
+        new for old, new in moved_to.items() if before.source.lines[old - 1] == after.source.lines[new - 1]
+    }
     for finding in changed:
         known = next(
             (
@@ -638,7 +629,7 @@ def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis)
         )
         if known is not None:
             pool.remove(known)
-        elif not (redirected and _only_wastes(finding)):
+        elif not (redirects and _only_wastes(finding) and finding.span.line in untouched):
             return None
     return pool
 
