@@ -106,12 +106,13 @@ def _finding(program: Program, kept: Kept) -> Finding:
     else:
         notes.append(note(statement, "no backward walks it"))
     code = call_method(program.segment(kept.place), kept.place, "detach")
+    edits = (ReplaceExpression(Span.of(kept.place), code),)
     return Finding(
         "graph-kept-for-bookkeeping",
         f"`{what}` {how} with its graph, which no backward walks: memory grows from pass to pass",
         Span.of(kept.place),
         tuple(notes),
-        (Fix("detach what is kept", Effect.PRESERVES, (ReplaceExpression(Span.of(kept.place), code),)),),
+        (Fix("detach what is kept", Effect.PRESERVES, edits, only_cuts=True),),
     )
 
 
@@ -146,6 +147,8 @@ def _survey(program: Program, run: Run) -> Survey:
                 kept = Kept(place, _here(expression, stored.stack), backward, True)
                 found.kept.setdefault(place, kept)
     found.walked.update(_here(node.site, node.stack) for node in used)
+    # What one pass has kept for a backward, another one keeps for nothing: ``losses[-1].backward()``.
+    found.kept = {place: kept for place, kept in found.kept.items() if kept.site not in found.walked}
     return found
 
 

@@ -234,6 +234,9 @@ class Fix(NamedTuple):
     claim: Claim = Claim()
     way: Way | None = None
     """Which of several ways it is; ``None`` where there is no name for it."""
+    only_cuts: bool = False
+    """Whether it does nothing but take away graphs of which every run has shown that no backward walks them:
+    no backward frees more, or finds less, than it did."""
 
     @property
     def unproved(self) -> bool:
