@@ -43,7 +43,7 @@ from gradfix.autograd.relevance import LOOPS, Relevance, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Decorate, Edit, Effect, Enclose, Finding, Fix, Span
-from gradfix.edits import name_of_torch, note
+from gradfix.edits import note, torch_name
 
 Phase = ast.FunctionDef | ast.For | ast.While
 
@@ -98,7 +98,7 @@ def find(program: Program) -> Iterator[Finding]:
             merge=lambda one, other: one.chains.update(other.chains),
         )
         for phase, calls in _outermost(program, list(found)).items():
-            torch = name_of_torch(program, phase)
+            torch = torch_name(program, phase)
             if phase not in told and torch is not None:
                 told.add(phase)
                 yield _finding(phase, calls, torch)

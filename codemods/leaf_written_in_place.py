@@ -51,7 +51,7 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import SummaryTensor
 from gradfix.codemod import Claim, Effect, Enclose, Finding, Fix, Span
-from gradfix.edits import asking, line, name_of_torch, not_asking, note, offered, shown
+from gradfix.edits import asking, line, not_asking, note, offered, shown, torch_name
 from gradfix.out_of_place import bound_anew, bound_at, held_by
 
 CALM = frozenset(
@@ -239,7 +239,7 @@ def _computed(program: Program, name: ast.Name) -> bool:
 
 
 def _under_no_grad(program: Program, statement: ast.stmt, target: ast.expr, claim: Claim) -> Iterator[Fix]:
-    torch = name_of_torch(program, statement)
+    torch = torch_name(program, statement)
     if torch is None:
         return
     around = _calm_around(program, statement)
