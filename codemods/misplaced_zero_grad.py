@@ -113,6 +113,8 @@ def find(program: Program) -> Iterator[Finding]:
                 if not (repeated and guards.cleared_otherwise(entry, one.step)):
                     found.setdefault(one.place, one)
     for entry in program.entries:
+        if not any(one.doubtful(program) for run in entry.runs for one in passes_thrown_away(run).values()):
+            continue  # Each pass has a step of its own, and no further run has to be made.
         every = entry.certain(
             passes_thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge
         )
@@ -169,10 +171,16 @@ class _Thrown:
         self.steps += other.steps
         self.clips += other.clips
 
+    def doubtful(self, program: Program) -> bool:
+        """Whether another run may show that a step is to consume several passes."""
+        return not self.others and (self._waiting(program) is not None if self.steps else self.unused)
+
     def awaited(self, program: Program) -> Step | None:
         """The step that is to consume several passes, and gets one of them."""
-        if not self.unused or self.others or not self.steps:
-            return None
+        return self._waiting(program) if self.unused and self.steps and not self.others else None
+
+    def _waiting(self, program: Program) -> Step | None:
+        """The step, if it is not made in each pass of the backward."""
         step = self.steps[0]
         if step.optimizer.wrapped or not _here(self.backward.site):
             return None
