@@ -45,7 +45,7 @@ from learning at all. So the checks here compare what optimizers *consume*:
     first step of its optimizer found them, and in the original one does not.
 ``clipped``
     Where the claim says so, the first step whose gradients differ consumes shorter ones than in the original,
-    at the same weights, and none that is longer. Where none differs, nothing was above the bound: that is told.
+    at the same weights, and none that is longer. Where none differs, nothing was above the bound.
 ``feeds``
     Every step consumes gradients of exactly the declared backward calls.
 ``same-loss``
