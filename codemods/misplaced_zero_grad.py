@@ -43,8 +43,9 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import TypeGuard
 
 from gradfix import guards
@@ -111,10 +112,11 @@ def find(program: Program) -> Iterator[Finding]:
             for one in entry.certain(observe, _anchor, raises=False, repeated=repeated, besides=_adding_up):
                 if not (repeated and guards.cleared_otherwise(entry, one.step)):
                     found.setdefault(one.place, one)
+    # Most steps wait for nothing: what their passes show is not worth further runs.
+    waits = cache(partial(_waits, program))
     for entry in program.entries:
-        every = entry.certain(
-            passes_thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge
-        )
+        thrown_away = partial(passes_thrown_away, waits=waits)
+        every = entry.certain(thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge)
         for thrown in every:
             step = thrown.awaited(program)
             if step is not None:
@@ -188,8 +190,18 @@ class _Thrown:
         return any(isinstance(but, LOOPS) or but not in program.ancestors(site) for site in kept)
 
 
-def passes_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
-    """Backwards each of whose passes is cleared before the next one, whether it was consumed or not."""
+def _waits(program: Program, backward: Backward, step: Step) -> bool:
+    """Whether a step may be one that waits for several passes of a backward."""
+    if len(step.path) < len(backward.path):
+        return True
+    return _here(backward.site) and isinstance(guards.place(program, backward, step), ast.stmt)
+
+
+def passes_thrown_away(run: Run, waits: Callable[[Backward, Step], bool]) -> dict[Hashable, _Thrown]:
+    """Backwards each of whose passes is cleared before the next one, whether it was consumed or not.
+
+    If steps consume them, they are to be ones that may wait.
+    """
     read = {leaf for _, leaf in run.grad_reads}
     by_place: dict[tuple[ast.AST, Path], list[Backward]] = {}
     for backward in backwards(run):
@@ -203,6 +215,8 @@ def passes_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
         loop = passes[0].path[-1][0]
         around = [s for s in steps(run) if any(at is loop for at, _ in s.path)]
         taken = [s for s in steps(run) if _consumes_one(s, passes)]
+        if taken and not waits(passes[0], taken[0]):
+            continue
         clips = [c for c in of_kind(run, Clip) if any(b in held for held in c.held.values() for b in passes)]
         owners = {s.optimizer.created for s in (*around, *taken)}
         for zero in between_passes[0].values():
