@@ -99,15 +99,27 @@ def crossing(run: Run) -> dict[Hashable, Carried]:
 
 
 def _read_first(loop: ast.AST, name: str) -> bool:
-    """Whether a pass reads a variable before it binds it: else what it held is a leftover."""
+    """Whether a pass may read a variable before it binds it: else what it held is a leftover."""
     top = re.split(r"[.\[]", name, maxsplit=1)[0]
-    if top != name:
-        return True
-    for statement in _body(loop) or []:
-        for node in in_order(statement):
+    return top != name or _first_use_in(_body(loop) or [], name) is ast.Load
+
+
+def _first_use_in(statements: list[ast.stmt], name: str) -> type[ast.expr_context] | None:
+    """What statements do with a variable first: load it on one of the ways through them, or store it."""
+    for statement in statements:
+        branches: list[list[ast.stmt]] = []
+        parts: list[ast.AST] = [statement]
+        if isinstance(statement, ast.If):
+            branches, parts = [statement.body, statement.orelse], [statement.test]
+        for node in (n for part in parts for n in in_order(part)):
             if isinstance(node, ast.Name) and node.id == name:
-                return isinstance(node.ctx, ast.Load)
-    return False
+                return type(node.ctx)
+        uses = [_first_use_in(branch, name) for branch in branches]
+        if ast.Load in uses:
+            return ast.Load
+        if uses and None not in uses:
+            return uses[0]
+    return None
 
 
 def _current(node: Node, event: Backward) -> bool:

@@ -42,7 +42,7 @@ from gradfix.autograd.questions import backwards
 from gradfix.autograd.relevance import LOOPS, Relevance, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.codemod import Decorate, Effect, Enclose, Finding, Fix, Span
+from gradfix.codemod import Decorate, Edit, Effect, Enclose, Finding, Fix, Span
 from gradfix.edits import note
 
 Phase = ast.FunctionDef | ast.For | ast.While
@@ -145,8 +145,9 @@ def _head(phase: Phase) -> Span:
 def _fix(phase: Phase, torch: str) -> Fix:
     code = f"{torch}.no_grad()"
     if isinstance(phase, ast.FunctionDef):
-        return Fix(f"decorate it with {code}", Effect.PRESERVES, (Decorate(Span.of(phase), code),))
-    return Fix(f"run it within {code}", Effect.PRESERVES, (Enclose(Span.of(phase), code),))
+        edits: tuple[Edit, ...] = (Decorate(Span.of(phase), code),)
+        return Fix(f"decorate it with {code}", Effect.PRESERVES, edits, only_cuts=True)
+    return Fix(f"run it within {code}", Effect.PRESERVES, (Enclose(Span.of(phase), code),), only_cuts=True)
 
 
 def _torch(program: Program, phase: Phase) -> str | None:

@@ -13,8 +13,9 @@ Preconditions:
 
 * the network is certainly differentiated, and what the same backward leaves elsewhere is consumed; or it
   leaves nothing elsewhere, in a pass in which an optimizer consumes another loss;
-* no optimizer owns any of its parameters, and all optimizers are known with all that they own; nobody reads
-  the gradients, and nothing unknown has had the network in hand.
+* no optimizer owns any of its parameters, or none that ever steps while the network is given its weights in
+  another way; all optimizers are known with all that they own; nobody reads the gradients, and nothing
+  unknown has had the network in hand.
 
 All its results are detached, where nothing that is trained and no input that requires grad lies behind the
 calls, and nothing else differentiates these. Otherwise its parameters are frozen where it is put into
@@ -35,11 +36,11 @@ somebody does. Error where a loss reaches nothing else: whom it is for never lea
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gradfix.autograd.graph import Backward, Change, Leaf, ModuleCall, Node, reach
-from gradfix.autograd.questions import backwards, calls_in, detached_code, first_step, steps_in, zeros
+from gradfix.autograd.questions import backwards, calls_in, detached_code, first_step, steps, steps_in, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor
@@ -64,6 +65,8 @@ class Wasted:
     backward: Backward
     constant: str
     """Why the network is a constant; nothing if that is not known."""
+    idle: set[ast.AST] = field(default_factory=set)
+    """Where the optimizers are made that own the network, and never step."""
     calls: dict[ast.AST, ModuleCall] = field(default_factory=dict)
     """The calls that are differentiated, by place."""
     alone: bool = False
@@ -81,14 +84,29 @@ def find(program: Program) -> Iterator[Finding]:
     """Report each network without an optimizer that a loss is differentiated into."""
     for entry in program.entries:
         for found in entry.certain(wasted, lambda one: one.backward.site, raises=False):
-            yield _finding(program, found)
+            if not found.idle or found.idle.isdisjoint(_stepping(program)):
+                yield _finding(program, found)
+
+
+def _stepping(program: Program) -> set[ast.AST]:
+    """Where the optimizers are made that step, in whatever run, on weights that are written as well."""
+    return {
+        step.optimizer.created
+        for entry in program.entries
+        for run in entry.runs
+        for step in steps(run)
+        if _are_written(step.optimizer.owned())
+    }
 
 
 def wasted(run: Run) -> dict[Hashable, Wasted]:
     """By the place of its first call: the networks whose gradients no step can consume."""
     if run.strangers or not run.optimizers or not all(o.state.groups_known for o in run.optimizers):
         return {}
-    owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
+    stepping = {step.optimizer for step in steps(run)}
+    owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
+    trained = {leaf for state in stepping for leaf in state.owned()}
+    idle = [o.state for o in run.optimizers if o.state not in stepping]
     read = {leaf for _, leaf in run.grad_reads}
     if None in read:
         return {}
@@ -105,11 +123,15 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
             if node.call is not None:
                 inside.setdefault(node.call, []).append((node, sure))
         for call in calls_in(event.visited):
-            if call in failing or not call.leaves or not call.leaves.isdisjoint(owned | read):
+            if call in failing or not call.leaves or not call.leaves.isdisjoint(trained | read):
                 continue
-            if any(not event.reached.get(leaf) or leaf.unknown_grad for leaf in call.leaves):
+            known = [leaf for leaf in call.leaves if leaf.requires is not None]  # Others may not be there.
+            if not known or any(not event.reached.get(leaf) or leaf.unknown_grad for leaf in known):
                 continue
-            one = found.setdefault(call.module, Wasted(event, _constant(call)))
+            owners = {state.created for state in idle if not call.leaves.isdisjoint(state.owned())}
+            if owners and not _are_written(call.leaves):
+                continue  # Another method may step.
+            one = found.setdefault(call.module, Wasted(event, _constant(call), owners))
             one.calls.setdefault(call.site, call)
             one.alone = one.alone or first_step(run, event) is None
             behind = {leaf for node in reach(inside[call]) for leaf, _, _ in node.leaves}
@@ -141,16 +163,23 @@ def _constant(call: ModuleCall) -> str:
     """Why what a network computes is a constant, as far as anything says so."""
     if any(leaf.copied for leaf in call.leaves):
         return "it is a copy"
-    if any(isinstance(event, Change) for leaf in call.leaves for event in leaf.storage.history):
+    if _are_written(call.leaves):
         return "its weights are written, not trained"
     return "it is in evaluation mode" if call.training is False else ""
+
+
+def _are_written(weights: Iterable[Leaf]) -> bool:
+    return any(isinstance(event, Change) for leaf in weights for event in leaf.storage.history)
 
 
 def _finding(program: Program, found: Wasted) -> Finding:
     call, event = found.first, found.backward
     name, loss = shown(program, network(call)), receiver(program, event)
     notes = [
-        *(note(site, f"no optimizer owns the parameters of `{name}`") for site in found.calls),
+        *(
+            note(site, f"no optimizer {'that steps ' if found.idle else ''}owns the parameters of `{name}`")
+            for site in found.calls
+        ),
         note(event.site, "this backward computes gradients for them that nobody consumes"),
     ]
     known = found.constant and not found.alone

@@ -106,12 +106,13 @@ def _finding(program: Program, kept: Kept) -> Finding:
     else:
         notes.append(note(statement, "no backward walks it"))
     code = call_method(program.segment(kept.place), kept.place, "detach")
+    edits = (ReplaceExpression(Span.of(kept.place), code),)
     return Finding(
         "graph-kept-for-bookkeeping",
         f"`{what}` {how} with its graph, which no backward walks: memory grows from pass to pass",
         Span.of(kept.place),
         tuple(notes),
-        (Fix("detach what is kept", Effect.PRESERVES, (ReplaceExpression(Span.of(kept.place), code),)),),
+        (Fix("detach what is kept", Effect.PRESERVES, edits, only_cuts=True),),
     )
 
 
@@ -146,6 +147,8 @@ def _survey(program: Program, run: Run) -> Survey:
                 kept = Kept(place, _here(expression, stored.stack), backward, True)
                 found.kept.setdefault(place, kept)
     found.walked.update(_here(node.site, node.stack) for node in used)
+    # What one pass has kept for a backward, another one keeps for nothing: ``losses[-1].backward()``.
+    found.kept = {place: kept for place, kept in found.kept.items() if kept.site not in found.walked}
     return found
 
 
@@ -257,6 +260,8 @@ def _kept(
 ) -> Kept | None:
     """What is added up at ``node`` by way of ``edge``, if nobody can walk it."""
     added, operand = edge.node, edge.operand
+    if operand is not None and [other.operand for other in node.edges].count(operand) > 1:
+        operand = _new_item(program, operand)
     if isinstance(operand, ast.Subscript) and isinstance(operand.ctx, ast.Store):
         # ``losses[i] = loss``: the item is what is put there.
         holder = program.parent(operand)
@@ -275,6 +280,17 @@ def _kept(
     if place is None or not _is_tensor(program, run, place, added):
         return None
     return Kept(place, _here(node.site, node.stack), backward, False)
+
+
+def _new_item(program: Program, operand: ast.expr) -> ast.expr | None:
+    """What is put beside what was there, of tensors that are handed over together: ``cat((kept, new))``."""
+    statement = program.statement(operand)
+    if not isinstance(operand, (ast.Tuple, ast.List)) or not isinstance(statement, ast.Assign):
+        return None
+    targets = {ast.unparse(target) for target in statement.targets}
+    kept = [item for item in operand.elts if ast.unparse(item) in targets]
+    new = [item for item in operand.elts if item not in kept and not isinstance(item, ast.Starred)]
+    return new[0] if len(kept) == len(new) == 1 and len(operand.elts) == 2 else None
 
 
 # ---------------------------------------------------------------------------- what is listed

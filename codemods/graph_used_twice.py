@@ -22,6 +22,8 @@ Which repair:
 * otherwise `retain_graph=True` goes on all but the last traversal, so that each gradient arrives at its
   own moment, if it is certain that both losses are meant for what they share: one optimizer consumes both,
   and nobody throws either away;
+* what is computed before a loop, or before a closure that an optimizer calls again (`LBFGS`), of parameters
+  that an optimizer moves, is computed in each pass or call, if nothing else reads it;
 * what a network computes once before a loop, and every pass goes through, is detached where the pass uses
   it, if no optimizer owns that network's parameters and nobody looks at their gradients (features of a
   picture that is imitated, a target from a network that is only followed).
@@ -61,6 +63,7 @@ from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, 
 from gradfix.diagnosis import Diagnosis, diagnose
 from gradfix.edits import add_retain, insert, line, names_bound, names_read, note, offered, receiver, shown
 from gradfix.intent import doubt
+from gradfix.moving import called_again, moved_inside
 from gradfix.segments import call_method, enclosed
 
 
@@ -90,6 +93,13 @@ def find(program: Program) -> Iterator[Finding]:
                 notes[:0] = [
                     note(place, "computed once, before the loop") for place in _origin(program, event)
                 ]
+            elif (function := called_again(program, event)) is not None:
+                advice = f"compute it anew in `{function.name}`, or detach it if it is a constant of the loss"
+                message = (
+                    f"`{loss}` goes through a graph that is built before `{function.name}` and freed by the "
+                    "first call of it"
+                )
+                notes = [note(event.site, "every call goes through it: the second one raises")]
             yield Finding(
                 "graph-used-twice",
                 message,
@@ -139,10 +149,12 @@ def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
         return
     if diagnose(run, event) is Diagnosis.OUTSIDE:
         yield from _cut_off(program, run, event)
+        yield from _made_anew(program, run, event)
         yield from _one_for_all(program, run, event)
         return
     group = _group(run, event)
     if len(group) < 2:
+        yield from _made_anew(program, run, event)
         return
     unsure = _doubt(run, group)
     if unsure is None:
@@ -160,6 +172,19 @@ def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     for what, edits in _joined(program, run, group):
         # It is for the author to say that both losses are meant for what they share.
         yield Fix(what, Effect.CHANGES, tuple(edits), claim._replace(unchanged=()))
+
+
+def _made_anew(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
+    """What a loop, or a closure, walks again is computed in it: an optimizer moves what it is made of."""
+    owned = {leaf for one in run.optimizers for leaf in one.state.owned()}
+    assert event.failure is not None and event.failure.node is not None
+    below = reach([(event.failure.node, True)])
+    if not any(leaf in owned for node in below for leaf, _, _ in node.leaves):
+        return
+    moved = moved_inside(program, event)
+    if moved is not None:
+        claim = Claim("E1", line(event.site), beyond=False, same_forwards=False)
+        yield Fix(moved[0], Effect.REPAIRS, tuple(moved[1]), claim)
 
 
 def _joined(program: Program, run: Run, group: list[Backward]) -> Iterator[tuple[str, list[Edit]]]:

@@ -45,6 +45,7 @@ from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, S
 from gradfix.autograd.questions import (
     calls_in,
     carrying,
+    consumers,
     consuming_again,
     first_step,
     holding,
@@ -105,17 +106,14 @@ def _passing_to(run: Run, event: Backward, mine: set[Leaf]) -> OptimizerState | 
     """The optimizer of the network to which a loss goes through one of these."""
     if not event.certain or not event.accumulates or event.failure is not None:
         return None
-    for optimizer in run.optimizers:
-        theirs = set(optimizer.state.owned())
-        consumed = any(
-            s.optimizer is optimizer.state and any(event in held for held in s.consumed.values())
-            for s in steps(run)
-        )
-        if theirs & mine or not consumed:
+    taking = consumers(run, event)
+    for optimizer in (one.state for one in run.optimizers if one.state in taking):
+        theirs = set(optimizer.owned())
+        if theirs & mine:
             continue
         targets = holding(event.visited, theirs)
         if targets and any(carrying(call, targets) for call in _of(event, mine)):
-            return optimizer.state
+            return optimizer
     return None
 
 

@@ -87,12 +87,16 @@ class Ineffective:
 def find(program: Program) -> Iterator[Finding]:
     """Report each clipping that comes at the wrong time."""
     for entry in program.entries:
-        for one in entry.certain(without_effect, lambda c: c.clip.site, raises=False, repeated=True):
+        for one in entry.certain(without_effect, lambda c: c.clip.site, raises=False, repeated=_clips):
             yield _finding(program, one)
         for one in entry.certain(
-            still_scaled, lambda c: c.clip.site, raises=False, repeated=True, besides=_unscaled
+            still_scaled, lambda c: c.clip.site, raises=False, repeated=_clips, besides=_unscaled
         ):
             yield _finding(program, one)
+
+
+def _clips(run: Run) -> bool:
+    return bool(of_kind(run, Clip))
 
 
 def without_effect(run: Run) -> dict[Hashable, Ineffective]:

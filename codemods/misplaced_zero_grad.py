@@ -62,6 +62,7 @@ from gradfix.autograd.questions import (
     of_kind,
     owner,
     steps,
+    uncleared,
     zeros,
 )
 from gradfix.autograd.questions import between as in_between
@@ -108,7 +109,7 @@ def find(program: Program) -> Iterator[Finding]:
     found: dict[ast.AST, Misplaced] = {}
     for entry in program.entries:
         for observe in (between, dirtied, too_rarely):
-            repeated = observe is too_rarely
+            repeated = uncleared if observe is too_rarely else None
             for one in entry.certain(observe, _anchor, raises=False, repeated=repeated, besides=_adding_up):
                 if not (repeated and guards.cleared_otherwise(entry, one.step)):
                     found.setdefault(one.place, one)

@@ -60,8 +60,12 @@ class Outdated:
 def find(program: Program) -> Iterator[Finding]:
     """Report each scaler that steps again and again without an update."""
     for entry in program.entries:
-        for one in entry.certain(not_updated, lambda o: o.first.site, raises=False, repeated=True):
+        for one in entry.certain(not_updated, lambda o: o.first.site, raises=False, repeated=_scales):
             yield _finding(program, one)
+
+
+def _scales(run: Run) -> bool:
+    return any(step.scaler is not None for step in steps(run))
 
 
 def not_updated(run: Run) -> dict[Hashable, Outdated]:

@@ -40,7 +40,7 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.questions import adding_up, consuming_again, zeros
+from gradfix.autograd.questions import adding_up, consuming_again, uncleared, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
@@ -51,7 +51,7 @@ from gradfix.guards import cleared_otherwise
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer that steps in a loop and whose gradients nothing clears."""
     for entry in program.entries:
-        found = entry.certain(never_cleared, lambda f: f[0].site, raises=False, repeated=True)
+        found = entry.certain(never_cleared, lambda f: f[0].site, raises=False, repeated=uncleared)
         for step, backward, whole in found:
             if cleared_otherwise(entry, step):
                 continue

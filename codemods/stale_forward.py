@@ -52,7 +52,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import is_
 
-from gradfix.autograd.graph import Backward, ModuleCall, Node, Step, parting, reach
+from gradfix.autograd.entries import operation
+from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node, Step, parting, reach
 from gradfix.autograd.questions import (
     awaited,
     backwards,
@@ -97,7 +98,12 @@ from gradfix.edits import (
     shown,
     stepped,
 )
+from gradfix.moving import statements
 from gradfix.segments import call_method
+
+DIFFERENCES = frozenset({"binary.Sub", "sub", "subtract"})
+COLLECTING = frozenset("stack cat getitem index_select squeeze unsqueeze view reshape flatten sum to".split())
+"""Operations that put log-probabilities together: of several actions, or of the parts of one."""
 
 
 @dataclass(eq=False)
@@ -369,8 +375,10 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
         # As it is, the loss teaches nothing as long as the two are equal.
         others = [o.state for o in one.run.optimizers if o.state is not owner(one.run, one.event)]
         unchanged = tuple(number for state in others for number in constructed(one.run, state))
+        # Of other data, the original's own graph has another gradient: which one is meant, its author knows.
+        effect = one.effect if _all_repeated(one) else Effect.CHANGES
         for fix in _carried_out(program, one, *plan):
-            yield fix._replace(claim=fix.claim._replace(unchanged=unchanged))
+            yield fix._replace(effect=effect, claim=fix.claim._replace(unchanged=unchanged))
         return
     if not all(call.path == one.event.path for call in one.calls):
         # Predictions of several passes are not made again one by one; as numbers they may all be taken.
@@ -500,13 +508,13 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
     calls = set(one.calls)
     dependent = _behind(event, calls)
     home = program.function(one.at)
-    early = _statements(program, home, (n for n in dependent if n.serial < step.serial))
-    late = _statements(program, home, (n for n in dependent if n.serial > step.serial))
+    early = statements(program, home, (n for n in dependent if n.serial < step.serial))
+    late = statements(program, home, (n for n in dependent if n.serial > step.serial))
     if not early:
         return None
     others = {n for b in backwards(one.run) if b is not event and b.path == event.path for n in b.visited}
     shared_nodes = {n for n in dependent if n in others and n.serial < step.serial}
-    shared = _statements(program, home, shared_nodes)
+    shared = statements(program, home, shared_nodes)
     exclusive = [s for s in early if s not in shared]
     step_statement = program.statement(one.step_at)
     if not late:
@@ -559,8 +567,8 @@ def _made_in_the_loop(program: Program, one: Stale) -> Plan | None:
         return None  # The same network has its word now as well: what it said before may be a constant.
     stale = _behind(event, calls)
     home = program.function(one.at)
-    before = _statements(program, home, (n for n in stale if all(at is not loop for at, _ in n.path)))
-    within = _statements(program, home, (n for n in stale if n.path == event.path))
+    before = statements(program, home, (n for n in stale if all(at is not loop for at, _ in n.path)))
+    within = statements(program, home, (n for n in stale if n.path == event.path))
     if not before or not within:
         return None
     repeated = _repeat(program, one, before, within[0])
@@ -631,31 +639,69 @@ def _undetach(program: Program, one: Stale) -> Plan | None:
 
 
 def _former(program: Program, one: Stale) -> Plan | None:
-    """Where the loss compares it with what the same network makes of the same data now: it is a number.
+    """Where the loss compares it with what the same network says now: it is a number.
 
-    The log-probabilities of PPO from before the epochs. Predicted again, the two would be equal.
+    The log-probabilities of PPO from before the epochs. The data are the same, predicted again the two would
+    be equal; or the two make a ratio of probabilities, `exp(new - old)`, whatever they are predicted from.
     """
     event, step = one.event, one.step
     now = [call for call in calls_in(event.visited) if call.serial > step.serial]
-
-    def repeats(call: ModuleCall, old: ModuleCall) -> bool:
-        given, before = ([value for _, value in each.operands] for each in (call, old))
-        return call.module is old.module and len(given) == len(before) and all(map(is_, given, before))
-
-    if not one.calls or not all(any(repeats(call, old) for call in now) for old in one.calls):
-        return None
     former = {node for node in _behind(event, set(one.calls)) if node.serial < step.serial}
+    crossing = [
+        (node, edge)
+        for node in event.visited
+        if node.serial > step.serial
+        for edge in node.edges
+        if edge.node in former
+    ]
+    if not _all_repeated(one) and not all(_in_ratio(event, node, edge, now) for node, edge in crossing):
+        return None
     edits: dict[ast.expr, Edit] = {}
-    for node in event.visited:
-        for edge in node.edges if node.serial > step.serial else ():
-            if edge.node in former:
-                operand = edge.operand
-                if operand is None or line(operand) <= 0:
-                    return None
-                code = call_method(program.segment(operand), operand, "detach")
-                edits[operand] = ReplaceExpression(Span.of(operand), code)
+    for _, edge in crossing:
+        operand = edge.operand
+        if operand is None or line(operand) <= 0:
+            return None
+        code = call_method(program.segment(operand), operand, "detach")
+        edits[operand] = ReplaceExpression(Span.of(operand), code)
     names = ", ".join(dict.fromkeys(f"`{shown(program, e)}`" for e in edits))
     return (list(edits.values()), [], f"detach {names}, with which it is compared") if edits else None
+
+
+def _all_repeated(one: Stale) -> bool:
+    """Whether each stale prediction is made again after the step, of the same data."""
+    now = [call for call in calls_in(one.event.visited) if call.serial > one.step.serial]
+    return bool(one.calls) and all(any(_repeats(call, old) for call in now) for old in one.calls)
+
+
+def _repeats(call: ModuleCall, old: ModuleCall) -> bool:
+    """Whether a call of a network is given the very values that an older one was."""
+    given, before = ([value for _, value in each.operands] for each in (call, old))
+    return call.module is old.module and len(given) == len(before) and all(map(is_, given, before))
+
+
+def _in_ratio(event: Backward, node: Node, edge: Edge, now: list[ModuleCall]) -> bool:
+    """Whether an operand is the old one of `exp(new - old)`, both log-probabilities by the same networks."""
+    if operation(node) not in DIFFERENCES or len(node.edges) != 2 or node.edges[1] is not edge:
+        return False
+    if not all(_is_log_probability(operand.node) for operand in node.edges):
+        return False
+    above = [one for one in event.visited if any(e.node is node for e in one.edges)]
+    old, new = (calls_in(reach([(e.node, True)])) for e in (edge, node.edges[0]))
+    modules = {call.module for call in new if call in now}
+    return (
+        bool(above) and all(operation(one) == "exp" for one in above) and {c.module for c in old} == modules
+    )
+
+
+def _is_log_probability(node: Node) -> bool:
+    """Whether a node is the log-probability of something, by a distribution, or is put together from such."""
+    if operation(node) == "log_prob":
+        return True
+    return (
+        bool(node.edges)
+        and operation(node) in COLLECTING
+        and all(_is_log_probability(edge.node) for edge in node.edges)
+    )
 
 
 def _behind(event: Backward, calls: set[ModuleCall]) -> set[Node]:
@@ -752,7 +798,7 @@ def _inside_other_loss(program: Program, one: Stale, expression: ast.expr) -> bo
     others = {
         n for b in backwards(one.run) if b is not one.event and b.path == one.event.path for n in b.visited
     }
-    return statement in _statements(program, home, others)
+    return statement in statements(program, home, others)
 
 
 def _feed_again(program: Program, one: Stale) -> Plan | None:
@@ -777,7 +823,7 @@ def _feed_again(program: Program, one: Stale) -> Plan | None:
             continue
         made = program.statement(call.site)
         nodes = {n for n in event.visited if n.call is call}
-        late = _statements(
+        late = statements(
             program,
             home,
             (
@@ -809,21 +855,6 @@ def _feed_again(program: Program, one: Stale) -> Plan | None:
         [],
         "predict again from the detached input after the step",
     )
-
-
-def _statements(program: Program, home: ast.AST, nodes: Iterable[Node]) -> list[ast.stmt]:
-    """The statements that computed ``nodes``, in order: those of the function ``home``, where it did."""
-    found = {program.statement(_place(program, home, n)): None for n in nodes}
-    return sorted(found, key=lambda s: s.lineno)
-
-
-def _place(program: Program, home: ast.AST, node: Node) -> ast.AST:
-    """Where the code caused a node: the call of the network, or of the function that computed it."""
-    site, stack = (node.call.site, node.call.stack) if node.call is not None else (node.site, node.stack)
-    for place in (site, *(call for call, _ in reversed(stack))):
-        if isinstance(place, ast.expr) and program.function(place) is home:
-            return place
-    return site
 
 
 def _repeat(

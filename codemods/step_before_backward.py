@@ -67,7 +67,7 @@ class Early:
 def find(program: Program) -> Iterator[Finding]:
     """Report each step that comes before its backward."""
     for entry in program.entries:
-        for early in entry.certain(too_early, lambda e: e.backward.site, raises=False, repeated=True):
+        for early in entry.certain(too_early, lambda e: e.backward.site, raises=False, repeated=_loses):
             step = program.statement(early.step.site)
             block = program.block(step)
             # It may be in a function that is called there.
@@ -76,6 +76,11 @@ def find(program: Program) -> Iterator[Finding]:
             backward = next((statement for statement in leading if statement in block), None)
             if backward is not None and block.index(step) < block.index(backward):
                 yield _finding(program, early, step, backward)
+
+
+def _loses(run: Run) -> bool:
+    """Whether nobody consumes what some backward has computed."""
+    return any(event.accumulates and first_step(run, event) is None for event in backwards(run))
 
 
 def too_early(run: Run) -> dict[Hashable, Early]:

@@ -79,8 +79,12 @@ def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer whose steps never find a gradient."""
     for entry in program.entries:
         observe = partial(never_fed, within=entry.node)
-        for idle in entry.certain(observe, lambda i: i.step.site, raises=False, repeated=True):
+        for idle in entry.certain(observe, lambda i: i.step.site, raises=False, repeated=_starves):
             yield _finding(program, idle)
+
+
+def _starves(run: Run) -> bool:
+    return not all(step.consumed for step in steps(run))
 
 
 def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:

@@ -219,6 +219,9 @@ class Fix(NamedTuple):
     effect: Effect
     edits: tuple[Edit, ...]
     claim: Claim = Claim()
+    only_cuts: bool = False
+    """Whether it does nothing but take away graphs of which every run has shown that no backward walks them:
+    no backward frees more, or finds less, than it did."""
 
     @property
     def unproved(self) -> bool:

@@ -7,6 +7,7 @@ What happened is told in values, those of :mod:`gradfix.results`.
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections import Counter
@@ -23,15 +24,13 @@ from gradfix.codemod import (
     Effect,
     Finding,
     Fix,
-    InsertStatement,
-    MoveStatement,
     Severity,
     Span,
     Unanalysed,
     rated,
 )
 from gradfix.parallel import WORTH_PROCESSES, for_each
-from gradfix.placing import placed
+from gradfix.placing import placed, spans_of
 from gradfix.results import Attempt, FileReport, Judged, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, Source
 from gradfix.splice import spliced
@@ -262,6 +261,10 @@ def _anything(report: FileReport) -> bool:
     return bool(report.findings or report.problems or report.messages or report.unanalysed)
 
 
+GARBAGE = 200_000
+"""Garbage is looked for where so many objects are left of files, rather than among those of a run."""
+
+
 def _reports(
     paths: Sequence[str], loading: _Loading, options: Options, *, with_fixes: bool
 ) -> list[FileReport]:
@@ -277,6 +280,8 @@ def _reports(
             report = _look(file, options, with_fixes=with_fixes)
         if kept is not None:
             kept.put(file.path, file.data, report)
+        if gc.isenabled() and gc.get_count()[0] > GARBAGE:
+            gc.collect(0)
         return report
 
     known = [kept.get(file.path, file.data) if kept is not None else None for file in loading.files]
@@ -311,7 +316,7 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
     messages = analysis.messages
     if analysis.program is not None:
         messages = analysis.program.messages  # The choice of a fix may have asked for further runs.
-        analysis.program.release()
+    analysis.release()
     return FileReport(file.path, parsed.text, reported, problems, messages, tuple(notes), unseen)
 
 
@@ -332,6 +337,11 @@ class _Analysis(NamedTuple):
     messages: tuple[str, ...] = ()
     program: Program | None = None
 
+    def release(self) -> None:
+        """Let go of the model's runs: nobody asks about this version any more."""
+        if self.program is not None:
+            self.program.release()
+
 
 def _analyse(parsed: Source, options: Options, names: Collection[str] | None = None) -> _Analysis:
     """Run the model and the codemods on ``parsed``; what fails is a problem of this file alone."""
@@ -341,11 +351,11 @@ def _analyse(parsed: Source, options: Options, names: Collection[str] | None = N
     return _diagnose(parsed, program, options, names)
 
 
-def _model(parsed: Source) -> Program | Problem:
+def _model(parsed: Source, ways: Collection[tuple[str, str]] | None = None) -> Program | Problem:
     from gradfix.autograd import analyze
 
     try:
-        return analyze(parsed.tree, parsed.text, Path(parsed.path))
+        return analyze(parsed.tree, parsed.text, Path(parsed.path), ways)
     except Exception as error:
         return _failure(parsed.path, "the analysis", error)
 
@@ -488,12 +498,14 @@ def _together(
     made = {finding: fixes[0] for finding in findings if (fixes := _in_order(finding, options))}
     edits = dict.fromkeys(edit for fix in made.values() for edit in fix.edits)
     text = _rewritten(analysis.source, tuple(edits))
-    if _bears_out(analysis, made, text, options, budget) is None:
+    after = _bears_out(analysis, made, text, options, budget)
+    if after is None:
         half = len(findings) // 2
         return [
             *_together(analysis, findings[:half], options, budget),
             *_together(analysis, findings[half:], options, budget),
         ]
+    after.release()
     texts = {finding: _rewritten(analysis.source, fix.edits) for finding, fix in made.items()}
     return [
         Reported(finding) if texts.get(finding) is None else Reported(finding, made[finding], texts[finding])
@@ -518,6 +530,7 @@ def _with_fix(
         text = _rewritten(analysis.source, fix.edits)
         after = _bears_out(analysis, {finding: fix}, text, options, budget)
         if after is not None:
+            after.release()
             return Reported(finding, fix, after.source.text)
     return Reported(finding)
 
@@ -567,38 +580,47 @@ def _bears_out(
     parsed = before.with_text(text) if text is not None and text != before.text else None
     if not isinstance(parsed, Source) or analysis.program is None:
         return None
-    program = _model(parsed)
-    if isinstance(program, Problem):
-        return None
     repairs = any(fix.effect is Effect.REPAIRS and fix.claim.raises is not None for fix in made.values())
-    # The codemods come last: they ask for every run that is made on demand, and these for the first bad one.
-    after = None if worse(analysis.program, program, repairs) else _diagnose(parsed, program, options)
-    if budget is not None:
-        budget.charge(program)
-    if after is None or any(problem not in analysis.problems for problem in after.problems):
+    cuts = all(fix.only_cuts for fix in made.values())
+    after = None
+    # Where nobody goes on from this version, ways into the file that never come to the change are left out.
+    spans = [span for fix in made.values() for edit in fix.edits for span in spans_of(edit)]
+    ways = analysis.program.ways_to(spans) if budget is not None else None
+    for chosen in (None,) if ways is None else (ways, None):
+        program = _model(parsed, chosen)
+        if isinstance(program, Problem):
+            return None
+        if not worse(analysis.program, program, repairs, not cuts, chosen):
+            if cuts and budget is not None:
+                # What runs that are made on demand would rule out is no new mistake either.
+                with program.no_further_runs():
+                    after = _without(analysis, made, _diagnose(parsed, program, options))
+            # The codemods come last: they ask for every further run, `worse` for the first bad one.
+            after = after or _without(analysis, made, _diagnose(parsed, program, options))
+        if budget is not None:
+            budget.charge(program)
+        if after is not None:
+            return after
+        program.release()
+    return None
+
+
+def _without(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -> _Analysis | None:
+    """``after``, if what is mended is gone there and nothing has come."""
+    if any(problem not in before.problems for problem in after.problems):
         return None
-    return after if _also_gone(analysis, made, after) is not None else None
-
-
-def _redirects(fix: Fix) -> bool:
-    """Whether a fix changes which losses a parameter learns from, where nothing raised.
-
-    It says so, or does no more than order statements anew.
-    """
-    moved = all(isinstance(edit, (MoveStatement, InsertStatement)) for edit in fix.edits)
-    changes = fix.effect is Effect.CHANGES or (moved and fix.effect is Effect.REPAIRS)
-    return changes and fix.claim.raises is None
+    return after if _also_gone(before, made, after) is not None else None
 
 
 def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis) -> list[Finding] | None:
     """The findings of ``before`` that are gone besides those that are mended; ``None`` if others have come.
 
     A finding is recognised by its code and the text of its line, or, where a fix has changed that
-    line, by the place of the line. Where a fix changes who learns from what, work may be wasted that had no
-    consumer before, or a wrong one: that can be saved afterwards.
+    line, by the place of the line. Where a fix changes who learns from what, work may be wasted elsewhere
+    that had no consumer before, or a wrong one: that can be saved afterwards.
     """
     pool = [finding for finding in before.findings if finding not in made]
-    redirected = any(map(_redirects, made.values()))
+    redirects = any(fix.effect is not Effect.PRESERVES for fix in made.values())
     changed: list[Finding] = []
     for finding in after.findings:
         known = next((old for old in pool if _identity(old, before) == _identity(finding, after)), None)
@@ -607,6 +629,9 @@ def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis)
         else:
             pool.remove(known)
     moved_to = _line_map(before.source.lines, after.source.lines) if changed else {}
+    untouched = {
+        new for old, new in moved_to.items() if before.source.lines[old - 1] == after.source.lines[new - 1]
+    }
     for finding in changed:
         known = next(
             (
@@ -618,7 +643,7 @@ def _also_gone(before: _Analysis, made: Mapping[Finding, Fix], after: _Analysis)
         )
         if known is not None:
             pool.remove(known)
-        elif not (redirected and _only_wastes(finding)):
+        elif not (redirects and _only_wastes(finding) and finding.span.line in untouched):
             return None
     return pool
 

@@ -14,7 +14,7 @@ def placed(finding: Finding, fix: Fix, tree: ast.Module) -> Finding:
 
     That is where a person looks for what is to be done, and where a comment silences it for one caller.
     """
-    touched = [span for edit in fix.edits for span in _spans(edit)]
+    touched = [span for edit in fix.edits for span in spans_of(edit)]
     home = _function(tree, finding.span)
     if not touched or any(_function(tree, span) is home for span in touched):
         return finding
@@ -30,7 +30,8 @@ def placed(finding: Finding, fix: Fix, tree: ast.Module) -> Finding:
     return finding._replace(span=span, notes=notes)
 
 
-def _spans(edit: object) -> tuple[Span, ...]:
+def spans_of(edit: object) -> tuple[Span, ...]:
+    """The places that an edit is about."""
     if isinstance(edit, InsertStatement):
         return (edit.anchor,)
     if isinstance(edit, MoveStatement):

@@ -41,8 +41,8 @@ STRANGERS = """\
 ### On code that nobody had looked at
 
 Repositories with training loops in PyTorch, most of them little known. None had been looked at while
-gradfix was made. A hash of their names splits them in two halves: half A was read first, and what it
-showed was mended; half B was read at the end.
+gradfix was made, and near copies of such were left out. A hash of their names splits them in two
+halves. Half A was read first: A1, then what that showed was mended, then A2. Half B was read at the end.
 
 {halves}
 
@@ -55,8 +55,8 @@ reader, and most of the numbers are small.
 """
 
 HALF = """\
-- {name}: {repositories} repositories with {training files} training files, of which {files read} were read;
-  revision {revision}, {date}\
+- {name}: {repositories} repositories, {training files} training files; {files read} files read for what is
+  missed; revision {revision}, {date}\
 """
 
 PEERS = """\

@@ -240,6 +240,16 @@ def owned_elsewhere(run: Run, backward: Backward, by: OptimizerState) -> set[Lea
     return {leaf for leaf, sure in backward.reached.items() if sure and leaf in others and leaf not in mine}
 
 
+def uncleared(run: Run) -> bool:
+    """Whether some step in a loop consumes what nothing clears in the same pass."""
+    for step in steps(run):
+        depth = len(step.path)
+        cleared = {leaf for z in zeros(run) if z.path[:depth] == step.path for leaf in z.leaves}
+        if depth and not cleared.issuperset(step.consumed):
+            return True
+    return False
+
+
 def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
     """Steps that consume a gradient which the same optimizer has consumed before.
 

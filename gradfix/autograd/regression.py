@@ -9,30 +9,48 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from gradfix.autograd.questions import backwards, steps
-from gradfix.autograd.training_step import Entry, Program
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Entry, Program, Way
 
 _Name = tuple[str, str]
 """An entry point, and what a backward in it differentiates."""
 
 
-def worse(before: Program, after: Program, repairs: bool) -> bool:
+def worse(
+    before: Program,
+    after: Program,
+    repairs: bool,
+    further: bool,
+    ways: Collection[Way] | None = None,
+) -> bool:
     """Whether ``after`` raises where ``before`` did not, in whatever branch, or starves a network.
 
-    A rewrite that ``repairs`` must leave fewer failing backwards.
+    A rewrite that ``repairs`` must leave fewer failing backwards. Of runs that are made on demand those that
+    nobody has asked for are made if ``further`` ones may show more. Only some ``ways`` into the file are
+    looked at, where the others are as they were.
     """
-    if _starves(before, after) or _fails(before, after, repairs):
+    old = [entry for entry in before.entries if ways is None or entry.way in ways]
+    new = after.entries
+    if _starves(old, new) or _fails(old, new, repairs, further):
         return True
-    return bool(_endangered(after) - _endangered(before))
+    endangered = _endangered(new, further)
+    return bool(endangered and endangered - _endangered(old, further))
 
 
-def _fails(before: Program, after: Program, repairs: bool) -> bool:
-    every = Counter(name for name, _, first in _failing(before) if not first)
-    then = Counter(name for name, _, first in _failing(before) if first)
+def _runs(entry: Entry, further: bool) -> Iterable[Run]:
+    return entry.each() if further else entry.runs
+
+
+def _fails(before: list[Entry], after: list[Entry], repairs: bool, further: bool) -> bool:
+    every: Counter[_Name] = Counter()
+    then: Counter[_Name] = Counter()
+    for name, _, first in _failing(before, further):
+        (then if first else every)[name] += 1
     now: Counter[_Name] = Counter()
-    for name, _, first in _failing(after):
+    for name, _, first in _failing(after, further):
         # What fails after the program has ended does so only in the model.
         now[name] += first
         # It can only get worse: the other runs need not be made.
@@ -41,11 +59,11 @@ def _fails(before: Program, after: Program, repairs: bool) -> bool:
     return False
 
 
-def _endangered(program: Program) -> set[tuple[str, str]]:
+def _endangered(entries: list[Entry], further: bool) -> set[tuple[str, str]]:
     """The backwards that may go through a graph which an earlier one has freed, certain or not."""
     found: set[tuple[str, str]] = set()
-    for entry in program.entries:
-        for run in entry.every():
+    for entry in entries:
+        for run in _runs(entry, further):
             for event in backwards(run):
                 if any(
                     node.freed_by is not None
@@ -57,11 +75,11 @@ def _endangered(program: Program) -> set[tuple[str, str]]:
     return found
 
 
-def _failing(program: Program) -> Iterator[tuple[_Name, ast.AST, bool]]:
+def _failing(entries: list[Entry], further: bool) -> Iterator[tuple[_Name, ast.AST, bool]]:
     """The backwards that fail in some run, each place once, and once more where it is the first of a run."""
     known: set[tuple[_Name, ast.AST, bool]] = set()
-    for entry in program.entries:
-        for run in entry.each():
+    for entry in entries:
+        for run in _runs(entry, further):
             first = True
             for event in backwards(run):
                 if event.failure is not None and event.certain:
@@ -73,9 +91,9 @@ def _failing(program: Program) -> Iterator[tuple[_Name, ast.AST, bool]]:
                     first = False
 
 
-def _starves(before: Program, after: Program) -> bool:
+def _starves(before: list[Entry], after: list[Entry]) -> bool:
     """Whether some parameter block that certainly got gradient at a step before gets none at any after."""
-    for entry, match in _pairs(before.entries, after.entries):
+    for entry, match in _pairs(before, after):
         then, now = _fed(entry), _fed(match)
         if len(then) == len(now) and any(old - new for old, new in zip(then, now)):
             return True

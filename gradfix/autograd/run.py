@@ -385,6 +385,7 @@ class Run:
                 event.visited, event.reached, event.roots, event.failure = {}, {}, [], None
             elif isinstance(event, Step):
                 event.optimizer.steps.clear()
+                event.optimizer.leaves = []
                 event.consumed = {}
         for frame in (self.globals, self.top, *self.modules.values()):
             if not frame.shared and frame.definitions is None:  # Other runs may have these.

@@ -219,12 +219,13 @@ def summarised(run: Run, module: Module, operands: list[Value], forward: Callabl
     if known is not None:
         return known.replay(run, operands)
     start, born = len(run.nodes), Storage().serial
-    before = _effects(run)
+    before, happened = _effects(run), len(run.events)
     changes = _changes(operands)
     run.kept += operands
     run.kept.append(module)
     result = forward()
-    if before == _effects(run) and changes == _changes(operands):
+    computes = before == _effects(run) and all(isinstance(e, Change) for e in run.events[happened:])
+    if computes and changes == _changes(operands):
         with suppress(KeyError):
             summary = CallSummary(run.nodes[start:], operands, result, born)
             if not _stores(run, module):
@@ -233,9 +234,8 @@ def summarised(run: Run, module: Module, operands: list[Value], forward: Callabl
 
 
 def _effects(run: Run) -> tuple[int, ...]:
-    """Counts of everything that a call can do besides computing."""
+    """Counts of what a call can do besides computing, but for events."""
     return (
-        sum(not isinstance(e, Change) for e in run.events),
         run.mutations,
         len(run.undecided),
         len(run.path_condition),

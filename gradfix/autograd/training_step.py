@@ -77,6 +77,9 @@ CALLS = 3
 
 Found = TypeVar("Found")
 
+Way = tuple[str, str]
+"""A way into a file: the names of the class, if it is a method's, and of the function or what else it is."""
+
 
 class Elsewhere(Exception):
     """What was asked about does not stand in this file, but in a module that it imports."""
@@ -97,8 +100,15 @@ class Entry:
     """The same way if no option of the command line is given, where conditions depend on options."""
     plain: Run | None = None
     """The run that goes the way that is gone without options."""
+    owner: str = ""
+    """The class of the method that it calls, if it calls one."""
     known: set[ast.AST] = field(default_factory=set)
     """Places that other ways into the file come to, which know more of them: this one says nothing there."""
+
+    @property
+    def way(self) -> Way:
+        """What tells it from the other ways into the file."""
+        return self.owner, self.name
 
     @property
     def usual(self) -> Run:
@@ -131,7 +141,7 @@ class Entry:
         *,
         raises: bool,
         merge: Callable[[Found, Found], None] | None = None,
-        repeated: bool = False,
+        repeated: Callable[[Run], bool] | None = None,
         besides: Callable[[Run], Container[ast.AST]] = lambda run: (),
         against: Callable[[Run], Container[ast.AST]] | None = None,
     ) -> Iterator[Found]:
@@ -141,8 +151,9 @@ class Entry:
         is allowed to depend on conditions that vary from pass to pass: the pass comes in which they
         hold. It may also depend on options of the command line, if it is there when none is given. A
         mistake that is silent is not. ``merge`` adds what another run shows of the same mistake, in a
-        branch that the first did not take. Of what it takes a second time to see (``repeated``), a run says
-        nothing that comes to the anchor once and leaves the loop. Where no event happens at the anchor,
+        branch that the first did not take. Of what it takes a second time to see, a run says nothing that
+        comes to the anchor once and leaves the loop: further ones are made where ``repeated`` says that the
+        main run has anything that might show so. Where no event happens at the anchor,
         ``against`` gives the places of which a run shows the contrary.
         """
         told: set[ast.AST] = set()
@@ -163,13 +174,17 @@ class Entry:
         anchor: Callable[[Found], ast.AST],
         raises: bool,
         merge: Callable[[Found, Found], None] | None,
-        repeated: bool,
+        repeated: Callable[[Run], bool] | None,
         besides: Callable[[Run], Container[ast.AST]],
         against: Callable[[Run], Container[ast.AST]] | None,
     ) -> Iterator[Found]:
         """What the runs of this way into the file find."""
         seen = [(run, observe(run)) for run in self.runs]
-        if self.pending and (any(observations for _, observations in seen) or (repeated and self._once())):
+        main = self.runs[0]
+        if self.pending and (
+            any(observations for _, observations in seen)
+            or (repeated is not None and self._once() and repeated(main))
+        ):
             self.every()
             seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
         if not any(observations for _, observations in seen) or any(
@@ -252,6 +267,18 @@ class Program:
         """What was cut off so far, each once."""
         return tuple(dict.fromkeys(self.told))
 
+    @contextlib.contextmanager
+    def no_further_runs(self) -> Iterator[None]:
+        """Meanwhile the runs that are there are all: none is made on demand, and mistakes may be too many."""
+        held = [(entry, entry.pending) for entry in self.entries]
+        for entry, _ in held:
+            entry.pending = []
+        try:
+            yield
+        finally:
+            for entry, pending in held:
+                entry.pending = pending
+
     def release(self) -> None:
         """Let go of all runs: nobody asks about the program any more."""
         for entry in self.entries:
@@ -259,6 +286,29 @@ class Program:
         self.entries.clear()
 
     # ------------------------------------------------------------------ source
+
+    def ways_to(self, spans: Iterable[Span]) -> set[Way] | None:
+        """The ways into the file by which a run has come to one of some places.
+
+        None if that is not known: a place is in no function, or a run has ended before its time.
+        """
+        places = [self._function_around(span) for span in spans]
+        found: set[Way] = set()
+        for entry in self.entries:
+            for run in entry.runs:
+                if None in places or not run.entered or run.unfinished:
+                    return None
+                if not run.entered.isdisjoint(places):
+                    found.add(entry.way)
+        return found or None
+
+    def _function_around(self, span: Span) -> ast.AST | None:
+        """The innermost function that a place is a part of, or all of."""
+        found: ast.AST | None = None
+        for node in walk(self.tree):  # from the outside in
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and Span.of(node).contains(span):
+                found = node
+        return found
 
     def segment(self, node: ast.expr | ast.stmt) -> str:
         """The source text of a node, as written; of one in an imported module, as Python would write it."""
@@ -329,8 +379,8 @@ RECURSION = 6000
 """Python frames that a run may nest: some three for each level of an expression that the parser accepts."""
 
 
-def analyze(tree: ast.Module, text: str, path: Path) -> Program:
-    """Run the model on one file."""
+def analyze(tree: ast.Module, text: str, path: Path, ways: Container[Way] | None = None) -> Program:
+    """Run the model on one file, or only by some ``ways`` into it."""
     program = Program(tree, text, path)
     relevance = Relevance(tree, text)
     if not relevance.backwards and not relevance.trains_all_the_same():
@@ -339,26 +389,27 @@ def analyze(tree: ast.Module, text: str, path: Path) -> Program:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, RECURSION))
     try:
-        _fill(program, relevance)
+        _fill(program, relevance, ways)
     finally:
         sys.setrecursionlimit(limit)
     return program
 
 
-def _fill(program: Program, relevance: Relevance) -> None:
+def _fill(program: Program, relevance: Relevance, ways: Container[Way] | None) -> None:
     tree = program.tree
     messages = program.told
     allowance = Allowance(max(ALLOWED, ALLOWED_BY_LINE * _last_line(tree)))
     program.allowances.append(allowance)
     entered: set[ast.AST] = set()
-    if any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
+    at_once = ways is None or ("", MODULE) in ways
+    if at_once and any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
 
         def execute(run: Run) -> None:
             run.tree = tree
             run.file(tree.body, run.globals)
 
         entry = explore(
-            "<module>", tree, relevance, execute, messages, str(program.path), _budget(tree), allowance
+            MODULE, tree, relevance, execute, messages, str(program.path), _budget(tree), allowance
         )
         program.entries.append(entry)
         for run in entry.runs:
@@ -377,7 +428,12 @@ def _fill(program: Program, relevance: Relevance) -> None:
             known = met.copy()
         if not asked and definition not in entered:
             asked = True
-            program.entries += called(program, relevance, messages)
+            if ways is None or ("", SCRIPTED) in ways:
+                program.entries += called(program, relevance, messages)
+        cls = relevance.classes.get(definition)
+        owner = cls.name if cls is not None else ""
+        if ways is not None and (owner, definition.name) not in ways:
+            continue
         surroundings = surroundings or Surroundings(tree, relevance)
 
         def start(
@@ -400,12 +456,14 @@ def _fill(program: Program, relevance: Relevance) -> None:
             allowance,
             otherwise=partial(start, otherwise=True) if _asks_for_a_setting(definition) else None,
         )
-        entry.known = known
+        entry.owner, entry.known = owner, known
         program.entries.append(entry)
         for run in entry.runs:
             entered |= run.entered
 
 
+MODULE = "<module>"
+"""What the way into a file is called that runs it from its top."""
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -878,24 +936,32 @@ def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Defin
     methods = {
         f.name: f for c in reversed(cls.order()) for f in c.attributes.values() if isinstance(f, Function)
     }
-    called: set[str] = {definition.name, "__init__"}
+    methods.pop(definition.name, None)
+    for writer in _needed_first(instance, methods, definition, True, {definition.name, "__init__"}):
+        call_function(run, writer.bind(instance), Call([], {}, definition))
 
-    def call(reader: ast.AST, stepped: bool) -> None:
-        for name in _reads(reader, stepped):
-            if name in instance.attributes:
-                continue
-            if name in methods and name not in called:
-                # What it calls itself reads for it.
-                called.add(name)
-                call(methods[name].node, stepped)
-                continue
-            writers = [f for f in methods.values() if f.name != definition.name and _assigns(f.node, name)]
-            if len(writers) == 1 and writers[0].name not in called:
-                called.add(writers[0].name)
-                call(writers[0].node, False)
-                call_function(run, writers[0].bind(instance), Call([], {}, definition))
 
-    call(definition, True)
+def _needed_first(
+    instance: Module | Instance,
+    methods: dict[str, Function],
+    reader: ast.AST,
+    stepped: bool,
+    called: set[str],
+) -> Iterator[Function]:
+    """The methods, in order, that alone write what a reader will find missing in an object."""
+    for name in _reads(reader, stepped):
+        if name in instance.attributes:
+            continue
+        if name in methods and name not in called:
+            # What it calls itself reads for it.
+            called.add(name)
+            yield from _needed_first(instance, methods, methods[name].node, stepped, called)
+            continue
+        writers = [f for f in methods.values() if _assigns(f.node, name)]
+        if len(writers) == 1 and writers[0].name not in called:
+            called.add(writers[0].name)
+            yield from _needed_first(instance, methods, writers[0].node, False, called)
+            yield writers[0]
 
 
 @lru_cache(maxsize=4096)

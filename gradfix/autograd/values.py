@@ -697,6 +697,12 @@ class Scaler(Value):
         self.enabled = enabled
 
 
+class Array(Opaque):
+    """An array of numpy: what is put into it becomes numbers, and no graph is kept."""
+
+    __slots__ = ()
+
+
 class Schedule(Opaque):
     """A scheduler of torch's kind: it sets the learning rate of an optimizer, and leaves gradients alone."""
 

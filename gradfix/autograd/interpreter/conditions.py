@@ -327,10 +327,6 @@ def question(run: Run, test: ast.expr, frame: Frame) -> tuple[Any, bool]:
 
 def comparable(run: Run, node: ast.expr, frame: Frame) -> tuple[Any, ...] | None:
     """A comparable stand-in for a value that is looked up or computed without a call."""
-    if isinstance(node, ast.Constant):
-        return ("const", node.value)
-    if isinstance(node, (ast.List, ast.Tuple)) and all(isinstance(e, ast.Constant) for e in node.elts):
-        return ("const", tuple(e.value for e in node.elts if isinstance(e, ast.Constant)))
     if isinstance(node, (ast.Name, ast.Attribute)):
         value = run.evaluate(node, frame)
         if isinstance(value, Const):
@@ -343,6 +339,10 @@ def comparable(run: Run, node: ast.expr, frame: Frame) -> tuple[Any, ...] | None
             return ("external", value.name)
         run.kept.append(value)
         return ("value", id(value))
+    if isinstance(node, ast.Constant):
+        return ("const", node.value)
+    if isinstance(node, (ast.List, ast.Tuple)) and all(isinstance(e, ast.Constant) for e in node.elts):
+        return ("const", tuple(e.value for e in node.elts if isinstance(e, ast.Constant)))
     if isinstance(node, ast.BinOp):
         left, right = comparable(run, node.left, frame), comparable(run, node.right, frame)
         if left is None or right is None:

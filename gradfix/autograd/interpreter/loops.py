@@ -30,6 +30,7 @@ from gradfix.autograd.values import (
     Optimizer,
     Params,
     Sequence,
+    Tensor,
     Value,
     tensors_in,
 )
@@ -196,6 +197,8 @@ UNSURE = Opaque("pass")
 COUNTING = (Index, Condition)
 
 
+LEAVES = frozenset({Tensor, Opaque, Const})
+"""What holds nothing that can be named."""
 PLAIN = frozenset({External, Function, Class, Optimizer, Params})
 """What can be handed on from pass to pass without consequence."""
 
@@ -204,7 +207,9 @@ def named(variables: dict[str, Value]) -> dict[str, Value]:
     """What can be named in a frame: access path as source text -> value."""
     found: dict[str, Value] = {}
     for name, value in variables.items():
-        if value.__class__ not in PLAIN:
+        if value.__class__ in LEAVES:
+            found[name] = value
+        elif value.__class__ not in PLAIN:
             _named(name, value, found, 2)
     return found
 
@@ -217,7 +222,9 @@ def _named(name: str, value: Value, found: dict[str, Value], depth: int) -> None
     elif isinstance(value, (Module, Instance)):
         if depth:
             for attribute, held in value.attributes.items():
-                if held.__class__ not in PLAIN:
+                if held.__class__ in LEAVES:
+                    found[f"{name}.{attribute}"] = held
+                elif held.__class__ not in PLAIN:
                     _named(f"{name}.{attribute}", held, found, depth - 1)
             if isinstance(value, Module) and value.numbered:
                 for place, layer in enumerate(value.items):

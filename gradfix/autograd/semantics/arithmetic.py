@@ -39,6 +39,31 @@ def binary(
     """``left op right``."""
     if left is NONE or right is NONE:
         used_none(run, site)
+    if left.__class__ is not Tensor:
+        value = _of_what_is_known(op, left, right)
+        if value is not None:
+            return value
+    graph = operands_of(left, left_node) + operands_of(right, right_node)
+    if not graph:
+        # The data of a parameter, and what is computed from it, have no graph.
+        data = isinstance(left, SummaryTensor) or isinstance(right, SummaryTensor)
+        return Tensor() if data else Opaque("value")
+    if not any(o.requires is not False for o in graph):
+        return Tensor()
+    scalar: Any = None
+    if isinstance(left, Const):
+        scalar = "left"
+    elif isinstance(right, Const):
+        scalar = "right"
+    table = operators.binary(op.__class__.__name__, scalar)
+    args = [(left, left_node), (right, right_node)]
+    if table is None:
+        return unknown(run, args, {}, site, op.__class__.__name__)
+    return apply(run, table, args, {}, site)
+
+
+def _of_what_is_known(op: ast.operator, left: Value, right: Value) -> Value | None:
+    """``left op right`` of numbers, texts and lists; None if it is none of these."""
     if isinstance(left, options.Option) or isinstance(right, options.Option):
         known = [side.value for side in map(options.given, (left, right)) if isinstance(side, Const)]
         if len(known) == 2 and any(isinstance(one, str) for one in known):
@@ -74,27 +99,7 @@ def binary(
         if isinstance(right.value, int) and len(left.items) * right.value <= 64:
             return Sequence(left.kind, left.items * right.value, left.open)
         return Sequence(left.kind, left.items, True)
-    tensors = isinstance(left, Tensor), isinstance(right, Tensor)
-    graph = operands_of(left, left_node) + operands_of(right, right_node)
-    if not any(tensors) and not graph:
-        # The data of a parameter, and what is computed from it, have no graph.
-        return (
-            Tensor()
-            if isinstance(left, SummaryTensor) or isinstance(right, SummaryTensor)
-            else Opaque("value")
-        )
-    if not any(o.requires is not False for o in graph):
-        return Tensor()
-    scalar: Any = None
-    if isinstance(left, Const):
-        scalar = "left"
-    elif isinstance(right, Const):
-        scalar = "right"
-    table = operators.binary(op.__class__.__name__, scalar)
-    args = [(left, left_node), (right, right_node)]
-    if table is None:
-        return unknown(run, args, {}, site, op.__class__.__name__)
-    return apply(run, table, args, {}, site)
+    return None
 
 
 def _counted(op: ast.operator, left: Value, right: Value) -> Index | None:

@@ -8,12 +8,12 @@ from gradfix.autograd.engine import havoc
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import FUNCTIONS, called, functions_of, other_methods
 from gradfix.autograd.semantics.layers import CONTAINERS, deep_copy
-from gradfix.autograd.semantics.libraries import HARMLESS, NETWORKS, WRAPPERS
+from gradfix.autograd.semantics.libraries import ARRAYS, HARMLESS, NETWORKS, WRAPPERS
 from gradfix.autograd.semantics.names import canonical, member
 from gradfix.autograd.semantics.operations import unknown
 from gradfix.autograd.semantics.optimizers import AVERAGES, OPTIMIZERS, follower, make_optimizer
 from gradfix.autograd.semantics.unknown import call_opaque
-from gradfix.autograd.values import External, Module, Opaque, Params, SummaryTensor, Value
+from gradfix.autograd.values import Array, External, Module, Opaque, Params, SummaryTensor, Value
 
 
 @called(External)
@@ -96,6 +96,10 @@ def _harmless(run: Run, last: str, call: Call) -> Value:
         ):
             made.harmless = made.node is None
         return made
+    if name in ARRAYS:
+        kind = call.argument("dtype", ARRAYS[name])
+        if kind is None or (isinstance(kind, External) and "object" not in kind.name):
+            return Array(last)
     result = Opaque(last)
     # A logger, a progress bar, a plot: what is done with it only tells.
     result.harmless = root in ("logging", "wandb", "tensorboardX", "visdom", "tqdm", "argparse") or last in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from gradfix.autograd import imports
 from gradfix.autograd.arguments import Argument, Call, Keywords, unwritten
@@ -97,6 +98,7 @@ def _namespace_member(
     return call_value(run, member_of(run, base, call.name), call)
 
 
+@lru_cache(maxsize=4096)
 def _abstract(definition: ast.AST) -> bool:
     """Whether a method says that others are to define it."""
     if isinstance(definition, ast.Lambda):
@@ -126,6 +128,13 @@ def _cuts(definition: ast.AST) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr in CUTTING for node in walk(definition))
 
 
+def _is_endless(run: Run, active: tuple[ast.AST, Module | None], args: list[Argument]) -> bool:
+    """Whether a function has been followed into itself often enough."""
+    # What goes into lists of pairs of states ends at the tensors.
+    nested = any(isinstance(value, (Tensor, Sequence)) for value, _ in args)
+    return run.active.count(active) >= (NESTED if nested else 2)
+
+
 def call_function(run: Run, function: Function, call: Call) -> Value:
     """Follow a call into a function of the project."""
     args = call.args
@@ -134,9 +143,7 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
         imports.joined(run, definition)
     # A network within a network of the same class is no recursion.
     active = definition, function.bound if isinstance(function.bound, Module) else None
-    # What goes into lists of pairs of states ends at the tensors.
-    nested = any(isinstance(value, (Tensor, Sequence)) for value, _ in args)
-    if run.depth >= run.max_depth or run.active.count(active) >= (NESTED if nested else 2):
+    if run.depth >= run.max_depth or (active in run.active and _is_endless(run, active, args)):
         if not run.relevance.touches(definition):
             # A tree: the rest is like what was seen, unless the end of it is what matters.
             return unknown(run, args, call.keywords, call.site, function.name, certain=not _cuts(definition))

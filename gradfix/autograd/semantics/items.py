@@ -22,6 +22,7 @@ from gradfix.autograd.semantics.operations import (
 from gradfix.autograd.semantics.statelessness import keeps_nothing
 from gradfix.autograd.values import (
     NONE,
+    Array,
     Attributes,
     Const,
     External,
@@ -301,6 +302,8 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         whole = isinstance(where, ast.Slice) and not (where.lower or where.upper or where.step)
         whole = whole or (isinstance(where, ast.Constant) and where.value is ...)
         write_to_all(run, holder, target, emptied=whole and isinstance(value, Const) and value.value == 0)
+        return
+    if isinstance(holder, Array):
         return
     if isinstance(holder, Opaque):
         weak_update(holder)

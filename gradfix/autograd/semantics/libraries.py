@@ -23,6 +23,10 @@ HARMLESS = frozenset(
 """Libraries that neither run backward nor touch parameters."""
 
 
+ARRAYS = {"numpy.zeros": 1, "numpy.ones": 1, "numpy.empty": 1, "numpy.full": 2}
+"""Calls that make an array, of numbers unless they are told another type, and where that is told."""
+
+
 NETWORKS = frozenset(
     """torchvision timm transformers segmentation_models_pytorch efficientnet_pytorch pretrainedmodels
     facenet_pytorch lpips clip open_clip monai""".split()
