@@ -57,6 +57,16 @@ class OutputFormat(StrEnum):
     JSON = "json"
 
 
+class FindingsFormat(StrEnum):
+    """What to print findings as, where nothing but findings is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    GITHUB = "github"
+    GITLAB = "gitlab"
+
+
 Paths = Annotated[
     list[str] | None,
     typer.Argument(metavar="[PATH]...", help="Files and folders; the current folder if none."),
@@ -139,7 +149,9 @@ def _gradfix(
 @app.command(short_help="Find gradient mistakes; nothing is run.")
 def check(
     paths: Paths = None,
-    output_format: Format = OutputFormat.TEXT,
+    output_format: Annotated[
+        FindingsFormat, typer.Option("--output-format", help="What to print.")
+    ] = FindingsFormat.TEXT,
     select: Select = None,
     ignore: Ignore = None,
     min_severity: MinSeverity = None,
@@ -154,16 +166,27 @@ def check(
         where, _wishes(select, ignore, codemods, min_severity=min_severity, verify=False, cached=not no_cache)
     )
     report = pipeline.check(where, options)
-    if output_format is OutputFormat.JSON:
-        from gradfix.report import json
-
-        _print(json.of_report(report))
-    else:
+    if output_format is FindingsFormat.TEXT:
         _print_all(_text().report(report))
         if not quiet:
             _print(f"{text.summary_of_report(report, verbose)}\n")
+    else:
+        _print(_for_machines(report, output_format, options))
     _complain(report, quiet, verbose)
     raise typer.Exit(report.exit_code)
+
+
+def _for_machines(report: Report, form: FindingsFormat, options: Options) -> str:
+    """What ``check`` found, as other programs read it."""
+    from gradfix.report import github, gitlab, json, sarif
+
+    if form is FindingsFormat.SARIF:
+        return sarif.of_report(report, options.catalog)
+    if form is FindingsFormat.JSON:
+        return json.of_report(report)
+    if form is FindingsFormat.GITHUB:
+        return github.of_report(report)
+    return gitlab.of_report(report)
 
 
 @app.command(cls=RunsScripts)
@@ -494,6 +517,16 @@ def trust(
                 _print(f"trusted: {trust.allow(path)}\n")
         except trust.TrustError as error:
             _refuse(f"{path}: {error}")
+
+
+@app.command(short_help="Serve an editor.")
+def lsp() -> None:
+    """Serve an editor over standard input and output: findings and fixes as one writes; nothing is run."""
+    try:
+        from gradfix.lsp import server
+    except ImportError:
+        _refuse("the language server needs pygls: pip install 'gradfix[lsp]'")
+    server().start_io()
 
 
 @app.command("list")

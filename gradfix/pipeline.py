@@ -256,6 +256,13 @@ def check(paths: Sequence[str], options: Options) -> Report:
     return Report(told, loading.problems, loading.checked, loading.empty)
 
 
+def check_text(path: str, data: bytes, options: Options) -> FileReport:
+    """The findings in what is to be the content of the file at ``path``, as :func:`check` has them."""
+    traces.look_again()
+    with traces.on_behalf_of(os.path.abspath(path)):
+        return _look(_Loaded(path, data), options, with_fixes=True)
+
+
 def _anything(report: FileReport) -> bool:
     """Whether there is anything to say of a file."""
     return bool(report.findings or report.problems or report.messages or report.unanalysed)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradfix import certificate
 from gradfix.codemod import Span
-from gradfix.results import Attempt, Judged, Plan, Repaired, Report, Reported
+from gradfix.results import Attempt, FileReport, Judged, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, character_column, split_lines
 
 if TYPE_CHECKING:
@@ -21,11 +21,19 @@ _Json = dict[str, Any]
 
 def of_report(report: Report) -> str:
     """``check`` as one array, as ruff prints it; a file that could not be checked is an element of it."""
+    return dump(entries(report))
+
+
+def entries(report: Report) -> list[_Json]:
+    """What ``check`` found, element by element: problems first, then the findings of each file."""
     problems = [_problem(problem) for problem in report.all_problems]
-    return _dump(
-        problems
-        + [found for file in report.files for found in _findings(file.path, file.text, file.findings)]
-    )
+    return problems + [one for file in report.files for one in _findings(file.path, file.text, file.findings)]
+
+
+def of_file(report: FileReport) -> list[_Json]:
+    """The same of one file."""
+    problems = [_problem(problem) for problem in report.problems]
+    return problems + _findings(report.path, report.text, report.findings)
 
 
 def of_plan(plan: Plan) -> str:
@@ -37,12 +45,12 @@ def of_plan(plan: Plan) -> str:
         {"filename": problem.path, "fixes": [], "remaining": [_problem(problem)], "written": False}
         for problem in plan.problems
     ]
-    return _dump(alone + [_repaired(file) for file in plan.files])
+    return dump(alone + [_repaired(file) for file in plan.files])
 
 
 def of_judged(files: Sequence[Judged]) -> str:
     """``verify --before`` as an array of ``{filename, repaired, mistakes, problems, ...}``."""
-    return _dump([_judged(file) for file in files])
+    return dump([_judged(file) for file in files])
 
 
 def _judged(file: Judged) -> _Json:
@@ -81,10 +89,11 @@ def _judged(file: Judged) -> _Json:
 
 def of_rerun(found: Certificate, file: Path | None, evidence: Evidence) -> str:
     """``verify --certificate`` as an object: what the certificate says, and what was seen ``again``."""
-    return _dump(certificate.again(found, file, evidence))
+    return dump(certificate.again(found, file, evidence))
 
 
-def _dump(value: object) -> str:
+def dump(value: object) -> str:
+    """A value as indented JSON, with a newline at the end."""
     return json.dumps(value, indent=2) + "\n"
 
 

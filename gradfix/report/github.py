@@ -1,0 +1,42 @@
+"""Findings as workflow commands, which GitHub shows beside the code.
+
+The syntax is that of "Workflow commands for GitHub Actions": ``::error file=...,line=...::message``.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gradfix.report import json
+from gradfix.report.places import below
+from gradfix.results import Report
+
+LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
+
+
+def of_report(report: Report) -> str:
+    """``check`` as one command for each finding and problem; paths are those below the checkout."""
+    root = os.environ.get("GITHUB_WORKSPACE", os.getcwd())
+    lines = []
+    for one in json.entries(report):
+        properties = {
+            "title": f"gradfix ({one['code']})",
+            "file": below(one["filename"], root),
+            "line": one["location"]["row"],
+            "col": one["location"]["column"],
+            "endLine": one["end_location"]["row"],
+            "endColumn": one["end_location"]["column"],
+        }
+        told = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
+        lines.append(f"::{LEVELS[one['severity']]} {told}::{_data(one['message'])}\n")
+    return "".join(lines)
+
+
+def _data(text: str) -> str:
+    """A message, with what would end it written in another way."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    """The value of a property, with what would end it written in another way."""
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,116 @@
+"""The language server, as an editor talks to it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+RIGHT = """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(3, 8, 4):
+    optimizer.zero_grad()
+    loss, text = net(x).pow(2).mean(), "𝛻"; loss.backward()
+    optimizer.step()
+"""
+WASTEFUL = RIGHT.replace("backward()", "backward(retain_graph=True)")
+SECONDS = 60
+
+
+class Editor(LanguageClient):
+    """What an editor hears of its documents."""
+
+    def __init__(self) -> None:
+        super().__init__("editor", "1")
+        self.heard: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
+
+        @self.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        def published(params: types.PublishDiagnosticsParams) -> None:
+            self.heard.put_nowait(params)
+
+    async def told(self) -> list[types.Diagnostic]:
+        """The diagnostics that come next."""
+        return list((await asyncio.wait_for(self.heard.get(), SECONDS)).diagnostics)
+
+
+def talk(folder: Path, conversation: Callable[[Editor, str], Awaitable[None]]) -> None:
+    """Open a document that wastes work, and go on from there."""
+
+    async def session() -> None:
+        editor = Editor()
+        await editor.start_io(sys.executable, "-m", "gradfix", "lsp", cwd=folder)
+        try:
+            await editor.initialize_async(types.InitializeParams(capabilities=types.ClientCapabilities()))
+            editor.initialized(types.InitializedParams())
+            uri = (folder / "train.py").as_uri()
+            document = types.TextDocumentItem(uri, "python", 1, WASTEFUL)
+            editor.text_document_did_open(types.DidOpenTextDocumentParams(document))
+            await conversation(editor, uri)
+            await editor.shutdown_async(None)
+            editor.exit(None)
+        finally:
+            await editor.stop()
+
+    asyncio.run(session())
+
+
+@pytest.mark.timeout(120)
+def test_a_finding_is_shown_and_its_fix_offered(tmp_path: Path) -> None:
+    async def conversation(editor: Editor, uri: str) -> None:
+        (found,) = await editor.told()
+        assert (found.code, found.severity, found.source) == (
+            "needless-retain-graph",
+            types.DiagnosticSeverity.Warning,
+            "gradfix",
+        )
+        # An editor counts in UTF-16, where the sign is two units.
+        line = WASTEFUL.splitlines()[8]
+        start = len(line[: line.index("loss.backward")].encode("utf-16-le")) // 2
+        assert found.range.start == types.Position(8, start)
+        asked = types.CodeActionParams(
+            types.TextDocumentIdentifier(uri), found.range, types.CodeActionContext([])
+        )
+        (action,) = await editor.text_document_code_action_async(asked) or []
+        assert isinstance(action, types.CodeAction) and action.is_preferred and action.edit is not None
+        (change,) = action.edit.document_changes or []
+        assert isinstance(change, types.TextDocumentEdit) and change.text_document.version == 1
+        (edit,) = change.edits
+        assert isinstance(edit, types.TextEdit) and edit.new_text == ""
+        units = line.encode("utf-16-le")
+        gone = units[2 * edit.range.start.character : 2 * edit.range.end.character].decode("utf-16-le")
+        assert gone == "retain_graph=True"
+        elsewhere = types.Range(types.Position(1, 0), types.Position(1, 0))
+        asked = types.CodeActionParams(
+            types.TextDocumentIdentifier(uri), elsewhere, types.CodeActionContext([])
+        )
+        assert not await editor.text_document_code_action_async(asked)
+
+    talk(tmp_path, conversation)
+
+
+@pytest.mark.timeout(120)
+def test_what_is_shown_follows_what_is_written(tmp_path: Path) -> None:
+    async def conversation(editor: Editor, uri: str) -> None:
+        assert len(await editor.told()) == 1
+        for version, text in enumerate([RIGHT, "import torch\nloss.backward(:\n"], 2):
+            editor.text_document_did_change(
+                types.DidChangeTextDocumentParams(
+                    types.VersionedTextDocumentIdentifier(version, uri),
+                    [types.TextDocumentContentChangeWholeDocument(text)],
+                )
+            )
+            codes = [one.code for one in await editor.told()]
+            assert codes == ([] if text == RIGHT else ["syntax-error"])
+        editor.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
+        assert await editor.told() == []
+
+    talk(tmp_path, conversation)
