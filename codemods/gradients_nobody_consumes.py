@@ -39,6 +39,7 @@ import ast
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from gradfix.autograd.entries import operation
 from gradfix.autograd.graph import Backward, Change, Leaf, ModuleCall, Node, reach
 from gradfix.autograd.questions import backwards, calls_in, detached_code, first_step, steps, steps_in, zeros
 from gradfix.autograd.run import Run
@@ -168,6 +169,45 @@ def _constant(call: ModuleCall) -> str:
     return "it is in evaluation mode" if call.training is False else ""
 
 
+def _may_be_forgotten(found: Wasted) -> bool:
+    """Whether a network in training mode, whose weights were written once, feeds one that is trained.
+
+    A pretrained part that is to be trained on, and was left out of the optimizer, looks just so. What teaches
+    is a copy, or is compared with what is trained, or is written again and again.
+    """
+    if found.leads_on or found.first.training is False or any(leaf.copied for leaf in found.first.leaves):
+        return False
+    changes = {e for leaf in found.first.leaves for e in leaf.storage.history if isinstance(e, Change)}
+    if any(change.path for change in changes):
+        return False
+    inside = {node for node in found.backward.visited if node.call in found.calls.values()}
+    feeding = [
+        node
+        for node in found.backward.visited
+        if node not in inside and any(edge.node in inside for edge in node.edges)
+    ]
+    return any(_fed(found.backward, node) for node in feeding)
+
+
+def _fed(event: Backward, start: Node) -> bool:
+    """Whether what goes into a node, or comes of it by operations of one operand, enters another network."""
+    above: dict[Node, list[Node]] = {}
+    for node in event.visited:
+        for edge in node.edges:
+            above.setdefault(edge.node, []).append(node)
+    waiting, seen = [start], set()
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        if at.call is not None and any(not leaf.copied for leaf in at.call.leaves):
+            return True
+        if len(at.edges) + len(at.leaves) == 1 or operation(at) in ("cat", "stack"):
+            waiting += above.get(at, [])
+    return False
+
+
 def _are_written(weights: Iterable[Leaf]) -> bool:
     return any(isinstance(event, Change) for leaf in weights for event in leaf.storage.history)
 
@@ -182,7 +222,7 @@ def _finding(program: Program, found: Wasted) -> Finding:
         ),
         note(event.site, "this backward computes gradients for them that nobody consumes"),
     ]
-    known = found.constant and not found.alone
+    known = found.constant and not found.alone and not _may_be_forgotten(found)
     fixes = offered((_frozen if found.leads_on else _detached)(program, found)) if known else ()
     if not fixes:
         remedy = f"freeze `{name}`" if found.leads_on else "detach the result"

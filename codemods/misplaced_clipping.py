@@ -29,7 +29,8 @@ Preconditions:
 The statement moves to directly before the step, if it stands in the same loop, and nobody uses the norm that
 it returns before it gets there; a condition that holds it alone (`if args.clip:`) moves with it. Where
 `unscale_` is missing it is inserted, if a scaler steps wherever gradients are clipped. Otherwise nothing is
-rewritten.
+rewritten. Nor is it where the next step is another optimizer's, and nothing clips what that one consumes:
+either the place or the network is the wrong one.
 
 By hand: clip directly before the optimizer's step, and behind `scaler.unscale_(optimizer)` where a scaler
 scales the loss.
@@ -82,6 +83,8 @@ class Ineffective:
     """The call behind which it should stand, where there is one."""
     between_two: bool = False
     """Whether it is too late for one step, and too early for the next."""
+    beside: Step | None = None
+    """The next step, if it is another optimizer's, and nothing clips what that one consumes."""
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -208,8 +211,23 @@ def _idle(run: Run, clip: Clip, held: Held) -> Ineffective | None:
     if step is None or feeding is None:
         return None
     return Ineffective(
-        clip, "before" if after else "after", step, feeding, between_two=bool(after and before)
+        clip,
+        "before" if after else "after",
+        step,
+        feeding,
+        between_two=bool(after and before),
+        beside=_beside(run, clip, step),
     )
+
+
+def _beside(run: Run, clip: Clip, mine: Step) -> Step | None:
+    """The next step, if it waits for gradients that nothing clips: these may have been meant."""
+    following = next((s for s in between(steps(run), clip.serial) if s.path == clip.path), None)
+    if following is None or following.optimizer is mine.optimizer:
+        return None
+    waiting = any(b.serial < clip.serial for entries in following.consumed.values() for b in entries)
+    clipped = {leaf for one in of_kind(run, Clip) for leaf in one.leaves}
+    return following if waiting and clipped.isdisjoint(following.consumed) else None
 
 
 def _feeding(step: Step, held: Held, since: int) -> Backward | None:
@@ -265,6 +283,8 @@ def _finding(program: Program, one: Ineffective) -> Finding:
         ]
     claim = Claim(unchanged=())
     fixes: tuple[Fix, ...] = ()
+    if one.beside is not None:
+        notes.append(note(one.beside.site, "nothing clips what this step consumes: is that what was meant?"))
     with suppress(Elsewhere):
         edits, words = _edits(program, one)
         if edits:
@@ -276,7 +296,11 @@ def _edits(program: Program, one: Ineffective) -> tuple[tuple[Edit, ...], str]:
     """What puts the clipping between backward and step, or unscales before it; and that in words."""
     statement = program.statement(one.clip.site)
     anchor = program.statement(one.step.site)
-    if one.between_two or program.function(statement) is not program.function(anchor):
+    if (
+        one.between_two
+        or one.beside is not None
+        or program.function(statement) is not program.function(anchor)
+    ):
         return (), ""
     unscaling = _unscaling(program, one)
     if one.when == "scaled" and one.unscale is None:

@@ -318,6 +318,13 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
             dropped = [b for z, b in lost if z is zero]
             # A loss that another optimizer has stepped on has only left some of its gradients here.
             own = [b for b in dropped if owner(run, b) in (None, optimizer)]
+            if not own and any(
+                b.path == step.path and zero.serial < b.serial < step.serial for b in backwards(run)
+            ):
+                refuted.add(
+                    step.site
+                )  # It is meant for that backward, which does not come to its parameters.
+                continue
             first = min(own or dropped, key=lambda b: b.serial)
             effect = Effect.CHANGES if step.consumed else Effect.REPAIRS
             found.setdefault(step.site, Misplaced(zero, first, step, effect, lost=True))

@@ -31,6 +31,9 @@ What is repaired how:
 * both losses come from elsewhere (`def backward(self, g_loss, d_loss)`): the step moves to after the second
   backward, which gives gradients to its own optimizer alone (`inputs=`, since torch 1.8).
 
+Nothing is repeated where all that is stale is the target of a comparison, networks' own words, discounted and
+added to data: it is to be a constant of all losses that share it.
+
 Preconditions: the step certainly moved weights that the prediction saved; the statement that is repeated or
 moved reads nothing that is rebound in between, and means the same where it goes.
 
@@ -100,6 +103,7 @@ from gradfix.edits import (
 )
 from gradfix.moving import statements
 from gradfix.segments import call_method
+from gradfix.targets import estimated_targets
 
 DIFFERENCES = frozenset({"binary.Sub", "sub", "subtract"})
 COLLECTING = frozenset("stack cat getitem index_select squeeze unsqueeze view reshape flatten sum to".split())
@@ -122,9 +126,15 @@ class Stale:
     def __post_init__(self) -> None:
         self.at, self.step_at = self.event.site, self.step.site
         """Where it is mended: at the backward and the step, or at the calls of helpers that lead to them."""
+        targets = estimated_targets(self.event).items()
+        stale = set(self.calls)
+        self.target = next((place for place, calls in targets if stale and stale <= calls), None)
+        """What the loss compares a prediction with, if that is an estimate and all that is stale."""
 
     def fixes(self, program: Program) -> tuple[Fix, ...]:
         """The repairs where the backward stands; or else where one function has what leads to both."""
+        if self.target is not None:
+            return ()  # To repeat it would train the estimates by what they say of later states.
         own = self.event.site, self.step.site
         for places in dict.fromkeys([own, parting(self.event, self.step)]):
             self.at, self.step_at = places
@@ -349,6 +359,15 @@ def _finding(program: Program, one: Stale) -> Finding:
         tuple(notes),
         fixes,
         None if failure is None else failure.kind,
+        advice=_advice(program, one),
+    )
+
+
+def _advice(program: Program, one: Stale) -> str:
+    if one.target is None:
+        return ""
+    return (
+        f"detach `{shown(program, one.target)}` where it is computed, if it is the target of all these losses"
     )
 
 

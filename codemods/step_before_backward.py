@@ -126,6 +126,8 @@ def _before(run: Run, event: Backward) -> Early | None:
     if any(b.accumulates for b in between(backwards(run), step.serial, event.serial)):
         return None
     if idle:
+        if any(_astray(run, b) for b in backwards(run) if b.path == event.path and b.serial < step.serial):
+            return None  # That one is for the step, and does not reach its parameters.
         return None if _robbed(run, step, event) else Early(step, event, Effect.REPAIRS)
     reached = {leaf for leaf, sure in event.reached.items() if sure}
     if reached.isdisjoint(step.optimizer.owned()):
@@ -136,6 +138,12 @@ def _before(run: Run, event: Backward) -> Early | None:
     if consumed or watched or len(owners) > 1 or awaited(run, event):
         return None
     return Early(step, event, Effect.CHANGES)
+
+
+def _astray(run: Run, event: Backward) -> bool:
+    """Whether a loss reaches nothing that any optimizer owns."""
+    owned = (leaf for optimizer in run.optimizers for leaf in optimizer.state.owned())
+    return event.accumulates and not any(leaf in event.reached for leaf in owned)
 
 
 def _in_helper(run: Run, event: Backward) -> Early | None:

@@ -13,7 +13,10 @@ Preconditions:
 
 * the loss compares two operands by a distance or a difference: one is, but for its shape, what a network has
   made of data; the other is what the same network has made in another call, multiplied and added to data;
-* where the prediction is detached, the loss reaches the network by way of that target alone.
+* where the prediction is detached, the loss reaches the network by way of that target alone;
+* where it is not, something says that the network estimates what is to come: the value of one action is
+  picked out of several, or another optimizer's loss goes through the network, or there are likelihoods of
+  actions. An equation that a network is to solve, `u(t + 1) = u(t) / 2 + f(t)`, trains both sides by right.
 
 By hand: detach the target, or compute it under `torch.no_grad()`; the prediction keeps its graph. To minimise
 the whole Bellman error by intent, say so (`# gradfix: ignore[trained-target]`).
@@ -34,7 +37,7 @@ from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.edits import constructed, note, offered, receiver, shown, stepped
 from gradfix.segments import call_method
-from gradfix.targets import TrainedTarget, trained_target
+from gradfix.targets import TrainedTarget, bootstrapped, trained_target
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -47,7 +50,7 @@ def find(program: Program) -> Iterator[Finding]:
 def trained(run: Run) -> dict[Hashable, TrainedTarget]:
     """By the place of the target: losses that train it."""
     every = (trained_target(run, event) for event in backwards(run))
-    return {one.target: one for one in every if one is not None}
+    return {one.target: one for one in every if one is not None and bootstrapped(one)}
 
 
 def _finding(program: Program, one: TrainedTarget) -> Finding:

@@ -12,10 +12,13 @@ Nothing raises; the critic learns something that is no estimate of the returns, 
 Preconditions:
 
 * a term of a loss is a product of two factors with a graph, but for sums, means, signs, minima and constants;
-* one factor is computed by a network and nothing but sums, differences and multiples of that;
+* one factor is the logarithm of a likelihood, or a ratio of likelihoods. A confidence that weighs errors, or
+  one side of a score `user * item`, is trained by right. Where the estimate weighs it as it is, a
+  distribution has to have computed it: a confidence weighs `cross_entropy`, too;
+* the other is computed by a network and nothing but sums, differences and multiples of that;
 * a term of the same pass drives just that output of the network to a target: a square, an absolute value, or
   one of torch's losses for it (`mse_loss`, `smooth_l1_loss`, `huber_loss`);
-* the other factor depends on other parameters, or on another output of that network;
+* the likelihood depends on other parameters, or on another output of that network;
 * steps certainly consume both, and nothing raises (see graph-used-twice).
 
 What is detached is the factor, where the product is written. Effect: changes.
@@ -40,6 +43,7 @@ from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.edits import constructed, note, offered, receiver, shown
 from gradfix.segments import call_method
+from gradfix.targets import LIKELIHOODS, OF_A_DISTRIBUTION, likelihood
 
 VIEWS = frozenset(
     """squeeze unsqueeze view reshape flatten expand expand_as view_as permute transpose t item getitem select
@@ -111,7 +115,8 @@ def weighted_losses(run: Run) -> dict[Hashable, Weighted]:
                 trained = [known[key] for key in map(_key, outputs) if key in known]
                 if edge.operand is None or len(trained) < len(outputs) or not failing.isdisjoint(outputs):
                     continue
-                if any(_apart(other.node, outputs) for other in others):
+                known_as = OF_A_DISTRIBUTION if _bare(edge.node) else LIKELIHOODS
+                if any(likelihood(o.node, known_as) and _apart(o.node, outputs) for o in others):
                     new = Weighted(run, event, trained[0], outputs[0])
                     found.setdefault((event.site, _key(outputs[0])), new).factors.setdefault(edge.operand)
     return found
@@ -148,6 +153,11 @@ def _outputs(node: Node) -> list[Node]:
     """The outputs of networks that a value is computed from, if by sums, differences and multiples only."""
     found = list(_below(node, SUMS))
     return found if all(one.call is not None for one in found) else []
+
+
+def _bare(node: Node) -> bool:
+    """Whether a value is what a network says, but for its shape: a confidence may be, and no advantage."""
+    return all(one.call is not None for one in _below(node, frozenset()))
 
 
 def _regressed(term: Node) -> Iterator[Output]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gradfix.autograd.entries import SCALES, operation
 from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node
-from gradfix.autograd.questions import calls_in, owner
+from gradfix.autograd.questions import backwards, calls_in, owner
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import Tensor, Value, tensors_in
 
@@ -17,11 +17,44 @@ DISTANCES = frozenset(
 )
 """What compares two tensors, whichever comes first."""
 ADDITIONS = frozenset("binary.Add binary.Sub augmented.Add augmented.Sub add sub".split())
+LEAST = frozenset("min max minimum maximum amin amax stack cat".split())
+"""What is made of the words of several networks that estimate one thing."""
 PICKING = frozenset(
     """squeeze unsqueeze view reshape flatten getitem gather index_select select sum
     mean""".split()
 )
 """What leaves a prediction one, but for its shape: the value of the action that was taken."""
+
+LIKELIHOODS = frozenset(
+    """log_prob log_softmax logsigmoid log nn.LogSoftmax nn.LogSigmoid cross_entropy nll_loss
+    binary_cross_entropy_with_logits nn.CrossEntropyLoss nn.NLLLoss""".split()
+)
+"""What computes the logarithm of a likelihood, or its negative."""
+OF_A_DISTRIBUTION = frozenset({"log_prob"})
+"""Those of them that a distribution computes, from which something is drawn as a rule."""
+_THROUGH = frozenset(
+    """neg exp clamp clamp_min clamp_max min max minimum maximum cat stack unbind permute transpose
+    binary.Mult binary.Div mul div to float double contiguous""".split()
+)
+THROUGH = _THROUGH | PICKING | ADDITIONS
+"""What a likelihood goes through and is one still, or the ratio of two."""
+CHOOSING = frozenset("gather max amax take_along_dim index_select argmax".split())
+"""What picks the values of actions out of those of all."""
+
+
+def likelihood(node: Node, known: frozenset[str] = LIKELIHOODS) -> bool:
+    """Whether a value is the logarithm of a likelihood, a sum of such, or a ratio of likelihoods."""
+    waiting, seen = [node], set()
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        if operation(at) in known:
+            return True
+        if not at.leaves and operation(at) in THROUGH:
+            waiting += [edge.node for edge in at.edges]
+    return False
 
 
 @dataclass(frozen=True)
@@ -64,6 +97,27 @@ def trained_target(run: Run, event: Backward) -> TrainedTarget | None:
     return None
 
 
+def bootstrapped(one: TrainedTarget) -> bool:
+    """Whether anything says that a target is an estimate which goes on from another one.
+
+    An equation that a network is to solve, and embeddings that are to lie apart by a given difference, look
+    the same, and train both sides by right. An estimate of what is to come is used for something: it
+    chooses actions, or another optimizer's loss goes through it, or is one of likelihoods.
+    """
+    if one.detached is not None:
+        return True
+    mine = owner(one.run, one.backward)
+    if any(operation(node) in CHOOSING for node in one.backward.visited):
+        return True
+    return any(
+        operation(node) in OF_A_DISTRIBUTION
+        or (node.call is not None and node.call.module is one.call.module)
+        for other in backwards(one.run)
+        if other.certain and owner(one.run, other) is not mine
+        for node in other.visited
+    ) or any(operation(node) in OF_A_DISTRIBUTION for node in one.backward.visited)
+
+
 def _compared(node: Node, target: int) -> tuple[ModuleCall | None, ast.Call | None]:
     """The call whose result is compared with one of the operands, and the detach of that result, if any."""
     if len(node.edges) == 2:
@@ -92,15 +146,42 @@ def _predicted(node: Node) -> ModuleCall | None:
 
 def _discounted(node: Node) -> ModuleCall | None:
     """The call of a network whose result is multiplied, and added to data, if a tensor is made so."""
-    added = scaled = False
-    while node.call is None:
-        if len(node.edges) != 1 or node.leaves:
-            return None
-        with_data = node.beside is not None and isinstance(node.beside[1], Value)
-        added = added or (with_data and operation(node) in ADDITIONS)
-        scaled = scaled or (with_data and operation(node) in SCALES)
-        node = node.edges[0].node
-    return node.call if added and scaled else None
+    calls = _estimates(node)
+    return calls.pop() if len(calls) == 1 else None
+
+
+def _estimates(node: Node) -> set[ModuleCall]:
+    """The calls of networks whose results, or the least of them, are multiplied and added to data."""
+    found: set[ModuleCall] = set()
+    waiting = [(node, False, False)]
+    while waiting:
+        at, added, scaled = waiting.pop()
+        if at.call is not None:
+            if not (added and scaled):
+                return set()
+            found.add(at.call)
+            continue
+        if at.leaves or not at.edges or (len(at.edges) > 1 and operation(at) not in LEAST):
+            return set()
+        with_data = at.beside is not None and isinstance(at.beside[1], Value)
+        added = added or (with_data and operation(at) in ADDITIONS)
+        scaled = scaled or (with_data and operation(at) in SCALES)
+        waiting += [(edge.node, added, scaled) for edge in at.edges]
+    return found
+
+
+def estimated_targets(event: Backward) -> dict[ast.expr, set[ModuleCall]]:
+    """The targets of a loss that are made of several networks' words, discounted; with the calls of these."""
+    found: dict[ast.expr, set[ModuleCall]] = {}
+    for node in event.visited:
+        if operation(node) not in DISTANCES or len(node.edges) != 2:
+            continue
+        for number, edge in enumerate(node.edges):
+            calls, written = _estimates(edge.node), _written(edge)
+            prediction = _predicted(node.edges[1 - number].node) if calls else None
+            if written is not None and prediction is not None and prediction not in calls:
+                found[written] = calls
+    return found
 
 
 def _has_graph(operand: tuple[ast.expr, object]) -> bool:

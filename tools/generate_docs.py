@@ -47,9 +47,11 @@ halves. Half A was read first: A1, then what that showed was mended, then A2. Ha
 {halves}
 
 *Right* and *wrong* are findings: each was read against the code, and is wrong if an expert in PyTorch
-would not agree. *Found* is counted in training files that were drawn by a hash, and read before gradfix
-was run: of the mistakes about gradients that the reader would report, so many are found. There was one
-reader, and most of the numbers are small.
+would not agree. Copies of one file count once. What was wrong was mended afterwards, by its kind, with
+tests; nothing was measured again on the same half, nor left out of the numbers. *Found* is counted in
+training files that were drawn by a hash, and read before gradfix was run on them: of the mistakes about
+gradients that the reader would report, so many are found. There was one reader, and most of the numbers
+are small.
 
 {table}
 """
