@@ -43,9 +43,8 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import TypeGuard
 
 from gradfix import guards
@@ -113,11 +112,12 @@ def find(program: Program) -> Iterator[Finding]:
             for one in entry.certain(observe, _anchor, raises=False, repeated=repeated, besides=_adding_up):
                 if not (repeated and guards.cleared_otherwise(entry, one.step)):
                     found.setdefault(one.place, one)
-    # Most steps wait for nothing: what their passes show is not worth further runs.
-    waits = cache(partial(_waits, program))
     for entry in program.entries:
-        thrown_away = partial(passes_thrown_away, waits=waits)
-        every = entry.certain(thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge)
+        if not any(one.doubtful(program) for run in entry.runs for one in passes_thrown_away(run).values()):
+            continue  # Each pass has a step of its own, and no further run has to be made.
+        every = entry.certain(
+            passes_thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge
+        )
         for thrown in every:
             step = thrown.awaited(program)
             if step is not None:
@@ -171,10 +171,16 @@ class _Thrown:
         self.steps += other.steps
         self.clips += other.clips
 
+    def doubtful(self, program: Program) -> bool:
+        """Whether another run may show that a step is to consume several passes."""
+        return not self.others and (self._waiting(program) is not None if self.steps else self.unused)
+
     def awaited(self, program: Program) -> Step | None:
         """The step that is to consume several passes, and gets one of them."""
-        if not self.unused or self.others or not self.steps:
-            return None
+        return self._waiting(program) if self.unused and self.steps and not self.others else None
+
+    def _waiting(self, program: Program) -> Step | None:
+        """The step, if it is not made in each pass of the backward."""
         step = self.steps[0]
         if step.optimizer.wrapped or not _here(self.backward.site):
             return None
@@ -191,18 +197,8 @@ class _Thrown:
         return any(isinstance(but, LOOPS) or but not in program.ancestors(site) for site in kept)
 
 
-def _waits(program: Program, backward: Backward, step: Step) -> bool:
-    """Whether a step may be one that waits for several passes of a backward."""
-    if len(step.path) < len(backward.path):
-        return True
-    return _here(backward.site) and isinstance(guards.place(program, backward, step), ast.stmt)
-
-
-def passes_thrown_away(run: Run, waits: Callable[[Backward, Step], bool]) -> dict[Hashable, _Thrown]:
-    """Backwards each of whose passes is cleared before the next one, whether it was consumed or not.
-
-    If steps consume them, they are to be ones that may wait.
-    """
+def passes_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
+    """Backwards each of whose passes is cleared before the next one, whether it was consumed or not."""
     read = {leaf for _, leaf in run.grad_reads}
     by_place: dict[tuple[ast.AST, Path], list[Backward]] = {}
     for backward in backwards(run):
@@ -216,8 +212,6 @@ def passes_thrown_away(run: Run, waits: Callable[[Backward, Step], bool]) -> dic
         loop = passes[0].path[-1][0]
         around = [s for s in steps(run) if any(at is loop for at, _ in s.path)]
         taken = [s for s in steps(run) if _consumes_one(s, passes)]
-        if taken and not waits(passes[0], taken[0]):
-            continue
         clips = [c for c in of_kind(run, Clip) if any(b in held for held in c.held.values() for b in passes)]
         owners = {s.optimizer.created for s in (*around, *taken)}
         for zero in between_passes[0].values():
