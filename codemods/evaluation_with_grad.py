@@ -43,7 +43,7 @@ from gradfix.autograd.relevance import LOOPS, Relevance, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Decorate, Edit, Effect, Enclose, Finding, Fix, Span
-from gradfix.edits import note
+from gradfix.edits import note, torch_name
 
 Phase = ast.FunctionDef | ast.For | ast.While
 
@@ -98,7 +98,7 @@ def find(program: Program) -> Iterator[Finding]:
             merge=lambda one, other: one.chains.update(other.chains),
         )
         for phase, calls in _outermost(program, list(found)).items():
-            torch = _torch(program, phase)
+            torch = torch_name(program, phase)
             if phase not in told and torch is not None:
                 told.add(phase)
                 yield _finding(phase, calls, torch)
@@ -148,18 +148,6 @@ def _fix(phase: Phase, torch: str) -> Fix:
         edits: tuple[Edit, ...] = (Decorate(Span.of(phase), code),)
         return Fix(f"decorate it with {code}", Effect.PRESERVES, edits, only_cuts=True)
     return Fix(f"run it within {code}", Effect.PRESERVES, (Enclose(Span.of(phase), code),), only_cuts=True)
-
-
-def _torch(program: Program, phase: Phase) -> str | None:
-    """What the file calls torch where a phase begins."""
-    for statement in program.tree.body:
-        if isinstance(statement, ast.Import) and statement.lineno < phase.lineno:
-            for alias in statement.names:
-                if alias.name == "torch":
-                    return alias.asname or alias.name
-                if alias.name.startswith("torch.") and alias.asname is None:
-                    return "torch"
-    return None
 
 
 # ---------------------------------------------------------------------------- what a run shows

@@ -37,6 +37,15 @@ added to data: it is to be a constant of all losses that share it.
 Preconditions: the step certainly moved weights that the prediction saved; the statement that is repeated or
 moved reads nothing that is rebound in between, and means the same where it goes.
 
+Ways (`gradfix apply --way NAME`), of which a finding admits some:
+
+* detach: the first loss gets a detached input and the second one a fresh forward; or what only weighs a loss
+  is a number. Right where each loss is to see the weights of its moment, as in the paper on GANs;
+* reorder: statements move, and nothing is computed twice. Right where a loss is used only after the step, or
+  the step can wait;
+* inputs: both backwards come before the step, the second with `inputs=...`. Right where both losses are meant
+  for the weights that they were computed with. It needs torch 1.8.
+
 By hand: compute the prediction again after the step, or step only when every backward that needs the old
 weights has run.
 
@@ -51,7 +60,7 @@ Severity: error.
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import is_
 
@@ -85,6 +94,7 @@ from gradfix.codemod import (
     RemoveStatement,
     ReplaceExpression,
     Span,
+    Way,
 )
 from gradfix.diagnosis import Diagnosis, diagnose, feeding, stale_step
 from gradfix.edits import (
@@ -427,6 +437,7 @@ def _carried_out(
         beyond=owner(one.run, event) is not one.step.optimizer,
         same_forwards=not any(isinstance(edit, (InsertStatement, MoveStatement)) for edit in edits),
     )
+    way = _way(edits)
     retain: list[Edit] = []
     for backward in backwards(one.run):
         if backward.retain is True and backward.path == event.path:
@@ -438,7 +449,19 @@ def _carried_out(
                 + (", detach the first" if detached else "")
                 + (", drop retain_graph=True" if dropped else "")
             )
-            yield Fix(message, one.effect, (*edits, *detached, *dropped), claim)
+            yield Fix(
+                message, one.effect, (*edits, *detached, *dropped), claim, Way.DETACH if detached else way
+            )
+
+
+def _way(edits: Sequence[Edit]) -> Way | None:
+    """What a plan is called: there is no name for a forward that is repeated."""
+    if all(isinstance(edit, MoveStatement) for edit in edits):
+        return Way.REORDER
+    if all(isinstance(edit, ReplaceExpression) for edit in edits):
+        cuts = all(edit.code.endswith(".detach()") for edit in edits if isinstance(edit, ReplaceExpression))
+        return Way.DETACH if cuts else Way.REORDER
+    return None
 
 
 def _step_later(program: Program, one: Stale) -> Iterator[Fix]:
@@ -454,7 +477,8 @@ def _step_later(program: Program, one: Stale) -> Iterator[Fix]:
     block = program.block(moved)
     if once and after in block and set(event.reached) <= mine and block.index(moved) < block.index(after):
         claim = Claim("E2", line(event.site), (), same_forwards=False)
-        yield Fix("step after the backward", Effect.REPAIRS, (move(moved, after, "after"),), claim)
+        edits = (move(moved, after, "after"),)
+        yield Fix("step after the backward", Effect.REPAIRS, edits, claim, Way.REORDER)
 
 
 def _both_first(program: Program, one: Stale) -> Iterator[Fix]:
@@ -498,8 +522,9 @@ def _both_first(program: Program, one: Stale) -> Iterator[Fix]:
         edits.append(ReplaceExpression(Span.of(event.site), text))
         what += f", and only `{name}`'s gradients from the second"
     every = tuple(number for o in run.optimizers for number in constructed(run, o.state))
+    way = Way.INPUTS if edits else Way.REORDER
     edits.append(move(first, second, "after"))
-    yield Fix(what, Effect.REPAIRS, tuple(edits), Claim("E2", line(event.site), every))
+    yield Fix(what, Effect.REPAIRS, tuple(edits), Claim("E2", line(event.site), every), way)
 
 
 Plan = tuple[list[Edit], list[Edit], str]

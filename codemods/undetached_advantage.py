@@ -23,6 +23,12 @@ Preconditions:
 
 What is detached is the factor, where the product is written. Effect: changes.
 
+Ways (`gradfix apply --way NAME`):
+
+* detach, the default: right wherever it stands;
+* inputs: `backward(inputs=...)` says whose gradients are wanted. Right where the loss is differentiated by
+  itself and its optimizer does not own the estimate. It needs torch 1.8; the graph is kept until then.
+
 By hand: detach the advantage where it weighs the log probabilities (`-(log_prob *
 advantage.detach()).mean()`).
 
@@ -37,11 +43,11 @@ from dataclasses import dataclass, field
 
 from gradfix.autograd.entries import operation, terms_of
 from gradfix.autograd.graph import Backward, Edge, Node
-from gradfix.autograd.questions import backwards, first_step
+from gradfix.autograd.questions import backwards, calls_in, first_step
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
-from gradfix.edits import constructed, note, offered, receiver, shown
+from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span, Way
+from gradfix.edits import constructed, note, offered, only_for, receiver, shown, stepped
 from gradfix.segments import call_method
 from gradfix.targets import LIKELIHOODS, OF_A_DISTRIBUTION, likelihood
 
@@ -110,8 +116,8 @@ def weighted_losses(run: Run) -> dict[Hashable, Weighted]:
         for product in [one for term in terms[event] for one in _products(term)] if known else ():
             for edge, others in _factors(product):
                 outputs = _outputs(edge.node)
-                if not outputs:
-                    continue
+                if not outputs or event.visited.keys().isdisjoint(outputs):
+                    continue  # With `inputs=...` a backward goes where it is told to.
                 trained = [known[key] for key in map(_key, outputs) if key in known]
                 if edge.operand is None or len(trained) < len(outputs) or not failing.isdisjoint(outputs):
                     continue
@@ -212,7 +218,20 @@ def _finding(program: Program, found: Weighted) -> Finding:
     ]
     message = f"`{factor}` weighs a loss with its graph: that loss trains what computes `{factor}`, too"
     fixes = offered(_detached(program, found))
-    return Finding("undetached-advantage", message, Span.of(found.first), tuple(notes), fixes)
+    ways = offered(_ways(program, found))
+    return Finding("undetached-advantage", message, Span.of(found.first), tuple(notes), fixes, ways=ways)
+
+
+def _ways(program: Program, found: Weighted) -> Iterator[Fix]:
+    """The gradients of a loss that is differentiated by itself, for its own optimizer alone."""
+    mine = first_step(found.run, found.loss)
+    if mine is None or found.loss is found.other:
+        return
+    only = only_for(program, found.loss, mine.optimizer, calls_in(found.loss.visited))
+    if only is not None:
+        name = stepped(program, mine.optimizer) or "its optimizer"
+        message = f"give the gradients of `{receiver(program, found.loss)}` to what `{name}` owns"
+        yield Fix(message, Effect.CHANGES, (only,), _claim(found), Way.INPUTS)
 
 
 def _detached(program: Program, found: Weighted) -> Iterator[Fix]:
@@ -221,8 +240,12 @@ def _detached(program: Program, found: Weighted) -> Iterator[Fix]:
     for factor in found.factors:
         code = call_method(program.segment(factor), factor, "detach")
         edits.append(ReplaceExpression(Span.of(factor), code))
+    what = f"detach `{shown(program, found.first)}`"
+    yield Fix(what, Effect.CHANGES, tuple(edits), _claim(found), Way.DETACH)
+
+
+def _claim(found: Weighted) -> Claim:
+    """Who does not own the network that estimates consumes what it did."""
     assert found.source.call is not None
     others = [o.state for o in found.run.optimizers if found.source.call.leaves.isdisjoint(o.state.owned())]
-    unchanged = tuple(place for other in others for place in constructed(found.run, other))
-    what = f"detach `{shown(program, found.first)}`"
-    yield Fix(what, Effect.CHANGES, tuple(edits), Claim(unchanged=unchanged))
+    return Claim(unchanged=tuple(place for other in others for place in constructed(found.run, other)))

@@ -26,6 +26,18 @@ Preconditions:
 Where nobody uses what the other network computed but behind a cut, and only work is saved, the detach goes to
 where it is computed: a graph that no backward runs would stay in memory for as long as the variable.
 
+Ways (`gradfix apply --way NAME`):
+
+* detach, the default: right wherever it stands, also where the other network's own loss needs the same fake;
+* no-grad: the fake is computed without a graph. Right only where nothing else needs its graph: the other
+  network's loss makes a fake of its own. It saves what the forward of the other network keeps;
+* freeze: the other network is frozen while it computes the fake, and trainable again behind it. Right where
+  no-grad is, and also where the fake is no variable, `D(G(z))`; all of its parameters are trainable then;
+* reorder: the other network's phase comes first, with the weights from before this one's step, and this loss
+  is cut off behind it. Right where either order will do: no graph is kept beyond its phase;
+* inputs: `backward(inputs=...)` says whose gradients are wanted. Right with a fake that is shared, if each
+  loss has a prediction of its own. It needs torch 1.8, and the graph of the fake is kept until then.
+
 By hand: detach what enters the network through which this loss is not meant to train anything.
 
 Effect: repairs where autograd raised, changes where a leak is closed, preserves where only work is saved.
@@ -44,6 +56,7 @@ from functools import partial
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.questions import (
     backwards,
+    between,
     calls_in,
     carrying,
     detached_code,
@@ -56,10 +69,35 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.autograd.values import Tensor, Value
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span
+from gradfix.codemod import (
+    Claim,
+    Edit,
+    Effect,
+    Enclose,
+    Finding,
+    Fix,
+    Note,
+    ReplaceExpression,
+    Span,
+    Way,
+)
 from gradfix.diagnosis import Diagnosis, adversary, diagnose, feeding, leaking, reused
-from gradfix.edits import constructed, drop_retain, line, note, offered, receiver, shown, stepped
+from gradfix.edits import (
+    constructed,
+    drop_retain,
+    insert,
+    line,
+    network,
+    note,
+    offered,
+    only_for,
+    receiver,
+    shown,
+    stepped,
+    torch_name,
+)
 from gradfix.inlining import written_out
+from gradfix.phases import turned_round
 from gradfix.targets import trained_target
 
 Cut = tuple[ModuleCall, ast.expr, Value]
@@ -363,6 +401,7 @@ def _finding(program: Program, leak: Leak) -> Finding:
         tuple(notes),
         offered(_fixes(program, leak)),
         None if leak.failing is None or leak.failing.failure is None else leak.failing.failure.kind,
+        ways=offered(_ways(program, leak)),
     )
 
 
@@ -394,6 +433,93 @@ def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
             return
         outer += [place for place in handed[:1] if place[0] not in [e for e, _ in outer]]
     yield from _fixes_at(program, leak, outer)
+
+
+def _ways(program: Program, leak: Leak) -> Iterator[Fix]:
+    """What else keeps the loss from the other network."""
+    inner = [(e, v) for _, e, v in leak.cuts]
+    if not leak.shared and all(line(e) > 0 for e, _ in inner):
+        sources = _sources(program, inner)
+        places = [program.statement(e) for e, _ in sources or inner]
+        torch = torch_name(program, places[0])
+        what = listed_names(program, [e for e, _ in inner])
+        if sources and torch:
+            edits: list[Edit] = [Enclose(Span.of(place), f"{torch}.no_grad()") for place in places]
+            yield from _carried_out(
+                program, leak, edits, f"compute {what} under {torch}.no_grad()", Way.NO_GRAD
+            )
+        frozen = _frozen(program, leak, places, [v for _, v in inner], whole=sources is not None)
+        if frozen is not None:
+            yield from _carried_out(program, leak, *frozen, Way.FREEZE)
+        yield from _other_first(program, leak, inner)
+    only = only_for(program, leak.backward, leak.optimizer, [call for call, _, _ in leak.cuts])
+    if only is not None:
+        loss, name = receiver(program, leak.backward), stepped(program, leak.optimizer) or "its optimizer"
+        message = f"give the gradients of `{loss}` to what `{name}` owns"
+        yield Fix(message, leak.effect, (only,), _claim(leak), Way.INPUTS)
+
+
+def _other_first(program: Program, leak: Leak, places: list[tuple[ast.expr, Value]]) -> Iterator[Fix]:
+    """The other network's phase comes first, with the weights from before; this loss is cut off behind it."""
+    run, mine = leak.run, leak.optimizer
+    step = first_step(run, leak.backward)
+    later = (
+        (s for s in between(steps(run), step.serial) if not leak.foreign.isdisjoint(s.optimizer.owned()))
+        if step
+        else iter(())
+    )
+    other = next((s for s in later if s.path == leak.backward.path), None)
+    if step is None or other is None or step.optimizer is not mine:
+        return
+    own = set(mine.owned())
+    events: set[ast.AST] = {call.site for call in calls_in(leak.backward.visited) if call.leaves & own}
+    events |= {b.site for b in backwards(run) if owner(run, b) is mine}
+    events |= {z.site for z in zeros(run) if own & set(z.leaves)} | {leak.backward.site}
+    moves = turned_round(program, events, step.site, other.site)
+    detach = _detached(program, places)
+    if moves is None or detach is None:
+        return
+    raises = leak.failing is not None
+    claim = _claim(leak)._replace(
+        unchanged=constructed(run, mine) if raises else (), beyond=False, same_forwards=False
+    )
+    what = f"`{stepped(program, other.optimizer) or 'the other optimizer'}` first, and detach "
+    message = what + listed_names(program, [expression for expression, _ in places])
+    effect = Effect.REPAIRS if raises else Effect.CHANGES
+    for fix in _carried_out(program, leak, [*moves, *detach], message, Way.REORDER):
+        yield fix._replace(effect=effect, claim=claim)
+
+
+def _frozen(
+    program: Program, leak: Leak, places: list[ast.stmt], values: list[Value], *, whole: bool
+) -> tuple[list[Edit], str] | None:
+    """The network that feeds, frozen while it computes what only this loss uses, and trainable again after.
+
+    ``whole``: each of the places computes nothing else. Where it stands within a larger expression, it has to
+    be a call of the network, in the place of the operand.
+    """
+    edits: list[Edit] = []
+    names: list[str] = []
+    for place, value in zip(places, values):
+        made = value.node if isinstance(value, Tensor) else None
+        call = made.call if made is not None else None
+        if call is None or not call.leaves or any(leaf.requires is not True for leaf in call.leaves):
+            return None
+        if line(call.site) <= 0 or program.statement(call.site) is not place:
+            return None
+        if not whole and call.site not in [expression for _, expression, _ in leak.cuts]:
+            return None
+        name = program.segment(network(call))
+        names.append(name)
+        edits.append(insert(place, "before", f"{name}.requires_grad_(False)"))
+        edits.append(insert(place, "after", f"{name}.requires_grad_(True)"))
+    every = " and ".join(f"`{name}`" for name in dict.fromkeys(names))
+    return list(dict.fromkeys(edits)), f"freeze {every} while it computes this"
+
+
+def listed_names(program: Program, expressions: list[ast.expr]) -> str:
+    """The expressions as they stand in the file, each once."""
+    return ", ".join(dict.fromkeys(f"`{shown(program, expression)}`" for expression in expressions))
 
 
 def _fixes_in_place(program: Program, leak: Leak) -> Iterator[Fix]:
@@ -488,16 +614,24 @@ def _used(program: Program, assignment: ast.Assign, name: str) -> list[ast.Name]
     return [n for n in after if (n.lineno, n.col_offset) < until and not _binds(n)]
 
 
+def _detached(program: Program, places: list[tuple[ast.expr, Value]]) -> list[Edit] | None:
+    """The edits that detach what stands at some places; ``None`` where it cannot be."""
+    edits: list[Edit] = []
+    for expression, value in places:
+        code = detached_code(program.segment(expression), expression, value)
+        if code is None:
+            return None
+        edits.append(ReplaceExpression(Span.of(expression), code))
+    return edits
+
+
 def _fixes_at(
     program: Program, leak: Leak, places: list[tuple[ast.expr, Value]], computed: list[str] | None = None
 ) -> Iterator[Fix]:
     """Detach at some places: operands, or what computes the variables of the names ``computed``."""
-    detach: list[Edit] = []
-    for expression, value in places:
-        code = detached_code(program.segment(expression), expression, value)
-        if code is None:
-            return
-        detach.append(ReplaceExpression(Span.of(expression), code))
+    detach = _detached(program, places)
+    if detach is None:
+        return
     names = computed or [shown(program, e) for e, _ in places]
     message = "detach " + ", ".join(dict.fromkeys(f"`{name}`" for name in names))
     if computed:
@@ -507,7 +641,9 @@ def _fixes_at(
     yield from _carried_out(program, leak, detach, message)
 
 
-def _carried_out(program: Program, leak: Leak, detach: list[Edit], message: str) -> Iterator[Fix]:
+def _carried_out(
+    program: Program, leak: Leak, detach: list[Edit], message: str, way: Way = Way.DETACH
+) -> Iterator[Fix]:
     """The fixes that a detach comes to, with what need not be kept any more."""
     events = [leak.backward]
     failing = leak.failing
@@ -519,18 +655,22 @@ def _carried_out(program: Program, leak: Leak, detach: list[Edit], message: str)
     ]
     # The pair with create_graph=True is an idiom of its own.
     retained = {e.site: drop_retain(e) for e in events if e.accumulates and not e.creates and drop_retain(e)}
-    if failing is not None and failing.failure is not None:
-        claim = Claim(failing.failure.kind if failing.failure.kind != "E4" else None, line(failing.site))
-    elif leak.effect is Effect.CHANGES:
-        claim = Claim(unchanged=constructed(leak.run, leak.optimizer))
-    else:
-        claim = Claim()
     for choice in _choices(list(retained.values())):
         suffix = " and drop retain_graph=True" if choice else ""
         if choice and len(choice) < len(retained):
             suffix += " on line " + ", ".join(str(line(site)) for site, e in retained.items() if e in choice)
         edits = [edit for part in choice for edit in part]
-        yield Fix(message + suffix, leak.effect, (*detach, *edits), claim)
+        yield Fix(message + suffix, leak.effect, (*detach, *edits), _claim(leak), way)
+
+
+def _claim(leak: Leak) -> Claim:
+    """What every way to keep the loss from the other network has to show."""
+    failing = leak.failing
+    if failing is not None and failing.failure is not None:
+        return Claim(failing.failure.kind if failing.failure.kind != "E4" else None, line(failing.site))
+    if leak.effect is Effect.CHANGES:
+        return Claim(unchanged=constructed(leak.run, leak.optimizer))
+    return Claim()
 
 
 def _in_pass(event: Backward, of: Backward) -> bool:

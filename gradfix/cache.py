@@ -176,6 +176,7 @@ _PARTS: dict[str, Callable[..., Any]] = {
         *(
             codemod.Effect,
             codemod.Severity,
+            codemod.Way,
             codemod.ReplaceExpression,
             codemod.RemoveArgument,
             codemod.InsertStatement,
@@ -189,7 +190,7 @@ _PARTS: dict[str, Callable[..., Any]] = {
 
 def _plain(value: object) -> object:
     """A part of a report as JSON has it: what is not a tuple, a text or a number goes by its type."""
-    if isinstance(value, (codemod.Effect, codemod.Severity)):
+    if isinstance(value, (codemod.Effect, codemod.Severity, codemod.Way)):
         return {type(value).__name__: [str(value)]}
     if is_dataclass(value):
         return {type(value).__name__: [_plain(getattr(value, item.name)) for item in fields(value)]}

@@ -29,6 +29,21 @@ READ = (1, 2)
 MAX_BYTES = 64 << 20
 
 
+def way_of(attempt: Attempt) -> dict[str, Any]:
+    """What a way to repair a finding came to, and what it costs."""
+    cost = None if attempt.evidence is None else attempt.evidence.cost()
+    return {
+        "way": None if attempt.fix.way is None else str(attempt.fix.way),
+        "message": attempt.fix.message,
+        "effect": str(attempt.fix.effect),
+        "outcome": str(attempt.outcome),
+        "reason": attempt.reason,
+        "saved": None if cost is None else cost.saved,
+        "backward_seconds": None if cost is None else cost.seconds,
+        "after": {"sha256": _digest(attempt.after), "text": attempt.after},
+    }
+
+
 def of(path: str, attempt: Attempt) -> dict[str, Any]:
     """The certificate of one rewrite of the file at ``path``."""
     span = attempt.finding.span
@@ -44,6 +59,8 @@ def of(path: str, attempt: Attempt) -> dict[str, Any]:
         "location": {"row": span.line, "column": character_column(lines[span.line - 1], span.column)},
         "message": attempt.fix.message,
         "effect": str(attempt.fix.effect),
+        "way": None if attempt.fix.way is None else str(attempt.fix.way),
+        "ways": [way_of(one) for one in (attempt, *attempt.ways)] if attempt.ways else [],
         "claim": {
             "raises": claim.raises,
             "raises_line": claim.raises_line,
@@ -186,4 +203,4 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-__all__ = ["MAX_BYTES", "READ", "SCHEMA", "Certificate", "Place", "again", "of", "read"]
+__all__ = ["MAX_BYTES", "READ", "SCHEMA", "Certificate", "Place", "again", "of", "read", "way_of"]

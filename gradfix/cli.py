@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 import typer
 
 from gradfix import __version__, catalog, interrupts, pipeline, project
+from gradfix.codemod import Way
 from gradfix.command_line import (
     Environment,
     MinSeverity,
@@ -104,6 +105,26 @@ NoCache = Annotated[
         envvar="GRADFIX_NO_CACHE",
         help="Look at every file anew, and keep nothing of what is found.",
     ),
+]
+WayOption = Annotated[
+    Way | None,
+    typer.Option("--way", help="How to repair what can be repaired in several ways (see `explain --ways`)."),
+]
+Ways = Annotated[
+    bool, typer.Option("--compare", help="Prove the other ways to repair it too, and compare what they cost.")
+]
+
+
+class GanOrder(StrEnum):
+    """Who is trained first in each pass; as :class:`gradfix.gan_order.Order` has it."""
+
+    GENERATOR = "generator-first"
+    DISCRIMINATOR = "discriminator-first"
+
+
+GanOrderOption = Annotated[
+    GanOrder | None,
+    typer.Option("--gan-order", help="Only rewrite which of two adversaries is trained first in each pass."),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only what was found or done, and errors.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Also name what could not be analysed.")]
@@ -209,6 +230,9 @@ def apply(
         ),
     ] = None,
     unsafe_fixes: Unsafe = False,
+    way: WayOption = None,
+    compare: Ways = False,
+    gan_order: GanOrderOption = None,
     verify: Annotated[
         bool,
         typer.Option(
@@ -238,6 +262,9 @@ def apply(
         codemods,
         unsafe_fixes=unsafe_fixes,
         min_severity=min_severity,
+        way=way,
+        compare=compare,
+        gan_order=gan_order,
         python=python,
         environment=environment(env, quiet),
         script=script,
@@ -314,6 +341,9 @@ def verify(
     min_severity: MinSeverity = None,
     codemods: Codemods = None,
     unsafe_fixes: Unsafe = False,
+    way: WayOption = None,
+    compare: Ways = False,
+    gan_order: GanOrderOption = None,
     before: Annotated[
         str | None,
         typer.Option(
@@ -347,6 +377,9 @@ def verify(
         codemods,
         unsafe_fixes=unsafe_fixes or before is not None,
         min_severity=min_severity,
+        way=way,
+        compare=compare,
+        gan_order=gan_order,
         python=python,
         environment=environment(env, quiet),
         script=script,
@@ -540,6 +573,9 @@ def list_codemods(codemods: Codemods = None) -> None:
 @app.command(short_help="Explain a mistake in full.")
 def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A codemod, as `gradfix list` names it.")],
+    ways: Annotated[
+        bool, typer.Option("--ways", help="Only the ways to repair it, and when each is right.")
+    ] = False,
     codemods: Codemods = None,
 ) -> None:
     """Explain a mistake: before and after, when it is reported, and why."""
@@ -553,7 +589,11 @@ def explain(
                 "`gradfix check` looks for them, and `gradfix run SCRIPT` tells which it is"
             )
         _refuse(codemod)
-    _print(f"{visible(codemod.documentation)}\n")
+    if ways:
+        told = codemod.ways or f"There is nothing to choose with `--way`. By hand: {codemod.by_hand}."
+        _print(f"{visible(told)}\n")
+    else:
+        _print(f"{visible(codemod.documentation)}\n")
     _stop_for(known.problems)
 
 

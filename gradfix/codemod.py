@@ -12,6 +12,7 @@ import enum
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -52,6 +53,16 @@ class Severity(enum.StrEnum):
         """Whether it is as bad as ``least``, or worse."""
         order = list(Severity)
         return order.index(self) <= order.index(least)
+
+
+class Way(enum.StrEnum):
+    """How a gradient is kept from where it does not belong, where there are several ways to do it."""
+
+    DETACH = "detach"
+    NO_GRAD = "no-grad"
+    FREEZE = "freeze"
+    REORDER = "reorder"
+    INPUTS = "inputs"
 
 
 class Span(NamedTuple):
@@ -147,7 +158,7 @@ class Decorate:
 
 @dataclass(frozen=True, slots=True)
 class Enclose:
-    """Put the compound statement at ``span`` into a ``with``: what it holds is indented once more.
+    """Put the statement at ``span`` into a ``with``: its lines are indented once more.
 
     ``code`` is the expression that is entered: ``torch.no_grad()``.
     """
@@ -170,6 +181,8 @@ Edit = (
 
 SEVERITY = "Severity: "
 """How the paragraph of a codemod's documentation begins whose next word is the severity of its findings."""
+WAYS = "Ways"
+"""How the paragraph of a codemod's documentation begins that the list of its ways follows."""
 BY_HAND = "By hand: "
 """How the paragraph of a codemod's documentation begins that says what a person can do."""
 
@@ -210,6 +223,8 @@ class Claim(NamedTuple):
     steady_modes: bool = False
     """Whether every step finds the networks in the modes in which the optimizer's first step found them, and
     those of the original do not."""
+    clips: tuple[int, ...] = ()
+    """Constructor lines of the optimizers whose gradients are clipped, and are not in the original."""
 
 
 class Fix(NamedTuple):
@@ -219,6 +234,8 @@ class Fix(NamedTuple):
     effect: Effect
     edits: tuple[Edit, ...]
     claim: Claim = Claim()
+    way: Way | None = None
+    """Which of several ways it is; ``None`` where there is no name for it."""
     only_cuts: bool = False
     """Whether it does nothing but take away graphs of which every run has shown that no backward walks them:
     no backward frees more, or finds less, than it did."""
@@ -256,6 +273,20 @@ class Finding(NamedTuple):
     """What a person can do where no fix holds; by default what the codemod's documentation says of that."""
     severity: Severity | None = None
     """By default what follows from the fixes and the codemod's documentation (see :func:`rated`)."""
+    ways: tuple[Fix, ...] = ()
+    """Further fixes, each of a way that a person may ask for by its name. None is tried without that."""
+
+    @property
+    def admits(self) -> tuple[Way, ...]:
+        """The ways that it can be repaired by, the default first."""
+        named = (fix.way for fix in (*self.fixes, *self.ways))
+        return tuple(dict.fromkeys(way for way in named if way is not None))
+
+    def by(self, way: Way | None) -> tuple[Fix, ...]:
+        """The fixes to try where ``way`` is asked for: those of that way, if there is a choice at all."""
+        if way is None or not self.admits:
+            return self.fixes
+        return tuple(fix for fix in (*self.fixes, *self.ways) if fix.way is way)
 
 
 def rated(finding: Finding, usual: Severity) -> Severity:
@@ -326,6 +357,13 @@ class Codemod:
         paragraph of the documentation, and a warning where nothing is said."""
         word = re.match(r"\w*", self._paragraph(SEVERITY))
         return next((one for one in Severity if word and one == word[0]), Severity.WARNING)
+
+    @property
+    def ways(self) -> str:
+        """The ways to repair what it finds, and when each is right: a list, as the documentation has it."""
+        paragraphs = self.documentation.split("\n\n")
+        follows = (after for before, after in pairwise(paragraphs) if before.startswith(WAYS))
+        return next(follows, "")
 
     def _paragraph(self, begins: str) -> str:
         """The paragraph of the documentation that begins so, without its beginning, on one line."""

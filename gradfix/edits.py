@@ -145,6 +145,18 @@ def network(call: ModuleCall) -> ast.expr:
     return function.value if isinstance(function, ast.Attribute) and function.attr == "forward" else function
 
 
+def torch_name(program: Program, place: ast.stmt) -> str | None:
+    """What the file calls torch at a statement."""
+    for statement in program.tree.body:
+        if isinstance(statement, ast.Import) and statement.lineno < place.lineno:
+            for alias in statement.names:
+                if alias.name == "torch":
+                    return alias.asname or alias.name
+                if alias.name.startswith("torch.") and alias.asname is None:
+                    return "torch"
+    return None
+
+
 def stepped(program: Program, optimizer: OptimizerState) -> str | None:
     """How the program calls an optimizer when it steps it: ``optimizer_D``, ``self.opt["g"]``."""
     for step in optimizer.steps:
@@ -184,6 +196,31 @@ def clearing_place(
         if isinstance(outer, (ast.For, ast.While, ast.AsyncFor, ast.If)):
             place = outer
     return place, "before"
+
+
+def only_for(
+    program: Program, backward: Backward, optimizer: OptimizerState, calls: Iterable[ModuleCall] = ()
+) -> Edit | None:
+    """The edit that gives the gradients of a backward to what an optimizer owns and to nothing else.
+
+    They are named by the network among ``calls`` that is all that the optimizer owns, else by the optimizer.
+    """
+    site = backward.site
+    if not isinstance(site, ast.Call) or line(site) <= 0 or not backward.receivers or len(site.args) > 0:
+        return None
+    if any(keyword.arg != "retain_graph" for keyword in site.keywords) or not optimizer.groups_known:
+        return None
+    home, owned = program.function(site), set(optimizer.owned())
+    whole = (c for c in calls if c.leaves == owned and line(c.site) > 0 and program.function(c.site) is home)
+    net = next(whole, None)
+    name = stepped(program, optimizer)
+    if net is not None:
+        inputs = f"list({program.segment(network(net))}.parameters())"
+    elif name is not None:
+        inputs = f'[p for group in {name}.param_groups for p in group["params"]]'
+    else:
+        return None
+    return ReplaceExpression(Span.of(site), f"{program.segment(site.func)}(inputs={inputs})")
 
 
 def constructed(run: Run, optimizer: OptimizerState) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from gradfix.codemod import (
     Severity,
     Span,
     Unanalysed,
+    Way,
     rated,
 )
 from gradfix.parallel import WORTH_PROCESSES, for_each
@@ -55,6 +56,12 @@ class Wishes:
     unsafe_fixes: bool = False
     min_severity: Severity | None = None
     """Findings that are less bad are not reported."""
+    way: Way | None = None
+    """The way to repair findings that can be repaired in several."""
+    compare: bool = False
+    """Whether the other ways are proved as well, to compare what they cost."""
+    gan_order: str | None = None
+    """Rewrite to this order of two adversaries (see :mod:`gradfix.gan_order`), and nothing else."""
     python: str | None = None
     environment: Callable[[Sequence[Path]], str] | None = None
     """Makes the environment that the scripts run in, for all of them, and gives its interpreter."""
@@ -83,6 +90,10 @@ class Options:
     unsafe_fixes: bool = False
     min_severity: Severity = Severity.WARNING
     """Findings that are less bad are not reported; a fix is held against all of them."""
+    way: Way | None = None
+    """The way to repair findings that can be repaired in several; ``None`` for the default of each."""
+    compare: bool = False
+    """Whether the other ways are proved as well, to compare what they cost."""
     interpreter: Interpreter | None = None
     """The one that runs the scripts, where one is named."""
     environment: Callable[[Sequence[Path]], str] | None = None
@@ -118,6 +129,12 @@ def prepare(
     select = settings.select if wishes.select is None else wishes.select
     ignore = settings.ignore if wishes.ignore is None else wishes.ignore
     selected = codemods.select(select, ignore)
+    if wishes.gan_order is not None:
+        from gradfix import gan_order
+
+        asked_for = gan_order.codemod(gan_order.Order(wishes.gan_order))
+        codemods = codemods._replace(codemods=(*codemods.codemods, asked_for))
+        selected = frozenset({asked_for.name})
     if isinstance(selected, str):
         asked = codemods.select(wishes.select or (), wishes.ignore or ())
         return Refusal(selected if isinstance(asked, str) else f"{settings.file}: {selected}")
@@ -131,8 +148,11 @@ def prepare(
         catalog=codemods,
         selected=selected,
         settings=settings,
-        unsafe_fixes=wishes.unsafe_fixes or settings.unsafe_fixes,
-        min_severity=wishes.min_severity or settings.min_severity,
+        # Who asks for another order asks for another training.
+        unsafe_fixes=wishes.unsafe_fixes or settings.unsafe_fixes or wishes.gan_order is not None,
+        min_severity=Severity.INFO if wishes.gan_order else wishes.min_severity or settings.min_severity,
+        way=wishes.way,
+        compare=wishes.compare,
         interpreter=interpreter,
         environment=wishes.environment,
         script=wishes.script,
@@ -522,7 +542,7 @@ def _together(
 
 def _in_order(finding: Finding, options: Options) -> list[Fix]:
     """The fixes of a finding: best first, but those that may be applied before those that may not."""
-    return sorted(finding.fixes, key=lambda fix: not _allowed(fix, options))
+    return sorted(finding.by(options.way), key=lambda fix: not _allowed(fix, options))
 
 
 def _with_fix(
@@ -749,9 +769,12 @@ def repair(parsed: Source, options: Options) -> Repaired:
     repaired, attempts = _apply_in_turn(analysis, options)
     # A fix that is left was refuted, did not do, or needs leave: only the last are still on offer.
     remaining = tuple(
-        _with_fix(repaired, finding, [fix for fix in finding.fixes if not _allowed(fix, options)], options)
+        _with_fix(
+            repaired, finding, [fix for fix in finding.by(options.way) if not _allowed(fix, options)], options
+        )
         for finding in _reported(repaired, options)
     )
+    remaining = tuple(_left(one, options) for one in remaining)
     # What running it has refuted is told, and so is its finding.
     refused = {attempt.finding.code for attempt in attempts if not attempt.applied}
     lent = repaired.program.lent() if repaired.program is not None else ()
@@ -759,10 +782,22 @@ def repair(parsed: Source, options: Options) -> Repaired:
         one
         for one in remaining
         if one.finding.code in refused
+        or one.left
         or (_worth_telling(one) and (one.fix is not None or not _elsewhere(one.finding, lent)))
     )
     result = repaired.source
     return Repaired(parsed.path, parsed.data, result.data, result.text, attempts, remaining)
+
+
+def _left(reported: Reported, options: Options) -> Reported:
+    """``reported``, with the reason if it is left alone since it cannot be repaired in the way asked for."""
+    way, admits = options.way, reported.finding.admits
+    if way is None or reported.fix is not None or not admits:
+        return reported
+    if way in admits:
+        return reported._replace(left=f"left alone: `--way {way}` does not mend it here")
+    others = " or ".join(f"`--way {one}`" for one in admits)
+    return reported._replace(left=f"left alone: `--way {way}` is no way to mend it, but {others}")
 
 
 def _apply_in_turn(analysis: _Analysis, options: Options) -> tuple[_Analysis, tuple[Attempt, ...]]:
@@ -788,12 +823,27 @@ def _apply_in_turn(analysis: _Analysis, options: Options) -> tuple[_Analysis, tu
             also=_gone(analysis, candidate, after, options),
             shown=placed(candidate.finding, candidate.fix, analysis.source.tree),
         )
+        if options.compare and attempt.applied:
+            attempt = attempt._replace(ways=tuple(_other_ways(analysis, candidate, options)))
         if attempt.applied:
             applied.append(attempt)
             refuted.pop(candidate.key, None)
             analysis, progress = after, True
         else:
             refuted[candidate.key] = attempt
+
+
+def _other_ways(before: _Analysis, candidate: _Candidate, options: Options) -> Iterator[Attempt]:
+    """The repairs of the same finding in the other ways that it admits, each proved as if it were applied."""
+    finding = candidate.finding
+    for way in finding.admits:
+        for fix in finding.by(way) if way is not candidate.fix.way else ():
+            after = _resolved(before, finding, fix, options) if _allowed(fix, options) else None
+            if after is not None:
+                yield _prove(
+                    before, _Candidate((*candidate.key[:3], fix.message), finding, fix), after, options
+                )
+                break
 
 
 def _gone(
@@ -843,7 +893,7 @@ class _Candidate(NamedTuple):
 def _candidates(analysis: _Analysis, options: Options) -> Iterator[_Candidate]:
     """Every fix that may be applied, in order."""
     for key, finding in _keyed(analysis, options).items():
-        for fix in finding.fixes:
+        for fix in finding.by(options.way):
             if _allowed(fix, options):
                 yield _Candidate((*key, fix.message), finding, fix)
 

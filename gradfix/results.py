@@ -27,6 +27,8 @@ class Reported(NamedTuple):
     """The first fix that resolves the finding and leads to no new one."""
     fixed_text: str | None = None
     """The file with that fix alone."""
+    left: str = ""
+    """Why it is left alone, where a way to repair it was asked for that is none here."""
 
 
 class FileReport(NamedTuple):
@@ -70,6 +72,8 @@ class Attempt(NamedTuple):
     """Whether it is left out because it is not proved."""
     also: tuple[Finding, ...] = ()
     """The other findings that it resolves, at their places before it."""
+    ways: tuple[Attempt, ...] = ()
+    """The other ways to repair the same finding, where they were to be compared."""
 
     shown: Finding | None = None
     """The finding at the place where the fix is made, if that is another one."""

@@ -144,7 +144,7 @@ def _cuts(lines: Lines, edit: Edit, places: Sequence[_Place]) -> list[_Cut]:
             node = _only(ast.FunctionDef, places).node
             return [_line_before(lines, node, f"@{edit.code}")]
         case Enclose():
-            return _enclosure(lines, edit, _only(ast.stmt, places).node)
+            return _enclosure(lines, edit, _only(ast.stmt, places))
         case _:
             return [_cut(lines, edit, places)]
 
@@ -211,17 +211,20 @@ def _line_before(lines: Lines, node: ast.stmt | ast.expr, code: str) -> _Cut:
     return end, end, code.encode() + newline + _indent(lines, node)
 
 
-def _enclosure(lines: Lines, edit: Enclose, node: ast.stmt | ast.expr) -> list[_Cut]:
-    """A ``with`` around a compound statement, whose lines are indented, but for those within a text."""
+def _enclosure(lines: Lines, edit: Enclose, place: _Place) -> list[_Cut]:
+    """A ``with`` around a statement, whose lines are indented, but for those within a text."""
+    node = place.node
     body = getattr(node, "body", None)
     last = edit.span.end_line
-    if (
-        not body
-        or body[0].lineno == node.lineno
-        or lines.data[lines.extent(edit.span)[1] : lines.end(last)].split(b"#")[0].strip()
-    ):
+    if (body and body[0].lineno == node.lineno) or lines.data[
+        lines.extent(edit.span)[1] : lines.end(last)
+    ].split(b"#")[0].strip():
         raise _Cutting
-    unit = _indent(lines, body[0]).removeprefix(_indent(lines, node))
+    unit = (
+        _indent(lines, body[0]).removeprefix(_indent(lines, node))
+        if body
+        else _unit(lines, _indent(lines, node), place)
+    )
     if not unit or unit.strip(b" \t"):
         raise _Cutting
     within = {

@@ -112,6 +112,7 @@ def _attempt(attempt: Attempt) -> _Json:
         "code": attempt.finding.code,
         "message": attempt.fix.message,
         "severity": None if attempt.finding.severity is None else str(attempt.finding.severity),
+        "way": None if attempt.fix.way is None else str(attempt.fix.way),
         "effect": str(attempt.fix.effect),
         "outcome": str(attempt.outcome),
         "reason": attempt.reason,
@@ -120,6 +121,7 @@ def _attempt(attempt: Attempt) -> _Json:
             {"code": one.code, "location": _start(split_lines(attempt.before), one.span)}
             for one in attempt.also
         ],
+        "ways": [certificate.way_of(one) for one in (attempt, *attempt.ways)] if attempt.ways else [],
         "evidence": None if attempt.evidence is None else attempt.evidence.to_json(),
     }
 
@@ -140,6 +142,7 @@ def _finding(path: str, text: str, lines: Sequence[str], reported: Reported) -> 
         "fix": _fix(text, reported),
         "url": None,
         "severity": None if finding.severity is None else str(finding.severity),
+        "ways": [str(way) for way in finding.admits],
         "effect": None if reported.fix is None else str(reported.fix.effect),
         "notes": [
             {
@@ -175,6 +178,7 @@ def _problem(problem: Problem) -> _Json:
         "fix": None,
         "url": None,
         "severity": "error",
+        "ways": [],
         "effect": None,
         "notes": [],
     }

@@ -200,6 +200,12 @@ class Text:
         yield from self._difference(attempt)
         if attempt.evidence is not None:
             yield from (f"      {printable(line)}" for line in spelled(attempt.evidence.lines()[:-1]))
+        for other in (attempt, *attempt.ways) if attempt.ways else ():
+            cost = "" if other.evidence is None else str(other.evidence.cost())
+            told = cost if other.outcome is Outcome.PROVED else other.reason
+            what = ": ".join(filter(None, (f"{other.outcome} ({other.fix.effect})", told)))
+            what += "" if other is attempt else f"; {other.fix.message}"
+            yield printable(f"      {'way':<12}{other.fix.way or 'default':<12}{what}")
 
     def _difference(self, attempt: Attempt) -> Iterator[str]:
         rows = list(_changed(attempt.before, attempt.after))
@@ -374,6 +380,8 @@ def _outcome(file: Repaired, attempt: Attempt) -> tuple[str, str]:
 
 
 def _described(reported: Reported) -> str:
+    if reported.left:
+        return printable(reported.left)
     if reported.fix is None:
         return printable(f"no automatic fix; by hand: {reported.finding.advice}")
     fix = reported.fix

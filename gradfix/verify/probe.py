@@ -81,6 +81,7 @@ import threading
 import traceback
 import types
 from collections.abc import Callable, Collection
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -692,11 +693,13 @@ class Recorder:
         if retain is None:
             retain = args[3] if len(args) > 3 else kwargs.get("create_graph")
         failure: Exception | None = None
+        began = perf_counter()
         try:
             with self.inside(), self.traversals.cut_off() if cut else contextlib.nullcontext():
                 result = original(*args, **kwargs)
         except Exception as error:
             failure = error
+        seconds = perf_counter() - began
         with self.bookkeeping(), torch.no_grad():
             spared = {id(slot.tensor) for index, position, slot in owned if (index, position) in dropped}
             for key in spared:
@@ -724,6 +727,7 @@ class Recorder:
                 value=value,
                 retain=bool(retain),
                 saved=saved,
+                seconds=seconds,
                 through=through,
                 reached=[[index, position] for index, position, slot in owned if id(slot.tensor) in changed],
                 shares=shares,

@@ -188,6 +188,8 @@ class Backward:
     """While there is no optimizer: what the leaves held that calls have reached until then."""
     saved: int | None = None
     """Bytes that the graph held for it before it ran, beside parameters; ``None`` where nothing is known."""
+    seconds: float = 0.0
+    """How long it took, watched as it was."""
     through: ledger.Call | None = None
     """The terms of the loss and what each depends on; ``None`` where nothing is known."""
     noise: Mapping[tuple[int, int], float] = field(default_factory=dict)
@@ -611,6 +613,7 @@ class _Loader:
                 leaves={name: self.values(entry) for name, entry in raw["leaves"].items()},
                 weights={name: self.given(entry) for name, entry in raw.get("weights", {}).items()},
                 saved=raw["saved"],
+                seconds=raw.get("seconds", 0.0),
                 through=self.through(raw.get("through"), backwards, place),
             )
         if raw["event"] == "step":
@@ -850,6 +853,8 @@ def _check(recording: Recording) -> None:
                 raise Forged("a parameter of no optimizer")
             if not (event.saved is None or (type(event.saved) is int and event.saved >= 0)):
                 raise Forged("a graph that holds less than nothing")
+            if not (type(event.seconds) is float and 0 <= event.seconds < math.inf):
+                raise Forged("a call that takes no time")
     if not all(type(n) is int for one in recording.optimizers for shape in one.shapes for n in shape):
         raise Forged("a shape of no numbers")
     texts = [recording.torch, recording.python, recording.detail, *(f.message for f in _failures(recording))]

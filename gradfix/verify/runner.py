@@ -222,6 +222,8 @@ class RecordedBackward:
     """Bytes saved for backward, beside parameters; ``None`` where nothing is known."""
     kept: bool
     """Whether the call was told to retain them."""
+    seconds: float
+    """How long it took, watched as it was: on the first seed operation by operation."""
 
 
 def _run(version: str, seed: int, summary: str, recording: Recording) -> Run:
@@ -237,7 +239,8 @@ def _run(version: str, seed: int, summary: str, recording: Recording) -> Run:
         name = recording.optimizers[step.optimizer].name
         steps.append(RecordedStep(name, gradients, step.random, buffers))
     backwards = tuple(
-        RecordedBackward(call.place.receiver, call.saved, call.retain) for call in recording.backwards
+        RecordedBackward(call.place.receiver, call.saved, call.retain, round(call.seconds, 6))
+        for call in recording.backwards
     )
     peak = max((call.saved for call in backwards if call.saved is not None), default=None)
     failure = recording.crash
@@ -286,6 +289,20 @@ def binary_size(count: int) -> str:
 
 MADE_UP = "made-up"
 """What the stand-ins for data say of themselves (see ``standins/files.py``)."""
+
+
+class Cost(NamedTuple):
+    """What a program takes for its gradients, to compare ways of writing it."""
+
+    saved: int | None
+    """Bytes that graphs hold for backward, the most for each loss, added up."""
+    seconds: float | None
+    """For one backward call of each loss, the shortest of each, watched: good for comparison only."""
+
+    def __str__(self) -> str:
+        held = "" if self.saved is None else f"{binary_size(self.saved)} held for backward"
+        took = "" if self.seconds is None else f"{self.seconds * 1000:.2f} ms of backward calls, watched"
+        return ", ".join(filter(None, (held, took)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +360,17 @@ class Evidence:
     def made_up(self) -> bool:
         """Whether the script's data, or a part of it, was made up."""
         return any(MADE_UP in one for one in self.standins)
+
+    def cost(self) -> Cost:
+        """What the fixed program takes for its gradients, as its first run has shown it."""
+        run = next((run for run in self.runs if run.version == "after"), None)
+        saved: dict[str | None, int] = {}
+        seconds: dict[str | None, float] = {}
+        for call in run.backwards if run is not None else ():
+            seconds[call.loss] = min(call.seconds, seconds.get(call.loss, math.inf))
+            if call.saved is not None:
+                saved[call.loss] = max(call.saved, saved.get(call.loss, 0))
+        return Cost(sum(saved.values()) if saved else None, sum(seconds.values()) if seconds else None)
 
     def memory(self) -> str | None:
         """What the graphs of the two versions hold, in words, where it differs (see :func:`memory`)."""

@@ -95,6 +95,7 @@ def test_json_has_the_shape_of_ruff(project: Path) -> None:
         },
         "url": None,
         "severity": "warning",
+        "ways": [],
         "effect": "preserves",
         "notes": [
             {"location": {"row": 1, "column": 7}, "end_location": {"row": 1, "column": 10}, "message": "here"}

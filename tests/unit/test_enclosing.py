@@ -82,3 +82,24 @@ def test_what_shares_its_line_is_refused_with_a_reason(edit: type[Decorate] | ty
     written = apply_fixes(text, [edits])
     assert written.text == text
     assert "lines to itself" in written.failed[0][1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "for x in y:\n  z = f(\n    x)  # why\n  g(z)\n",
+            "for x in y:\n  with off():\n    z = f(\n      x)  # why\n  g(z)\n",
+        ),
+        ("if a:\n\tz = '''\nb'''\n", "if a:\n\twith off():\n\t\tz = '''\nb'''\n"),
+        ("if a:\r\n    z = 1\r\n", "if a:\r\n    with off():\r\n        z = 1\r\n"),
+        ("if a:\n    z = 1; g()\n", None),
+        ("if a:\n    g(); z = 1\n", None),
+        ("if a: z = 1\n", None),
+    ],
+)
+def test_a_simple_statement_is_enclosed_where_it_has_its_lines_to_itself(
+    before: str, after: str | None
+) -> None:
+    tree = ast.parse(before)
+    assert spliced(before, tree, [Enclose(place(tree, ast.Assign), "off()")]) == after
