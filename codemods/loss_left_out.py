@@ -14,7 +14,8 @@ Preconditions:
   that the model cannot see has had them in hand, and no caller outside the file gets them;
 * another term of the same sum is differentiated by itself, or with others, in the same pass, and an optimizer
   consumes what that gives;
-* the term that is left out certainly depends, by way of a network, on parameters of that optimizer.
+* the term that is left out certainly depends, by way of a network, on parameters of that optimizer, and not
+  because it is computed of losses that are differentiated: such a term measures them.
 
 Nothing is rewritten: whether the sum was to be differentiated, or to be printed, only its author knows.
 
@@ -74,33 +75,41 @@ def left_out(run: Run) -> dict[Hashable, LeftOut]:
         return {}
     walked = {node for b in backwards(run) for node in b.visited}
     wanted = {term for _, terms, _ in trained for term in terms}
+    losses = wanted | {root for b in backwards(run) for root in b.roots}
     sums = [n for n in run.nodes if n.path and n.call is None and n not in walked and operation(n) in SUMS]
     parts = {edge.node for n in sums for edge in n.edges}
     found: dict[Hashable, LeftOut] = {}
-    seen: set[Node] | None = None
+    known: set[Node] | None = None
     for whole in sums:
         terms = dict.fromkeys(node for node, _ in multiples([whole]))
         if whole in parts or wanted.isdisjoint(terms) or line(whole.site) <= 0:
             continue
-        if seen is None:
-            seen = run.escaped_since(-1) | set(reach([(node, True) for node in run.returned]))
+        if known is None:
+            handed_out = [(node, True) for node in run.returned]
+            known = walked | run.escaped_since(-1) | set(reach(handed_out))
         for backward, mine, optimizer in trained:
             if mine.keys().isdisjoint(terms) or backward.path != whole.path:
                 continue
-            left = [n for n in terms if n not in walked and n not in seen and _trains(n, optimizer)]
-            if left and whole not in seen:
+            left = [n for n in terms if n not in known and _trains(n, optimizer, losses)]
+            if left and whole not in known:
                 found.setdefault(whole.site, LeftOut(whole, left[0], backward))
     return found
 
 
-def _trains(term: Node, optimizer: OptimizerState) -> bool:
-    """Whether a term certainly depends on parameters of an optimizer, by way of a network."""
+def _trains(term: Node, optimizer: OptimizerState, losses: set[Node]) -> bool:
+    """Whether a term certainly depends on parameters of an optimizer, by way of a network, but not of losses.
+
+    What is computed of losses alone, the balance of two players for one, is a measure of them.
+    """
     owned = set(optimizer.owned())
-    behind = reach([(term, True)])
-    return any(sure and node.call is not None for node, sure in behind.items()) and any(
-        sure and leaf in owned and leaf.requires is True
-        for node, sure in behind.items()
-        for leaf, _, _ in node.leaves
+    behind = {term}
+    work = [term]
+    while work:
+        below = {edge.node for edge in work.pop().edges if edge.certain} - losses - behind
+        behind |= below
+        work += below
+    return any(node.call is not None for node in behind) and any(
+        leaf in owned and leaf.requires is True for node in behind for leaf, _, _ in node.leaves
     )
 
 

@@ -55,6 +55,7 @@ from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Span
 from gradfix.edits import (
     alone,
+    constructed,
     insert,
     move,
     names_bound,
@@ -73,6 +74,7 @@ When = Literal["before", "after", "scaled"]
 class Ineffective:
     """A clipping, and why it is none."""
 
+    run: Run
     clip: Clip
     when: When
     step: Step
@@ -211,6 +213,7 @@ def _idle(run: Run, clip: Clip, held: Held) -> Ineffective | None:
     if step is None or feeding is None:
         return None
     return Ineffective(
+        run,
         clip,
         "before" if after else "after",
         step,
@@ -250,7 +253,7 @@ def _scaled(run: Run, clip: Clip, step: Step, backward: Backward) -> Ineffective
     if any(backward.serial < u.serial < clip.serial for u in unscaled):
         return None
     late = next((u for u in unscaled if clip.serial < u.serial < step.serial), None)
-    return Ineffective(clip, "scaled", step, backward, late)
+    return Ineffective(run, clip, "scaled", step, backward, late)
 
 
 def _finding(program: Program, one: Ineffective) -> Finding:
@@ -281,7 +284,9 @@ def _finding(program: Program, one: Ineffective) -> Finding:
             note(one.step.site, "this consumes them unclipped"),
             note(one.clip.site, "they are cleared before the next step"),
         ]
-    claim = Claim(unchanged=())
+    # What is unscaled first is clipped less than in the original.
+    clips = constructed(one.run, one.step.optimizer) if one.when != "scaled" else ()
+    claim = Claim(unchanged=(), clips=clips)
     fixes: tuple[Fix, ...] = ()
     if one.beside is not None:
         notes.append(note(one.beside.site, "nothing clips what this step consumes: is that what was meant?"))

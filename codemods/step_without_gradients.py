@@ -22,8 +22,10 @@ Preconditions:
   losses of its pass reach is owned by no optimizer, in which case losses for others may reach its parameters
   if all that is cleared before each of its steps. Who just steps is none of these;
 * where nothing is differentiated at all, gradients are cleared in the loop, and networks run there with a
-  graph;
-* where a function is called from outside, the optimizer is made in it: its caller may differentiate as well.
+  graph; of those that a caller hands in, torch alone gets what they say, and not some function that may
+  differentiate it;
+* where a function is called from outside and anything is differentiated, the optimizer is made in it: its
+  caller may differentiate as well.
 
 Where the only loss before the step runs through another network whose argument is `x.detach()`, and `x` was
 computed with the optimizer's parameters, the `.detach()` goes. Otherwise nothing is rewritten.
@@ -44,13 +46,12 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, reach, unseen
+from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, reach, unseen
 from gradfix.autograd.questions import backwards, calls_in, steps, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.autograd.values import Value, tensors_in
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression, Span
-from gradfix.edits import note, offered, receiver, shown, stepped
+from gradfix.edits import line, note, offered, receiver, shown, stepped
 
 
 @dataclass(eq=False)
@@ -62,6 +63,8 @@ class Idle:
     """What is backpropagated for it, as far as can be told: the last before the step. None: nothing is."""
     calls: list[ModuleCall]
     """Where its networks are run."""
+    computed: ast.AST | None = None
+    """Where something is computed with a graph, if nothing is backpropagated."""
     cuts: list[ast.Call] = field(default_factory=list)
     """Where what they compute is detached on its way into that loss."""
     alone: bool = False
@@ -96,34 +99,48 @@ def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
     found: dict[Hashable, Idle] = {}
     for optimizer in dict.fromkeys(step.optimizer for step in steps(run)):
         owned = set(optimizer.owned())
-        if not owned.isdisjoint(touched) or not _known(run, optimizer, within):
+        if not owned.isdisjoint(touched):
             continue
-        idle = _idle(run, optimizer, losses) if losses else _forgotten(run, optimizer)
+        if not backwards(run):
+            idle = _forgotten(run, optimizer, within)
+        else:
+            idle = _idle(run, optimizer, losses) if losses and _known(run, optimizer, within) else None
         if idle is not None and (idle.astray or owned.isdisjoint(reached)):
             found[idle.step.site] = idle
     return found
 
 
-def _forgotten(run: Run, optimizer: OptimizerState) -> Idle | None:
+def _forgotten(run: Run, optimizer: OptimizerState, within: ast.AST) -> Idle | None:
     """The first step of an optimizer for which gradients are cleared and networks run, if nothing else is."""
-    if backwards(run):
+    known = _known(run, optimizer, within)
+    if not known and not (optimizer.stranger and not optimizer.escaped and not run.escapes):
         return None
     owned = set(optimizer.owned())
     for step in optimizer.steps:
         here = len(step.path)
         cleared = any(z.path[:here] == step.path and not owned.isdisjoint(z.leaves) for z in zeros(run))
-        calls = [
-            call
-            for call in run.module_calls
-            if call.path[:here] == step.path
-            and call.serial < step.serial
-            and owned.issuperset(call.leaves)
-            and isinstance(call.result, Value)
-            and any(t.node is not None for t in tensors_in(call.result))
-        ]
-        if step.path and cleared and calls:
-            return Idle(step, None, calls)
+        if step.path and cleared and not step.doubtful:
+            nodes = [n for n in run.nodes if n.path[:here] == step.path and n.serial < step.serial]
+            place = _computed(run, nodes, owned) if known else _computed_of_strangers(step, nodes)
+            if place is not None:
+                return Idle(step, None, [], place)
     return None
+
+
+def _computed(run: Run, nodes: list[Node], owned: set[Leaf]) -> ast.AST | None:
+    """Where a network whose parameters are owned is run with a graph."""
+    graphs = {node.call for node in nodes}
+    return next((c.site for c in run.module_calls if c in graphs and not owned.isdisjoint(c.leaves)), None)
+
+
+def _computed_of_strangers(step: Step, nodes: list[Node]) -> ast.AST | None:
+    """Where something is computed of what a network says that nobody can see, and by torch alone.
+
+    An unknown function that has it in hand may differentiate it, and so may a step that is given something.
+    """
+    if any(node.foreign for node in nodes) or not isinstance(step.site, ast.Call) or step.site.args:
+        return None
+    return next((n.site for n in nodes if any(edge.node.opaque for edge in n.edges)), None)
 
 
 def _followed(loss: Backward) -> bool:
@@ -195,13 +212,13 @@ def _finding(program: Program, idle: Idle) -> Finding:
     name = stepped(program, idle.step.optimizer) or "the optimizer"
     assert isinstance(idle.step.site, (ast.expr, ast.stmt))
     if idle.loss is None:
-        called = [call for call in idle.calls if call.site.lineno > 0]
+        here = idle.computed is not None and line(idle.computed) > 0
         return Finding(
             "step-without-gradients",
             f"`{name}.step()` never finds a gradient: nothing is ever differentiated",
             Span.of(idle.step.site),
             (
-                *(note(call.site, "this is computed with its parameters") for call in called[:1]),
+                *([note(idle.computed, "this is computed with a graph")] if here and idle.computed else ()),
                 note(idle.step.site, "no `backward()` comes before this step, which trains nothing"),
             ),
             advice="differentiate the loss before the step",

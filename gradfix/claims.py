@@ -43,6 +43,9 @@ from learning at all. So the checks here compare what optimizers *consume*:
 ``modes``
     Where the claim says so, every step finds the networks in the modes (training, evaluation) in which the
     first step of its optimizer found them, and in the original one does not.
+``clipped``
+    Where the claim says so, the first step whose gradients differ consumes shorter ones than in the original,
+    at the same weights, and none that is longer. Where none differs, nothing was above the bound.
 ``feeds``
     Every step consumes gradients of exactly the declared backward calls.
 ``same-loss``
@@ -111,7 +114,7 @@ CONTRADICTION = "recorder contradiction"
 """Begins the detail of a check where equal hashes stand for different values."""
 NO_NUMBERS = "and there are no numbers"
 """Ends the detail of a check where hashes differ, which prove nothing then, in a run without data."""
-SUBSTANCE = COMPARISONS | {"feeds", "kept", "modes"}
+SUBSTANCE = COMPARISONS | {"feeds", "kept", "modes", "clipped"}
 """Checks of which at least one must hold for evidence to be evidence."""
 
 
@@ -183,7 +186,7 @@ def check(
     ]
     checks += [*case.unchanged(), *case.against_reference()]
     checks += [*case.kept(), *case.once(), *case.meant(), *case.consumes(), *case.feeds(), *case.around()]
-    checks += case.modes()
+    checks += [*case.modes(), *case.clipped()]
     if still is not None:
         checks += case.same_loss(still)
     return _doubted([*checks, *case.leaves()], contradiction(before, after, reference))
@@ -1221,6 +1224,42 @@ class _Case:
             return [Check("modes", "fails", f"{other} in another mode than the first step did")]
         detail = f"{_each(len(self.after.steps))} finds the networks in the mode that the first one found"
         return [Check("modes", "holds", detail)]
+
+    def clipped(self) -> list[Check]:
+        """Whether optimizers consume clipped gradients, and in the original others, as the claim may say."""
+        named = {index: None for line in self.claim.clips for index in self.constructed_at(line)}
+        return [self._shorter(index) for index in named]
+
+    def _shorter(self, index: int) -> Check:
+        who = self.known.optimizers[index].name
+        taken: Counter[int] = Counter()
+        for one in self.before.steps:
+            turn, mates = taken[one.optimizer], self.after.steps_of(one.optimizer)
+            taken[one.optimizer] += 1
+            if turn >= len(mates):
+                break
+            other = mates[turn]
+            compared = _compare(one, other, self.before)
+            if compared.problem is None and compared.unknown is None and compared.drift == 0:
+                continue
+            if one.optimizer != index or compared.unknown is not None or compared.drift > 0:
+                why = f"other weights have moved before {who} differs"
+                return Check("clipped", "not checked", why, who)
+            lengths = [
+                (a.gradient.norm, b.gradient.norm)
+                for a, b in zip(one.parameters, other.parameters)
+                if a.gradient is not None and b.gradient is not None
+            ]
+            before, after = (math.hypot(*norms) for norms in zip(*lengths)) if lengths else (0.0, 0.0)
+            if after < before and all(b <= a * (1 + RELATIVE) for a, b in lengths):
+                what = f"step {turn + 1} of {who} consumes a gradient of norm {after:.3g}"
+                what += f", clipped from {before:.3g}"
+                return Check("clipped", "holds", what, who)
+            detail = (
+                f"step {turn + 1} of {who} consumes another gradient than the original's, and no shorter one"
+            )
+            return Check("clipped", "fails", detail, who)
+        return Check("clipped", "not checked", f"no gradient of {who} is above the bound in this run", who)
 
     def feeds(self) -> list[Check]:
         """Whether each step consumes gradients of exactly the declared backward calls."""

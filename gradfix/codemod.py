@@ -225,6 +225,8 @@ class Claim(NamedTuple):
     steady_modes: bool = False
     """Whether every step finds the networks in the modes in which the optimizer's first step found them, and
     those of the original do not."""
+    clips: tuple[int, ...] = ()
+    """Constructor lines of the optimizers whose gradients are clipped, and are not in the original."""
 
 
 class Fix(NamedTuple):

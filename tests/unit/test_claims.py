@@ -341,6 +341,35 @@ def test_what_surrounds_gradients_is_the_same_or_declared(
         assert told in details(checks, check_name or "random")
 
 
+@pytest.mark.parametrize(
+    ("after", "verdict"),
+    [
+        ((0.5, -1.0), "holds"),
+        ((2.5, -4.0), "fails"),
+        ((0.5, -4.5), "fails"),
+        ((2.0, -4.0), "not checked"),
+    ],
+)
+def test_what_is_clipped_is_shorter_at_the_first_step_that_differs(
+    after: tuple[float, float], verdict: str
+) -> None:
+    before = recording(backward(0), step(1.0, 1.0), step(2.0, -4.0))
+    checks = check(
+        Claim(unchanged=(), clips=(1,)),
+        Effect.CHANGES,
+        before,
+        recording(backward(0), step(1.0, 1.0), step(*after)),
+    )
+    assert verdicts(checks, "clipped") == [verdict]
+
+
+def test_nothing_is_known_of_clipping_once_other_weights_have_moved() -> None:
+    before = recording(backward(0), step(1.0, of=1), step(2.0))
+    after = recording(backward(0), step(3.0, of=1), step(1.0))
+    checks = check(Claim(unchanged=(), clips=(1,)), Effect.CHANGES, before, after)
+    assert verdicts(checks, "clipped") == ["not checked"]
+
+
 def test_what_surrounds_gradients_is_compared_while_the_weights_are_the_same() -> None:
     before = recording(backward(0), step(1.0), step(2.0, of=1), step(3.0, mean=1.0, random="a"))
     after = recording(backward(0), step(1.0), step(9.0, of=1), step(4.0, mean=2.0, random="b"))

@@ -176,10 +176,13 @@ def test_nobody_is_warned_of_invalid_escapes(capfd: pytest.CaptureFixture[str]) 
         (b"import torch.autograd as ag", True),
         (b"from torch.autograd import Variable\nwith torch.no_grad():\n    pass", False),
         (b"forwards, backwards = 1, 2", False),
+        (b"opt.zero_grad()\nloss = f(x)\nopt.step()", True),
+        (b"opt.zero_grad()\nwarmup.steps = 3", False),
+        (b"env.step(action)", False),
         (b"", False),
     ],
 )
-def test_only_what_differentiates_can_matter(code: bytes, matters: bool) -> None:
+def test_only_what_differentiates_or_steps_can_matter(code: bytes, matters: bool) -> None:
     assert can_matter(code) is matters
 
 

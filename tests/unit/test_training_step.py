@@ -12,8 +12,10 @@ import pytest
 from gradfix import catalog
 from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward
+from gradfix.autograd.questions import uncleared
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import BUDGET, Program
+from gradfix.codemod import Span
 
 NETWORK = """\
 import torch
@@ -244,3 +246,41 @@ def test_a_gradient_whose_way_is_not_seen_keeps_its_graph() -> None:
     codemod = catalog.load().get("needless-retain-graph")
     assert not isinstance(codemod, str)
     assert list(codemod.find(analysed)) == []
+
+
+OTHERWISE = """\
+def other(batches):
+    for batch in batches:
+        optimizer.zero_grad()
+        net(batch).square().mean().backward()
+        optimizer.step()
+"""
+
+
+def test_a_change_is_seen_only_by_the_ways_that_come_to_it() -> None:
+    analysed = program(NETWORK, TWICE, OTHERWISE)
+    loss = next(node for node in ast.walk(analysed.tree) if isinstance(node, ast.Assign) and node.col_offset)
+    ways = analysed.ways_to([Span.of(loss)])
+    assert ways == {("", "twice")}
+    again = analyze(analysed.tree, analysed.text, analysed.path, ways)
+    assert [entry.way for entry in again.entries] == [("", "twice")]
+    assert set(failing_lines(again)) == {"loss.backward()"}
+
+
+def test_what_stands_in_no_function_concerns_every_way() -> None:
+    analysed = program(NETWORK, TWICE, OTHERWISE)
+    assert analysed.ways_to([Span.of(analysed.tree.body[-3])]) is None
+
+
+def test_no_further_run_is_made_where_there_is_nothing_to_see_a_second_time() -> None:
+    code = """\
+    def train(batches):
+        for batch in batches:
+            optimizer.zero_grad()
+            net(batch).square().mean().backward()
+            optimizer.step()
+            break
+    """
+    (entry,) = program(NETWORK, code).entries
+    entry.pending.append(lambda: pytest.fail("a further run was made"))
+    assert not [*entry.certain(lambda run: {}, lambda site: site, raises=False, repeated=uncleared)]
