@@ -47,7 +47,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd import operators
 from gradfix.autograd.graph import Backward, Change
 from gradfix.autograd.questions import backwards
 from gradfix.autograd.relevance import walk
@@ -63,12 +62,12 @@ from gradfix.codemod import (
     Fix,
     RemoveArgument,
     ReplaceExpression,
-    ReplaceStatement,
     Span,
 )
 from gradfix.diagnosis import Diagnosis, diagnose
 from gradfix.edits import insert, line, note, offered, receiver, shown
-from gradfix.segments import call_method, enclosed
+from gradfix.out_of_place import bound_anew, out_of_place, renamed
+from gradfix.segments import call_method
 
 VIEWS = frozenset(
     """view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze t transpose permute movedim
@@ -209,23 +208,17 @@ def _rewritten(program: Program, change: Change) -> Edit | None:
     site = change.site
     statement = program.statement(site)
     match statement:
-        case ast.AugAssign(ast.Name(name), operator, value) if site is statement:
-            sign = ast.unparse(ast.BinOp(ast.Name("a"), operator, ast.Name("b")))[2:-2]
-            code = f"{name} = {name} {sign} {enclosed(program.segment(value), f'{name} {sign} ')}"
+        case ast.AugAssign(ast.Name(name)) if site is statement:
+            pass
         case ast.Assign([ast.Subscript(ast.Name(name))]) | ast.AugAssign(ast.Subscript(ast.Name(name))):
             alone = _alone(program, statement, name, _overwriters(program))
             return insert(statement, "before", f"{name} = {name}.clone()") if alone else None
-        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), method)) as call) if site is call:
-            plain = _plain(method)
-            if plain is None:
-                return None
-            code = f"{name} = {_renamed(program, call, plain)}"
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name))) as call) if site is call:
+            pass
         case _:
             return _result_only(program, change, site) if isinstance(site, ast.Call) else None
-    if statement.lineno != statement.end_lineno:
-        return None
     alone = _alone(program, statement, name, _overwriters(program))
-    return ReplaceStatement(Span.of(statement), code) if alone else None
+    return bound_anew(program, statement) if alone else None
 
 
 def _result_only(program: Program, change: Change, call: ast.Call) -> Edit | None:
@@ -238,11 +231,11 @@ def _result_only(program: Program, change: Change, call: ast.Call) -> Edit | Non
         operand = call.args[0] if call.args else None
         edit: Edit = RemoveArgument(Span.of(call), argument)
     else:
-        plain = _plain(name)
+        plain = out_of_place(name)
         if plain is None or not isinstance(call.func, ast.Attribute):
             return None
         operand = call.func.value
-        edit = ReplaceExpression(Span.of(call), _renamed(program, call, plain))
+        edit = ReplaceExpression(Span.of(call), renamed(program, call, plain))
     return edit if _unread(program, call, operand, _overwriters(program)) else None
 
 
@@ -363,18 +356,6 @@ def _read_later(program: Program, statement: ast.stmt, name: str) -> bool:
             )
         at = outer
     return True
-
-
-def _plain(method: str) -> str | None:
-    """The method that does out of place what one does in place."""
-    plain = method.removesuffix("_")
-    return plain if plain != method and operators.method(plain) is not None else None
-
-
-def _renamed(program: Program, call: ast.Call, method: str) -> str:
-    assert isinstance(call.func, ast.Attribute)
-    text, function = program.segment(call), program.segment(call.func)
-    return f"{function.removesuffix(call.func.attr)}{method}{text[len(function) :]}"
 
 
 def _alone(program: Program, statement: ast.stmt, name: str, overwriters: set[ast.AST]) -> bool:

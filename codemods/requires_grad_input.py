@@ -34,9 +34,9 @@ from gradfix.autograd.graph import Backward, Leaf, reach
 from gradfix.autograd.questions import backwards
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, ReplaceExpression, Span
+from gradfix.codemod import Claim, Effect, Finding, Fix, Span
 from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import line, note, offered, receiver, shown
+from gradfix.edits import asking, line, not_asking, note, offered, receiver, shown
 
 
 @dataclass(eq=False)
@@ -93,40 +93,19 @@ def graphs_outside(run: Run) -> dict[Hashable, Outside]:
 
 
 def _created(outside: Outside) -> list[Leaf]:
-    return [leaf for leaf in outside.leaves if _keyword(leaf) is not None]
-
-
-def _keyword(leaf: Leaf) -> ast.Call | None:
-    call = leaf.created
-    if isinstance(call, ast.Call) and leaf.label == "tensor":
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_" and not call.args:
-            return call
-        for keyword in call.keywords:
-            if (
-                keyword.arg == "requires_grad"
-                and isinstance(keyword.value, ast.Constant)
-                and keyword.value.value
-            ):
-                return call
-    return None
-
-
-def _dropped(program: Program, call: ast.Call) -> Edit:
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
-        return ReplaceExpression(Span.of(call), program.segment(call.func.value))
-    return RemoveArgument(Span.of(call), "requires_grad")
+    return [leaf for leaf in outside.leaves if asking(leaf) is not None]
 
 
 def _fixes(program: Program, outside: Outside) -> Iterator[Fix]:
     run = outside.run
     owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
     read = {leaf for _, leaf in run.grad_reads}
-    calls = [_keyword(leaf) for leaf in outside.leaves]
+    calls = [asking(leaf) for leaf in outside.leaves]
     if not calls or any(call is None for call in calls):
         return
     if any(leaf in owned or leaf in read or leaf in run.differentiated for leaf in outside.leaves):
         return
-    edits = [_dropped(program, call) for call in dict.fromkeys(calls) if call is not None]
+    edits = [not_asking(program, call) for call in dict.fromkeys(calls) if call is not None]
     yield Fix(
         "drop requires_grad=True from the data",
         Effect.REPAIRS,

@@ -17,7 +17,9 @@ Preconditions:
 
 * the loss reaches the other network only through its own one, whose call is where the detach goes;
 * nobody watches the gradient on the way by a hook;
-* nobody differentiates with respect to what would be detached (WGAN-div and the like need that graph);
+* nobody differentiates with respect to what would be detached (WGAN-div and the like need that graph): where
+  a penalty does so with what it has computed itself, and says that this requires grad, the cut is at what the
+  penalty is given;
 * in a helper that serves the other network's loss too, the detach has no place: it goes on what the helper is
   given, or the helper's expression is written out at the call of this loss;
 * the very prediction is not used for another loss (that is stale-forward);
@@ -50,7 +52,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
@@ -61,6 +63,7 @@ from gradfix.autograd.questions import (
     carrying,
     detached_code,
     first_step,
+    listed,
     owner,
     steps,
     zeros,
@@ -345,7 +348,12 @@ def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
     for call in calls:
         # Where one of its own networks feeds another, the cut belongs before the first.
         operands = carrying(call, targets, [c for c in calls if c is not call])
-        if operands and (reused(run, backward, call) or _differentiated(run, call)):
+        if operands and _differentiated(run, call):
+            # What is differentiated with respect to keeps its gradient; what it is computed of goes without.
+            operands = _handed_in(call, targets)
+            if not operands:
+                return None
+        if operands and reused(run, backward, call):
             return None
         if operands and not run.hooked.isdisjoint(backward.visited):
             return None
@@ -353,6 +361,14 @@ def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
         found = [(call, expression, value) for expression, value in operands]
         cuts += [cut for cut in found if _place(cut) not in places]
     return Leak(run, backward, mine, foreign, cuts, effect) if cuts else None
+
+
+def _handed_in(call: ModuleCall, targets: set[Node]) -> list[tuple[ast.expr, Value]]:
+    """What carries a graph into the function that calls a network, and differentiates by what it computes."""
+    if not call.stack:
+        return []
+    _, given = call.stack[-1]
+    return carrying(replace(call, operands=[(expression, value) for value, expression in given]), targets)
 
 
 def _differentiated(run: Run, call: ModuleCall) -> bool:
@@ -418,6 +434,8 @@ def _first_place(leak: Leak) -> ast.expr:
 
 def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
     """Cut where the network is called; or in the caller of a helper that serves both losses."""
+    if not all(_asks_again(program, *cut) for cut in leak.cuts):
+        return
     inner = [(e, v) for _, e, v in leak.cuts]
     if not leak.shared and all(e.lineno > 0 for e, _ in inner):
         sources = _sources(program, inner) if leak.effect is Effect.PRESERVES else None
@@ -433,6 +451,14 @@ def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
             return
         outer += [place for place in handed[:1] if place[0] not in [e for e, _ in outer]]
     yield from _fixes_at(program, leak, outer)
+
+
+def _asks_again(program: Program, call: ModuleCall, expression: ast.expr, value: Value) -> bool:
+    """Whether a function that differentiates by what it computes says that this requires grad."""
+    if any(operand is expression for operand, _ in listed(call.operands)) or line(call.site) <= 0:
+        return True
+    names = (getattr(node, "attr", getattr(node, "arg", "")) for node in walk(program.function(call.site)))
+    return any(name in ("requires_grad", "requires_grad_") for name in names)
 
 
 def _ways(program: Program, leak: Leak) -> Iterator[Fix]:

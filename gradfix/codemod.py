@@ -158,13 +158,15 @@ class Decorate:
 
 @dataclass(frozen=True, slots=True)
 class Enclose:
-    """Put the statement at ``span`` into a ``with``: its lines are indented once more.
+    """Put the statement at ``span`` into a ``with``: it is indented once more, with what it holds.
 
-    ``code`` is the expression that is entered: ``torch.no_grad()``.
+    ``code`` is the expression that is entered: ``torch.no_grad()``. What follows in the same block goes in as
+    well, up to the statement at ``last``; there no text goes over several lines.
     """
 
     span: Span
     code: str
+    last: Span | None = None
 
 
 Edit = (
@@ -200,7 +202,7 @@ class Claim(NamedTuple):
     Optimizers are named by the line of their constructor call in the *original* source.
     """
 
-    raises: Literal["E1", "E2", "E3"] | None = None
+    raises: Literal["E1", "E2", "E3", "E4", "E5"] | None = None
     """The error that the original must raise (``None``: it runs to the end)."""
     raises_line: int | None = None
     """The line of the original on which it is raised, seen from the script itself."""
@@ -267,7 +269,7 @@ class Finding(NamedTuple):
     span: Span
     notes: tuple[Note, ...] = ()
     fixes: tuple[Fix, ...] = ()
-    raises: Literal["E1", "E2", "E3", "E4"] | None = None
+    raises: Literal["E1", "E2", "E3", "E4", "E5"] | None = None
     """The error of autograd that a note puts at its line; the fixes say so as well."""
     advice: str = ""
     """What a person can do where no fix holds; by default what the codemod's documentation says of that."""

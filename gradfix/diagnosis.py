@@ -211,10 +211,15 @@ def adversary(run: Run, backward: Backward, mine: OptimizerState, foreign: set[L
 
 
 def reused(run: Run, backward: Backward, call: object) -> bool:
-    """Whether another backward of the same pass goes through this very call of the network."""
+    """Whether another backward of the same pass goes through this very call of the network.
+
+    What has computed a gradient that is a part of this loss is none.
+    """
+    parts = {n.site for n in backward.visited if n.op == "autograd.grad"}
     return any(
         other is not backward
         and other.site is not backward.site
+        and other.site not in parts
         and any(n.call is call for n in other.visited)
         for other in backwards(run)
         if other.path == backward.path

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from gradfix import guards
-from gradfix.autograd.graph import Backward, Event, ModuleCall, OptimizerState, Step
+from gradfix.autograd.graph import Backward, Event, Leaf, ModuleCall, OptimizerState, Step
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.codemod import (
@@ -254,6 +254,29 @@ def offered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
             # Several calls of one helper lead to the same edit in it.
             found.append(fix._replace(edits=tuple(dict.fromkeys(fix.edits))))
     return tuple(found)
+
+
+def asking(leaf: Leaf) -> ast.Call | None:
+    """The call that has made a tensor of data require a gradient, if it says so literally."""
+    call = leaf.created
+    if isinstance(call, ast.Call) and leaf.label == "tensor":
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_" and not call.args:
+            return call
+        for keyword in call.keywords:
+            if (
+                keyword.arg == "requires_grad"
+                and isinstance(keyword.value, ast.Constant)
+                and keyword.value.value
+            ):
+                return call
+    return None
+
+
+def not_asking(program: Program, call: ast.Call) -> Edit:
+    """The edit of such a call that leaves the tensor without a gradient."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
+        return ReplaceExpression(Span.of(call), program.segment(call.func.value))
+    return RemoveArgument(Span.of(call), "requires_grad")
 
 
 def alone(program: Program, statement: ast.stmt) -> ast.stmt:

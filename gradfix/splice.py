@@ -212,19 +212,22 @@ def _line_before(lines: Lines, node: ast.stmt | ast.expr, code: str) -> _Cut:
 
 
 def _enclosure(lines: Lines, edit: Enclose, place: _Place) -> list[_Cut]:
-    """A ``with`` around a statement, whose lines are indented, but for those within a text."""
+    """A ``with`` around statements, whose lines are indented, but for those within a text."""
     node = place.node
     body = getattr(node, "body", None)
-    last = edit.span.end_line
-    if (body and body[0].lineno == node.lineno) or lines.data[
-        lines.extent(edit.span)[1] : lines.end(last)
-    ].split(b"#")[0].strip():
+    end = edit.last or edit.span
+    last = end.end_line
+    if (body and body[0].lineno == node.lineno) or lines.data[lines.extent(end)[1] : lines.end(last)].split(
+        b"#"
+    )[0].strip():
         raise _Cutting
-    unit = (
-        _indent(lines, body[0]).removeprefix(_indent(lines, node))
-        if body
-        else _unit(lines, _indent(lines, node), place)
-    )
+    if body:
+        unit = _indent(lines, body[0]).removeprefix(_indent(lines, node))
+    elif place.around is not None:
+        unit = _unit(lines, _indent(lines, node), place)
+    else:
+        first = _INDENTED.search(lines.data)
+        unit = first[1] if first is not None else b"    "
     if not unit or unit.strip(b" \t"):
         raise _Cutting
     within = {
@@ -243,6 +246,8 @@ def _enclosure(lines: Lines, edit: Enclose, place: _Place) -> list[_Cut]:
 
 
 _DEEPER = re.compile(rb"^(    )+")
+_INDENTED = re.compile(rb":[ \t]*(?:#[^\n]*)?\r?\n([ \t]+)\S")
+"""A block of a file, with what it is indented by."""
 
 
 def _unit(lines: Lines, indent: bytes, place: _Place) -> bytes:

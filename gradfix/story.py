@@ -96,7 +96,8 @@ class Story:
         """Put ``message`` at ``span``, if nothing is said of that line yet or this is to go ``over`` it."""
         notes = self._notes.setdefault(path, [])
         if over:
-            notes[:] = [note for note in notes if note.span.line != span.line or note.span in self._kept]
+            beside = self._kept - {span}
+            notes[:] = [note for note in notes if note.span.line != span.line or note.span in beside]
             self._kept.add(span)
         elif any(note.span.line == span.line for note in notes):
             return

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from gradfix.autograd import operators
 from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.graph import (
     Backward,
@@ -148,7 +150,14 @@ def differentiate(run: Run, call: Call) -> Value:
             # The second derivative runs through the operands of what was differentiated.
             made = run.node("autograd.grad", call.site)
             made.saves = None
-            made.edges = tuple(Edge(n, False, expression) for n, _ in nodes)
+            through = {n.call for n in event.visited if n.call is not None}
+            if made.call is None and len(through) == 1:
+                (made.call,) = through  # It is differentiated through that network once more.
+            needed = dict.fromkeys(_needed_again(event.visited)) if create is True and event.certain else {}
+            made.edges = (
+                *(Edge(n, True, expression) for n in needed),
+                *(Edge(n, False, expression) for n, _ in nodes if n not in needed),
+            )
             # A parameter that was only added is not in the derivative: certain are those that were saved.
             leaves: dict[Leaf, bool] = {}
             for visited in event.visited:
@@ -159,6 +168,19 @@ def differentiate(run: Run, call: Call) -> Value:
             result.node, result.requires = made, True if create else None
         items.append(result)
     return Sequence("tuple", items, isinstance(inputs, (Params, Opaque)))
+
+
+def _needed_again(visited: dict[Node, bool]) -> Iterator[Node]:
+    """What the derivatives are computed of, besides parameters: a backward through them goes on into these.
+
+    That of a convolution or an activation depends on its operand or its result. So a penalty on a gradient by
+    something that was computed leads to what that was computed of.
+    """
+    for node, certain in visited.items():
+        if certain and len(node.edges) == 1 and node.edges[0].certain and node.saves is True:
+            of = operators.derivative_of(node.op)
+            if of is not None:
+                yield node if of == "result" else node.edges[0].node
 
 
 def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:

@@ -24,7 +24,7 @@ Path = tuple[tuple[ast.AST, int], ...]
 Stack = tuple[tuple[ast.AST, list[tuple[Any, ast.expr]]], ...]
 """The calls of the project's functions that were in progress, outermost first, with their arguments."""
 
-Kind = Literal["E1", "E2", "E3", "E4"]
+Kind = Literal["E1", "E2", "E3", "E4", "E5"]
 
 
 _SERIALS = itertools.count()
@@ -80,6 +80,7 @@ class Leaf:
         "lender",
         "requires",
         "storage",
+        "supposed",
         "unknown_grad",
     )
 
@@ -97,6 +98,8 @@ class Leaf:
         self.created = created
         self.copied = False
         """Made by copying another one."""
+        self.supposed = False
+        """Of a network that cannot be seen: that it requires grad is what is mostly so."""
 
     def family(self) -> list[Leaf]:
         """This block and the blocks of everything below it."""
@@ -245,11 +248,12 @@ class Failure:
 
     kind: Kind
     node: Node | None
-    """The node at which the engine stops: freed (E1) or holding a changed tensor (E2)."""
+    """The node at which the engine stops: freed (E1) or holding a changed tensor (E2). None where there is no
+    graph (E3), and where a write in place is refused (E4, E5)."""
     culprit: Event | None
     """The backward that freed it (E1), or the event that changed the saved tensor (E2)."""
     leaf: Leaf | None = None
-    """The changed leaf (E2), if what changed is a parameter."""
+    """The leaf that was changed (E2), if it is a parameter, or that was to be changed (E4)."""
     route: tuple[tuple[Node, Edge | None], ...] = ()
     """From the root to ``node``: each node with the edge by which it was left."""
 
@@ -380,12 +384,19 @@ class Change(Event):
     """An in-place change of a tensor other than by an optimizer."""
 
     what: str
-    leaf_error: Tri = False
-    """Autograd refuses it: a leaf that requires grad, changed while graphs are recorded (E4).
-
-    None: it may."""
+    failure: Failure | None = None
+    """Autograd refuses it, while graphs are recorded: what is changed is a leaf that requires grad, or a view
+    of one (E4), or one of several views that an operation has given at once (E5)."""
+    doubtful: bool = False
+    """It may be refused."""
     layer: object = None
     """The layer that works in place, if one did it."""
+    written: object = None
+    """What was to be changed, if that is refused."""
+    sources: tuple[Node | Leaf, ...] = ()
+    """The graphs, and the leaves, of what was to be written there."""
+    stack: Stack | None = ()
+    """The calls that lead to it, if it is refused; None: a network calls another one on the way."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

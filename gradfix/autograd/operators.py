@@ -153,6 +153,31 @@ def module(name: str) -> Operator | None:
     return _row(name) or (_row(name.removesuffix("#eval")) if name.endswith("#eval") else None)
 
 
+SELECTING = frozenset(
+    """max min amax amin maximum minimum fmax fmin median nanmedian quantile clamp clamp_min clamp_max clip
+    where gather take masked_select""".split()
+)
+"""Operations that save their operand to know which elements were taken: their derivative is a choice."""
+
+
+@cache
+def derivative_of(short: str) -> Literal["operand", "result"] | None:
+    """What the derivative of an operation by its first operand is computed of, if of that or of the result.
+
+    A derivative of that derivative then leads to what the operand was computed of. Those of products, and of
+    what selects, lead nowhere but to other operands.
+
+    Args:
+        short: The short name of the operation, :attr:`Operator.name`.
+    """
+    row = next(filter(None, (_row(f"{path}{short}") for path in ("torch.", "Tensor.", *_FURTHER))), None)
+    if row is None or short.split(".")[0].split("#")[0] in SELECTING:
+        return None
+    own = row.saved.get(1, 0)
+    return "operand" if own & 1 else "result" if own & OUT else None
+
+
+_FURTHER = ("torch.nn.functional.", "")
 _PATHS = (
     (re.compile(r"^torch\.nn\.modules\.[a-z_]+\."), "torch.nn."),
     (re.compile(r"^torch\.distributions\.(?!kl_divergence)[a-z_]+\."), "torch.distributions."),

@@ -7,10 +7,11 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from gradfix.autograd.graph import (
     Backward,
+    Change,
     Event,
     Leaf,
     ModuleCall,
@@ -102,6 +103,12 @@ def between(events: list[Happened], first: int, last: float = math.inf) -> Itera
     """Those of some events in order that happened after one serial number and before another."""
     start = bisect_right(events, first, key=lambda e: e.serial)
     return (events[k] for k in range(start, bisect_left(events, last, start, key=lambda e: e.serial)))
+
+
+def refused(run: Run, kind: Literal["E4", "E5"]) -> Change | None:
+    """The write in place by which a run ends, if autograd refuses it for that reason."""
+    last = run.events[-1] if run.refused_write else None
+    return last if isinstance(last, Change) and last.failure and last.failure.kind == kind else None
 
 
 def trains(run: Run, step: Step) -> bool:

@@ -54,6 +54,10 @@ class Exited(Stopped):
     """The program ends itself."""
 
 
+class Uncaught(Stopped):
+    """Autograd raises, and nobody expects it."""
+
+
 class Impossible(Stopped):
     """A way that only a further run has taken has led nowhere: what it reads has never been bound there."""
 
@@ -222,6 +226,13 @@ class Run:
         """Whether it ended where no program goes on: it shows nothing by what it does not come to."""
         self.raised = False
         """Whether it ended early by an exception, which the program itself raises or this way leads to."""
+        self.refused_write = False
+        """Whether autograd has ended it, which refuses to write in place there (E4, E5)."""
+        self.veiled = 0
+        """How many contexts are entered that are not known: each may say whether graphs are recorded."""
+        self.remade: set[Leaf] = set()
+        """Leaves in whose place the program may have another tensor in hand: moved to another device, or
+        computed of a parameter by a normalisation of weights."""
         self.inside = False
         """Whether this is a call of a function from outside, rather than a run from the top."""
         self.guesses: list[ast.AST] = []

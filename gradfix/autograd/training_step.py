@@ -27,7 +27,16 @@ from gradfix.autograd.interpreter.contexts import exhaust
 from gradfix.autograd.interpreter.loops import carried, named
 from gradfix.autograd.parameters import set_mode
 from gradfix.autograd.relevance import Definition, Relevance, backwards_in, children, suites, walk
-from gradfix.autograd.run import Alternative, BudgetExceeded, Exited, Impossible, Run, Scenario, Stopped
+from gradfix.autograd.run import (
+    Alternative,
+    BudgetExceeded,
+    Exited,
+    Impossible,
+    Run,
+    Scenario,
+    Stopped,
+    Uncaught,
+)
 from gradfix.autograd.semantics.functions import call_function, instantiate
 from gradfix.autograd.values import (
     Class,
@@ -190,6 +199,9 @@ class Entry:
         if not any(observations for _, observations in seen) or any(
             run.substituted or run.unfinished for run in self.runs
         ):
+            return
+        # What comes of a program in the end shows only if it gets there.
+        if not raises and any(run.refused_write and not run.scenario.other for run in self.runs):
             return
         reached = [{e.site for e in run.events} for run in self.runs]
         contrary = reached if against is None else [against(run) for run in self.runs]
@@ -525,7 +537,8 @@ def called(program: Program, relevance: Relevance, messages: list[str]) -> Itera
 def _wrong_turn(run: Run) -> ast.AST | None:
     """The guess that led to an exception before anything was trained, or ruled out whatever trains."""
     avoided = run.scenario.avoided
-    if len(avoided) == WRONG_TURNS or any(isinstance(event, Backward) for event in run.events):
+    trains = any(isinstance(event, Backward) for event in run.events)
+    if len(avoided) == WRONG_TURNS or trains or run.refused_write:
         return None
     return next((site for site in (*run.refused[-1:], *run.precluding) if site not in avoided), None)
 
@@ -609,6 +622,7 @@ def explore(
         except Stopped as stopped:
             run.impossible = isinstance(stopped, Impossible)
             run.raised = not isinstance(stopped, Exited)
+            run.refused_write = isinstance(stopped, Uncaught)
         except BudgetExceeded as spent:
             (function,) = spent.args
             where = f" in {function}" if function not in ("", name) else ""

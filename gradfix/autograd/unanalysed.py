@@ -37,11 +37,13 @@ class _Seen(enum.IntEnum):
 def unanalysed(program: Program) -> tuple[Unanalysed, ...]:
     """The functions, and the loops outside of functions, in which something is differentiated unseen."""
     seen = _seen(program)
+    # Of what comes behind an error in the forward somebody can ask when that is mended.
+    stopped = any(run.refused_write for entry in program.entries for run in entry.runs[:1])
     missed: dict[ast.AST, list[tuple[ast.Call, _Seen]]] = {}
     for call in walk(program.tree):
         if isinstance(call, ast.Call) and is_differentiation(call.func):
             degree = seen.get(call, _Seen.NOTHING)
-            if degree is not _Seen.ALL:
+            if degree is not _Seen.ALL and not (stopped and degree is _Seen.NOTHING):
                 missed.setdefault(_place(program, call), []).append((call, degree))
     return tuple(
         _told(program, place, *max(calls, key=lambda one: (one[1], -one[0].lineno)))

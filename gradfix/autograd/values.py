@@ -111,6 +111,7 @@ class Opaque(Value):
         """
         if self.leaf is None:
             self.leaf = Leaf(self.label, True, None if self._is_made() else asked)
+            self.leaf.supposed = True
             root = self.parent
             while root is not None and root.leaf is None:
                 root = root.parent
@@ -189,7 +190,7 @@ class Condition(Opaque):
 class Tensor(Value):
     """A tensor: where it hangs in the graph, whether it requires grad, which memory it has."""
 
-    __slots__ = ("base", "cut", "leaf", "may_view", "node", "requires", "storage", "views")
+    __slots__ = ("among", "base", "cut", "leaf", "may_view", "node", "requires", "storage", "views")
 
     def __init__(
         self, node: Node | None = None, requires: Tri = False, storage: Storage | None = None
@@ -206,6 +207,9 @@ class Tensor(Value):
         """The leaf that this may be a view of, or a copy."""
         self.cut: tuple[Node, ast.AST] | None = None
         """The graph that it was cut off from, and where."""
+        self.among: ast.AST | None = None
+        """What has given it, if it may not be written in place: one of several views that were given at once,
+        or one that was taken while no graphs were recorded; or it is a view of such a one."""
 
     def seen_as(self, view: Tensor) -> None:
         """Note a view of it."""
@@ -506,8 +510,8 @@ class Function(Value):
         self.bound = bound
         self.owner = owner
         self.name = getattr(node, "name", "<lambda>")
-        self.graph_free = False
-        """Decorated with ``no_grad`` or ``inference_mode``."""
+        self.graph_free: Tri = False
+        """Decorated with ``no_grad`` or ``inference_mode``, or perhaps (None)."""
         self.context = False
         """Decorated with ``contextlib.contextmanager``."""
 

@@ -10,6 +10,8 @@ _ERRORS = {
     "E2": "RuntimeError: one of the variables needed for gradient computation has been modified by an "
     "inplace operation",
     "E3": "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
+    "E4": "RuntimeError: a leaf Variable that requires grad is being used in an in-place operation",
+    "E5": "RuntimeError: Output 0 of UnbindBackward0 is a view and is being modified inplace",
 }
 
 _WHY = {
@@ -17,6 +19,8 @@ _WHY = {
     "E2": "Autograd computes a gradient from values that the forward pass has saved, and refuses to once "
     "they have been changed.",
     "E3": "Autograd differentiates only what was computed from something that requires a gradient.",
+    "E4": "A tensor that collects a gradient may be changed in place only where no graph is recorded.",
+    "E5": "Autograd cannot record a change in place of one of several views that were given at once.",
 }
 
 _SILENT = {
@@ -44,7 +48,7 @@ _CHOICES = {
 
 
 def predicted(kind: str) -> str:
-    """What autograd says when it raises an error of this kind (``E1``, ``E2``, ``E3``)."""
+    """What autograd says when it raises an error of this kind (``E1`` to ``E5``)."""
     return _ERRORS[kind]
 
 

@@ -134,6 +134,7 @@ KINDS = (
     ("E3", "does not require grad and does not have a grad_fn"),
     ("E3", "One of the differentiated Tensors does not require grad"),
     ("E4", "leaf Variable that requires grad"),
+    ("E5", "is being modified inplace"),
 )
 
 

@@ -27,7 +27,7 @@ from gradfix.verify.coverage import Piece
 BY_HAND = -1
 """Stands among the backward calls that fed a gradient: something else assigned it."""
 
-Kind = Literal["E1", "E2", "E3", "E4", "other"]
+Kind = Literal["E1", "E2", "E3", "E4", "E5", "other"]
 """Autograd's errors (see ``probe.KINDS``): freed graph, moved saved tensor, nothing to
 differentiate, leaf modified in place."""
 

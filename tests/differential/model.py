@@ -48,10 +48,8 @@ def predict(source: str, *, exact: bool = True) -> Prediction:
 
 def _error(event: Event) -> tuple[str, int] | None:
     line = getattr(event.site, "lineno", 0)
-    if isinstance(event, Backward) and event.failure is not None:
+    if isinstance(event, (Backward, Change)) and event.failure is not None:
         return event.failure.kind, line
-    if isinstance(event, Change) and event.leaf_error:
-        return "E4", line
     return None
 
 
@@ -81,7 +79,7 @@ def _of_run(run: Run) -> Prediction:
             events.append(Called(line))
         elif isinstance(event, Step):
             events.append(_guess(event, numbers))
-        elif isinstance(event, Change) and event.leaf_error is None:
+        elif isinstance(event, Change) and event.doubtful:
             changes.add(len(events))
         error = _error(event)
         if error is not None:

@@ -97,7 +97,9 @@ def compare(real: Outcome, model: Prediction, *, exact: bool = True) -> Verdict:
             doubtful = doubtful or said.doubtful or said.sure != said.most
     if real.error != model.error or len(real.events) != len(model.events):
         missed = model.error is None or len(model.events) > len(real.events)
-        refused = real.error is not None and real.error[0] == "E4" and len(real.events) in model.changes
+        refused = (
+            real.error is not None and real.error[0] in ("E4", "E5") and len(real.events) in model.changes
+        )
         if missed and (doubtful or refused or len(real.events) - 1 in model.fragile):
             return Verdict("abstains", "error")
         if _another_first(real, model):

@@ -26,6 +26,7 @@ MESSAGES = (
     ("has been modified by an inplace operation", "E2"),
     ("does not require grad and does not have a grad_fn", "E3"),
     ("a leaf Variable that requires grad is being used in an in-place operation", "E4"),
+    ("is being modified inplace", "E5"),
 )
 """What autograd says, and what the model calls it."""
 
@@ -42,7 +43,7 @@ def run(source: str) -> Outcome:
     """Execute ``source`` under torch.
 
     Raises:
-        Unsuitable: it ended in an error that is not one of autograd's four.
+        Unsuitable: it ended in an error that is not one of autograd's own.
     """
     recorder = _Recorder()
     namespace: dict[str, Any] = {"__name__": "__main__"}

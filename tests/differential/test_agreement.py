@@ -99,7 +99,7 @@ def test_programs_are_reproducible_and_diverse() -> None:
         except Unsuitable:
             continue
         kinds.add(outcome.error[0] if outcome.error else None)
-    assert kinds == {None, "E1", "E2", "E3", "E4"}
+    assert kinds >= {None, "E1", "E2", "E3", "E4"}
 
 
 ABSTAINED = {

@@ -67,7 +67,6 @@ TENSORS: list[Row] = [
     ("Tensor.backward", "loss.backward()", "backward"),
     ("Tensor.cpu", "r = loss.cpu()", "tensor with a graph"),
     ("Tensor.item", "r = loss.item()", "unknown"),
-    ("Tensor.argmax", "r = out.argmax()", "unknown"),
     ("Tensor.requires_grad_", "data.requires_grad_(); r = data", "leaf"),
     ("Tensor.detach_", "out.detach_(); r = out", "tensor"),
     ("Tensor.retain_grad", "out.retain_grad(); r = out", "tensor with a graph"),

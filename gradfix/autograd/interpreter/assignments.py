@@ -10,7 +10,7 @@ from gradfix.autograd.semantics.arithmetic import binary, counted, inplace_binar
 from gradfix.autograd.semantics.attributes import set_attribute
 from gradfix.autograd.semantics.items import delete_item, set_item
 from gradfix.autograd.semantics.iteration import extend
-from gradfix.autograd.semantics.operations import weak_update, write_to_all
+from gradfix.autograd.semantics.operations import graphs_of, weak_update, write_to_all
 from gradfix.autograd.values import (
     Const,
     Frame,
@@ -80,7 +80,10 @@ def _unpack(run: Run, targets: list[ast.expr], value: Value, frame: Frame, sourc
                 assign(run, target, item, frame, None)
             return
     for number, target in enumerate(targets):
-        assign(run, target, dispatch.item(run, value, Const(number), source or target), frame, None)
+        part = dispatch.item(run, value, Const(number), source or target)
+        if isinstance(value, Tensor) and isinstance(part, Tensor):
+            part.among = source or target
+        assign(run, target, part, frame, None)
 
 
 @statement(ast.AugAssign)
@@ -101,7 +104,8 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
         return None
     if isinstance(old, SummaryTensor):
         nothing = isinstance(node.op, ast.Mult) and isinstance(operand, Const) and operand.value == 0
-        write_to_all(run, old, node, emptied=nothing)
+        sources = graphs_of(operand) if old.view == "" else ()
+        write_to_all(run, old, node, emptied=nothing, sources=sources)
         return None
     if isinstance(old, Sequence) and old.kind == "list" and isinstance(node.op, ast.Add):
         extend(run, old, operand)

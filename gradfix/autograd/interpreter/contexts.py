@@ -18,13 +18,16 @@ from gradfix.autograd.run import (
     Run,
     Stop,
     Stopped,
+    Uncaught,
     expression,
     statement,
 )
 from gradfix.autograd.semantics.functions import call_function
 from gradfix.autograd.semantics.iteration import Made
+from gradfix.autograd.semantics.libraries import FAMILIAR
 from gradfix.autograd.values import (
     NONE,
+    External,
     Frame,
     Function,
     GradMode,
@@ -67,10 +70,22 @@ def _enter(run: Run, node: ast.With | ast.AsyncWith, position: int, frame: Frame
     if isinstance(context, Scaled):
         return inside(context.loss)
     catches = _suppresses(entry.context_expr)
+    veils = isinstance(context, Opaque) and not _of_a_library(run, entry.context_expr, frame)
     run.catching += catches
+    run.veiled += veils
     flow = inside(context if isinstance(context, (Module, Optimizer)) else Opaque("context"))
     run.catching -= catches
+    run.veiled -= veils
     return flow
+
+
+def _of_a_library(run: Run, context: ast.expr, frame: Frame) -> bool:
+    """Whether a context is of a library of which the model knows whether graphs are recorded in it."""
+    root = context
+    while isinstance(root, (ast.Call, ast.Attribute)):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    held = run.evaluate(root, frame) if isinstance(root, ast.Name) else None
+    return isinstance(held, External) and held.name.split(".", 1)[0] in FAMILIAR
 
 
 def _resume(run: Run, context: Suspended, inside: Callable[[Value], Flow]) -> Flow:
@@ -176,17 +191,17 @@ def _suppresses(context: ast.expr) -> bool:
 
 @statement(ast.Try)
 def _try(run: Run, node: ast.Try, frame: Frame) -> Flow:
-    catching, enabled, call = run.catching, run.grad_enabled, run.current_call
+    catching, enabled, call, veiled = run.catching, run.grad_enabled, run.current_call, run.veiled
     run.catching += any(_catches_runtime_error(h) for h in node.handlers)
     try:
         flow = run.block(node.body, frame)
-    except Exited:
+    except (Exited, Uncaught):
         raise
     except Stopped:  # raised in a function that was called
         if not node.handlers:
             raise
         flow = STOP
-        run.grad_enabled, run.current_call = enabled, call
+        run.grad_enabled, run.current_call, run.veiled = enabled, call, veiled
     run.catching = catching
     if isinstance(flow, Stop) and node.handlers:
         flow = run.block(node.handlers[0].body, frame)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.engine import havoc
+from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import FUNCTIONS, called, functions_of, other_methods
 from gradfix.autograd.semantics.layers import CONTAINERS, deep_copy
-from gradfix.autograd.semantics.libraries import ARRAYS, HARMLESS, NETWORKS, WRAPPERS
+from gradfix.autograd.semantics.libraries import ARRAYS, HARMLESS, NETWORKS, WEIGHT_NORMS, WRAPPERS
 from gradfix.autograd.semantics.names import canonical, member
 from gradfix.autograd.semantics.operations import unknown
 from gradfix.autograd.semantics.optimizers import AVERAGES, OPTIMIZERS, follower, make_optimizer
@@ -53,6 +54,8 @@ def call_external(run: Run, call: Call) -> Value:
     root = call.name.split(".", 1)[0]
     first = call.args[0][0] if call.args else None
     if call.name in WRAPPERS and first is not None:
+        if last in WEIGHT_NORMS:
+            run.remade.update(leaves_of(first)[0])
         return first
     if (isinstance(first, (Params, SummaryTensor)) and last[:1].isupper()) or last in OPTIMIZERS:
         return make_optimizer(run, last, call)

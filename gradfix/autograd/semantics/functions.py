@@ -176,8 +176,8 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
             return Suspended(definition, frame)
         return _yielded_parameters(run, definition, frame) or Opaque("generator")
     enabled = run.grad_enabled
-    if function.graph_free:
-        run.grad_enabled = False
+    if function.graph_free is not False:
+        run.grad_enabled = False if function.graph_free else None
     run.depth += 1
     run.active.append(active)
     statement, stack, guesses = run.statement, run.stack, len(run.guesses)
@@ -189,7 +189,7 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
         run.depth -= 1
         run.active.pop()
         del run.guesses[guesses:]
-        if function.graph_free:
+        if function.graph_free is not False:
             run.grad_enabled = enabled
         run.statement, run.stack = statement, stack
     if flow is None:
@@ -314,7 +314,19 @@ def decorate(run: Run, function: Value, decorator: ast.expr, frame: Frame) -> Va
             function.graph_free = True
         if value.name in ("contextlib.contextmanager", "contextlib.asynccontextmanager"):
             function.context = True
+    elif isinstance(value, Function) and isinstance(function, Function) and _sets_mode(value.node):
+        function.graph_free = None
     return function
+
+
+@lru_cache(maxsize=1024)
+def _sets_mode(definition: ast.AST) -> bool:
+    """Whether a function says anywhere whether graphs are recorded."""
+    names = (getattr(node, "attr", getattr(node, "id", "")) for node in walk(definition))
+    return not GRAD_MODES.isdisjoint(names)
+
+
+GRAD_MODES = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
 def inherit(run: Run, of: Instance, call: Call) -> None:

@@ -13,6 +13,8 @@ from gradfix.autograd.semantics.names import member
 from gradfix.autograd.semantics.operations import (
     apply,
     changed_in_place,
+    graphs_of,
+    may_require,
     operands_of,
     record,
     unknown,
@@ -294,6 +296,8 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         node, requires, saves = record(run, "setitem", target, slots, table)
         if node is not None:
             node.saves = True  # an item is a view: see _changed_in_place
+        elif run.grad_enabled is not False and isinstance(value, Opaque):
+            may_require(holder)
         if not (node is None and holder is value):
             changed_in_place(run, holder, node, requires, saves, "item assignment", target)
         return
@@ -301,7 +305,8 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         where = target.slice
         whole = isinstance(where, ast.Slice) and not (where.lower or where.upper or where.step)
         whole = whole or (isinstance(where, ast.Constant) and where.value is ...)
-        write_to_all(run, holder, target, emptied=whole and isinstance(value, Const) and value.value == 0)
+        nothing = whole and isinstance(value, Const) and value.value == 0
+        write_to_all(run, holder, target, nothing, graphs_of(value) if holder.view == "" else ())
         return
     if isinstance(holder, Array):
         return

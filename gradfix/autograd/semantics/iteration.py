@@ -83,7 +83,10 @@ def _iterate_tensor(run: Run, value: Tensor, site: ast.expr | None) -> Iterated:
         table = operators.method("getitem.int_or_slice")
         if table is None or site is None:
             return Tensor(value.node, value.requires, value.storage)
-        return apply(run, table, [(value, site)], {}, site)
+        item = apply(run, table, [(value, site)], {}, site)
+        if isinstance(item, Tensor):
+            item.among = site  # ``__iter__`` takes it apart at once.
+        return item
 
     return None, select
 

@@ -13,6 +13,10 @@ WRAPPERS = frozenset(
 """Calls whose result is, to autograd, their first argument."""
 
 
+WEIGHT_NORMS = frozenset({"spectral_norm", "weight_norm"})
+"""Those after which a layer's weight is computed of another parameter, and is none itself."""
+
+
 HARMLESS = frozenset(
     """numpy os sys time math random json pickle csv logging warnings datetime pathlib shutil glob re string
     torchvision matplotlib PIL cv2 wandb tensorboardX tensorboard tqdm pandas scipy sklearn skimage imageio
@@ -21,6 +25,10 @@ HARMLESS = frozenset(
     torchinfo tensorflow mlflow comet_ml neptune swanlab loguru rich""".split()
 )
 """Libraries that neither run backward nor touch parameters."""
+
+
+FAMILIAR = HARMLESS | {"torch", "builtins", "contextlib"}
+"""Those of whose contexts it is known whether they switch graphs off."""
 
 
 ARRAYS = {"numpy.zeros": 1, "numpy.ones": 1, "numpy.empty": 1, "numpy.full": 2}

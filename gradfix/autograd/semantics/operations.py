@@ -8,13 +8,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Literal
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Argument, Call, Keywords
 from gradfix.autograd.engine import change_gradients
-from gradfix.autograd.graph import Edge, Leaf, ModuleCall, Node, Storage, Tri
+from gradfix.autograd.graph import Change, Edge, Failure, Leaf, ModuleCall, Node, Storage, Tri
 from gradfix.autograd.operators import OUT, Operator
-from gradfix.autograd.run import Run
+from gradfix.autograd.run import Run, Uncaught
 from gradfix.autograd.values import (
     NONE,
     Const,
@@ -272,12 +273,14 @@ def apply(
         node.beside = place, args[place][0]
     if table.result == "inplace":
         if isinstance(first, SummaryTensor):
-            write_to_all(run, first, site)
+            write_to_all(run, first, site, sources=_sources(node, first.leaves))
             return first
         if not isinstance(first, Tensor):
             if isinstance(first, Opaque):
                 weak_update(first)
             return first if first is not None else Opaque("result")
+        if vague and node is None and run.grad_enabled is not False:
+            may_require(first)
         return changed_in_place(run, first, node, requires, saves_result, table.name, site, layer)
     if node is None and vague and run.grad_enabled is not False and table.result != "detached":
         # What is not known may have a graph of its own: the result may require grad.
@@ -300,6 +303,8 @@ def apply(
                 tensor.base, tensor.may_view = first.base or first, first.may_view
                 tensor.base.seen_as(tensor)
                 run.views.append(tensor)
+                apart = table.name in SEVERAL or run.grad_enabled is False
+                tensor.among = site if apart else first.among
             elif table.result == "either":
                 tensor.storage.may_be(first.storage)
                 tensor.may_view = first.may_view or _leaf_of(first)
@@ -316,6 +321,10 @@ def _leaf_of(tensor: Tensor) -> Leaf | None:
     return tensor.leaf or (tensor.base.leaf if tensor.base is not None else None)
 
 
+SEVERAL = frozenset({"unbind", "split", "chunk", "split_with_sizes"})
+"""Operations whose results may not be written in place, as they are several views of one tensor."""
+
+
 def changed_in_place(
     run: Run,
     tensor: Tensor,
@@ -326,17 +335,27 @@ def changed_in_place(
     site: ast.AST,
     layer: Module | None = None,
 ) -> Tensor:
+    """Change a tensor in place, where ``node`` records how.
+
+    Raises:
+        Uncaught: Autograd refuses it.
+    """
     event = run.change(tensor, site, what, layer)
     leaf = _leaf_of(tensor)
     if run.grad_enabled is not False and leaf is not None and leaf.requires is True:
-        event.leaf_error = not run.catching
+        known = tensor.leaf is not None or tensor.requires is True
+        _refuse(run, event, "E4" if tensor.among is None else "E5", tensor, [leaf], node, known)
         return tensor
+    if run.grad_enabled is not False and tensor.among is not None and tensor.requires is not False:
+        _refuse(run, event, "E5", tensor, [], node, tensor.requires is True)
+    elif run.grad_enabled is not False and tensor.among is not None and requires is not False:
+        _refuse(run, event, "E5", tensor, [], node, requires is True)
     if (
         run.grad_enabled is not False
         and tensor.may_view is not None
         and tensor.may_view.requires is not False
     ):
-        event.leaf_error = None
+        event.doubtful = True
     if node is not None:
         tensor.node, tensor.requires = node, requires
         if tensor.base is not None:
@@ -348,6 +367,71 @@ def changed_in_place(
         if saves_result:
             node.saved += ((tensor.storage, tensor.storage.version, None),)
     return tensor
+
+
+def _refuse(
+    run: Run,
+    event: Change,
+    kind: Literal["E4", "E5"],
+    written: Tensor | SummaryTensor,
+    leaves: list[Leaf],
+    node: Node | None,
+    known: bool = True,
+) -> None:
+    """Note that autograd refuses a change, or may refuse it; if it is certain, and not expected, it raises.
+
+    Raises:
+        Uncaught: It does.
+    """
+    if run.catching:
+        return
+    event.doubtful = True
+    if run.grad_enabled is not True or run.veiled or not known or run.some:
+        return
+    if leaves and not any(_surely_asks(run, leaf) for leaf in leaves):
+        return
+    event.doubtful = False
+    event.failure = Failure(kind, None, None, leaves[0] if leaves else None)
+    event.written, event.sources = written, event.sources or _sources(node, leaves, written)
+    stack = run.stack
+    if run.current_call is not None:
+        stack += ((run.current_call.site, [(value, e) for e, value in run.current_call.operands]),)
+    event.stack = stack if len(stack) == len(run.active) else None
+    raise Uncaught
+
+
+def _surely_asks(run: Run, leaf: Leaf) -> bool:
+    """Whether what the program has in hand is this leaf, and it requires grad."""
+    if leaf.requires is not True or leaf in run.remade or leaf in run.thawed:
+        return False
+    # Of a network that cannot be seen some may be frozen; not all, where an optimizer has it.
+    return not leaf.supposed or (
+        leaf.created is None and any(leaf in one.state.owned() for one in run.optimizers)
+    )
+
+
+def _sources(
+    node: Node | None, leaves: list[Leaf], written: Tensor | SummaryTensor | None = None
+) -> tuple[Node | Leaf, ...]:
+    """What else than these leaves, and than what is ``written``, has gone into an operation with a graph."""
+    if node is None:
+        return ()
+    own = getattr(written, "node", None)
+    nodes = [edge.node for edge in node.edges if edge.node is not own]
+    return (*nodes, *(leaf for leaf, _, _ in node.leaves if leaf not in leaves))
+
+
+def graphs_of(*values: Value) -> tuple[Node | Leaf, ...]:
+    """The graphs and the leaves of some operands."""
+    operands = [one for value in values for one in operands_of(value, None) if one.requires is not False]
+    return tuple(filter(None, (one.leaf or one.node for one in operands)))
+
+
+def may_require(tensor: Tensor) -> None:
+    """Something that is not known was written into a tensor: what has a graph gives it that graph."""
+    for one in (tensor, tensor.base):
+        if one is not None:
+            one.requires = one.requires or None
 
 
 def weak_update(value: Opaque) -> None:
@@ -414,14 +498,27 @@ def unknown(
     return result
 
 
-def write_to_all(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool = False) -> None:
-    """An in-place write to every parameter of a set (or to its gradients, perhaps of zeros, or its data)."""
+def write_to_all(
+    run: Run,
+    each: SummaryTensor,
+    site: ast.AST,
+    emptied: bool = False,
+    sources: tuple[Node | Leaf, ...] = (),
+    known: bool = True,
+) -> None:
+    """An in-place write to every parameter of a set (or to its gradients, perhaps of zeros, or its data).
+
+    Raises:
+        Uncaught: Autograd refuses it.
+    """
     if each.view == "grad":
         change_gradients(run, each, site, emptied)
     if each.view == "":
         for leaf in each.leaves:
             event = run.change(Tensor.of_leaf(leaf), site, "in-place write")
-            event.leaf_error = leaf.requires is True and run.grad_enabled is True and not run.catching
+            if run.grad_enabled is not False and leaf.requires is not False:
+                event.sources = sources
+                _refuse(run, event, "E4", each, [leaf], None, known)
 
 
 def may_carry(run: Run, result: Opaque, node: ast.AST) -> None:

@@ -11,7 +11,14 @@ from gradfix.autograd.parameters import set_requires
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.attributes import TENSOR_DATA
 from gradfix.autograd.semantics.dispatch import attributes_of, before_methods, method, other_methods
-from gradfix.autograd.semantics.operations import apply, operands_of, overload, unknown, write_to_all
+from gradfix.autograd.semantics.operations import (
+    apply,
+    graphs_of,
+    operands_of,
+    overload,
+    unknown,
+    write_to_all,
+)
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -73,8 +80,7 @@ SAME = frozenset(
 
 PLAIN = frozenset(
     """item tolist numpy size dim numel nelement element_size stride data_ptr is_contiguous get_device
-    is_floating_point __len__ new_zeros new_ones new_empty new_tensor new_full new argmax argmin
-    argsort""".split()
+    is_floating_point __len__ new_zeros new_ones new_empty new_tensor new_full new""".split()
 )
 """Methods of a tensor whose result carries no graph."""
 
@@ -87,6 +93,8 @@ def _backward(run: Run, tensor: Tensor, call: Call) -> Value:
 
 @method(Tensor, *(SAME - {"double", "half", "bfloat16"}))
 def _tensor_itself(run: Run, tensor: Tensor, call: Call) -> Value:
+    if tensor.leaf is not None:
+        run.remade.add(tensor.leaf)  # It is a copy if it has to be moved.
     return tensor
 
 
@@ -211,10 +219,12 @@ def _operation_on_all(run: Run, each: SummaryTensor, call: Call) -> Value:
     in_place = call.name.endswith("_") and not call.name.endswith("__")
     if each.view == "data" and in_place:
         return each
-    if each.view == "" and in_place:
-        write_to_all(run, each, call.site)
-        return each
     table = overload(call.name, call.args, call.keywords)
+    if each.view == "" and in_place:
+        values = [value for value, _ in call.given]
+        known = table is not None and table.result == "inplace"
+        write_to_all(run, each, call.site, sources=graphs_of(*values), known=known)
+        return each
     if table is not None and table.differentiable:
         # What is computed of data has the graph of the other operands.
         of: Value = each if each.view == "" else Tensor()
