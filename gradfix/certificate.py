@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SCHEMA = 3
 """Counts changes that a reader of an earlier schema would not understand."""
 READ = (1, 2, 3)
-"""The schemas that are read. A claim of the first promised nothing of forward passes, and one of the first two
+"""The schemas that are read. A claim of the first promised nothing of forward passes, one of the first two
 nothing of other errors than autograd's, of modes and of clipping."""
 MAX_BYTES = 64 << 20
 
