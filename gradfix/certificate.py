@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,10 +23,11 @@ from gradfix.source import read as read_source
 if TYPE_CHECKING:
     from gradfix.verify.runner import Evidence, Rewrite
 
-SCHEMA = 2
+SCHEMA = 3
 """Counts changes that a reader of an earlier schema would not understand."""
-READ = (1, 2)
-"""The schemas that are read. In the first a claim promised nothing of forward passes."""
+READ = (1, 2, 3)
+"""The schemas that are read. A claim of the first promised nothing of forward passes, one of the first two
+nothing of other errors than autograd's, of modes and of clipping."""
 MAX_BYTES = 64 << 20
 
 
@@ -68,6 +70,9 @@ def of(path: str, attempt: Attempt) -> dict[str, Any]:
             "feeds": [list(feed) for feed in claim.feeds],
             "beyond": claim.beyond,
             "same_forwards": claim.same_forwards,
+            "stops": claim.stops,
+            "steady_modes": claim.steady_modes,
+            "clips": list(claim.clips),
         },
         "before": {"sha256": _digest(attempt.before), "text": attempt.before},
         "after": {"sha256": _digest(attempt.after), "text": attempt.after},
@@ -162,6 +167,7 @@ def read(path: str) -> Certificate | Problem:
                 feeds=tuple((int(line), _text(receiver)) for line, receiver in claim["feeds"]),
                 beyond=bool(claim["beyond"]),
                 same_forwards=content["schema"] > 1 and bool(claim["same_forwards"]),
+                **(_later(claim) if content["schema"] > 2 else {}),
             ),
             before=_text(content["before"]["text"]),
             after=_text(content["after"]["text"]),
@@ -184,6 +190,15 @@ def again(found: Certificate, file: Path | None, evidence: Evidence) -> dict[str
         "file": found.file_now(file),
         "outcome": found.outcome,
         "again": evidence.to_json(),
+    }
+
+
+def _later(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """What a claim of the third schema promises beyond those of earlier ones."""
+    return {
+        "stops": None if claim["stops"] is None else _text(claim["stops"]),
+        "steady_modes": bool(claim["steady_modes"]),
+        "clips": tuple(map(int, claim["clips"])),
     }
 
 

@@ -1071,13 +1071,28 @@ def rerun(certificate: Certificate, place: Place | None, options: Options) -> Ev
         here = place or certificate.place_apart(Path(folder))
         command = command_for(str(here.file), options)
         (evidence,) = verify_rewrites(
-            [certificate.rewrite(here)],
+            [replace(certificate.rewrite(here), faults=_certified_faults(certificate, here, options))],
             python=interpreter,
             command=command if place else replace(command, cwd=Path(folder)),
             limits=_limits(options),
             allow_unsandboxed=options.allow_unsandboxed,
         )
     return evidence
+
+
+def _certified_faults(
+    certificate: Certificate, place: Place, options: Options
+) -> tuple[Faults, Faults] | None:
+    """What runs of the two versions of a certificate may stop at: it is found out anew, not read in it."""
+    limit = options.settings.max_file_size
+    versions = [
+        source.parse(str(place.file), text.encode(), limit)
+        for text in (certificate.before, certificate.after)
+    ]
+    before, after = versions
+    if isinstance(before, Problem) or isinstance(after, Problem):
+        return None
+    return _faults(_analyse(before, options)), _faults(_analyse(after, options))
 
 
 # ---------------------------------------------------------------------------- repairs by others

@@ -131,6 +131,40 @@ def test_a_certificate_of_the_first_schema_can_be_read(written: Path, tmp_path: 
     assert not found.claim.same_forwards, "it has promised nothing of forward passes"
 
 
+def test_a_certificate_of_the_second_schema_can_be_read(written: Path, tmp_path: Path) -> None:
+    whole = content(written)
+    whole["schema"] = 2
+    whole["claim"] |= {"stops": "nothing", "steady_modes": True, "clips": [1]}
+    old = tmp_path / "old.json"
+    old.write_text(json.dumps(whole))
+    found = certificate.read(str(old))
+    assert not isinstance(found, Problem)
+    assert (found.claim.stops, found.claim.steady_modes, found.claim.clips) == (None, False, ())
+
+
+def test_a_claim_is_read_as_it_was_written(written: Path, tmp_path: Path) -> None:
+    whole = content(written)
+    whole["claim"] |= {"stops": "empty parameter list", "steady_modes": True, "clips": [7, 9]}
+    new = tmp_path / "new.json"
+    new.write_text(json.dumps(whole))
+    found = certificate.read(str(new))
+    assert not isinstance(found, Problem)
+    assert found.claim.stops == "empty parameter list"
+    assert (found.claim.steady_modes, found.claim.clips) == (True, (7, 9))
+
+
+def test_a_crash_that_nothing_explains_proves_nothing_again(written: Path, tmp_path: Path) -> None:
+    whole = content(written)
+    raised = "\ntorch.zeros(1, requires_grad=True).sum().backward(torch.zeros(2))\n"
+    for version in ("before", "after"):
+        whole[version]["text"] += raised
+        whole[version]["sha256"] = certificate._digest(whole[version]["text"])
+    crashing = tmp_path / "crashing.json"
+    crashing.write_text(json.dumps(whole))
+    code, output = invoke("verify", "--certificate", str(crashing), "--output-format", "json")
+    assert (code, json.loads(output)["again"]["outcome"]) == (2, "not run")
+
+
 def test_a_fix_that_does_not_hold_is_refuted(written: Path, tmp_path: Path) -> None:
     whole = content(written)
     whole["after"]["text"] = SCRIPT.replace("-critic(made)", "-critic(made.detach())").replace(
@@ -157,6 +191,7 @@ def test_a_fix_that_does_not_hold_is_refuted(written: Path, tmp_path: Path) -> N
         ('{"schema": 99}', "schema 99"),
         ('{"schema": 1}', "no certificate"),
         ('{"schema": 2}', "no certificate"),
+        ('{"schema": 3}', "no certificate"),
         ('{"schema": []}', "schema []"),
         ("[" * 100_000, "no certificate"),
         ('{"schema": 1, "claim": 3, "filename": 1}', "no certificate"),
