@@ -36,6 +36,8 @@ By hand: put a change of weights under `with torch.no_grad():`; of data, compute
 (`x = x * 2` for `x *= 2`), or do not ask for its gradient.
 
 Effect: repairs.
+
+Severity: error.
 """
 
 from __future__ import annotations

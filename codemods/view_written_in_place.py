@@ -23,6 +23,8 @@ By hand: compute a new tensor (`row = row * 2` for `row *= 2`); where the whole 
 the new parts in a list and make it anew with `torch.stack` or `torch.cat`.
 
 Effect: repairs.
+
+Severity: error.
 """
 
 from __future__ import annotations
