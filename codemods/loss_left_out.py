@@ -32,7 +32,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.entries import SUMS, multiples, operation, terms_of
+from gradfix.autograd.entries import SUMS, operation, summands, terms_of
 from gradfix.autograd.graph import Backward, Node, OptimizerState, reach
 from gradfix.autograd.questions import backwards, first_step
 from gradfix.autograd.run import Run
@@ -81,8 +81,10 @@ def left_out(run: Run) -> dict[Hashable, LeftOut]:
     found: dict[Hashable, LeftOut] = {}
     known: set[Node] | None = None
     for whole in sums:
-        terms = dict.fromkeys(node for node, _ in multiples([whole]))
-        if whole in parts or wanted.isdisjoint(terms) or line(whole.site) <= 0:
+        if whole in parts or line(whole.site) <= 0:
+            continue
+        terms = summands(whole)
+        if wanted.isdisjoint(terms):
             continue
         if known is None:
             handed_out = [(node, True) for node in run.returned]

@@ -108,6 +108,20 @@ def multiples(roots: Iterable[Node]) -> dict[tuple[Node, Factor], int]:
     return found
 
 
+def summands(root: Node) -> dict[Node, None]:
+    """The terms of a sum, whatever each is multiplied by."""
+    seen, found = {root}, dict[Node, None]()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        below = _summands(node)
+        if not below:
+            found[node] = None
+        waiting += [one for one in below if one not in seen]
+        seen.update(below)
+    return found
+
+
 def _multiplied(factor: Factor, by: Node) -> Factor:
     """A factor that is multiplied once more, by what a node scales with."""
     number, others = factor
