@@ -227,7 +227,9 @@ def test_the_fixes_of_many_mistakes_are_chosen_in_few_versions(
 ) -> None:
     versions: list[object] = []
     analyse = pipeline._model
-    monkeypatch.setattr(pipeline, "_model", lambda parsed: (versions.append(parsed), analyse(parsed))[1])
+    monkeypatch.setattr(
+        pipeline, "_model", lambda parsed, ways=None: (versions.append(parsed), analyse(parsed, ways))[1]
+    )
     path = tmp_path / "train.py"
     path.write_text(faulty(80))
     report = looked_at(path, options)

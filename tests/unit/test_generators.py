@@ -8,6 +8,7 @@ from textwrap import dedent, indent
 import pytest
 
 from gradfix import pipeline, source
+from gradfix.codemod import Severity
 from gradfix.pipeline import Options, Wishes
 from gradfix.source import Source
 
@@ -68,7 +69,7 @@ USES = {
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False, min_severity=Severity.INFO))
     assert isinstance(prepared, Options)
     return prepared
 
