@@ -90,10 +90,10 @@ def test_where_the_analysis_crashes_or_gives_up_nothing_is_gone(
     lab.publish(lab.plan(select=SELECT))
     analyze = autograd.analyze
 
-    def failing(tree, text, path):  # type: ignore[no-untyped-def]
+    def failing(tree, text, path, ways=None):  # type: ignore[no-untyped-def]
         if "# crash" in text:
             raise AssertionError("an invariant")
-        program = analyze(tree, text, path)
+        program = analyze(tree, text, path, ways)
         if "# endless" in text:
             program.told.append("analysis of <module> stopped: more than 10 steps")
         return program
