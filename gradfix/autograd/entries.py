@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Step
 from gradfix.autograd.run import Run
@@ -37,11 +37,16 @@ def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Le
     """What some backwards of a run gave, and which of some steps consumed it for certain."""
     numbers = {event: index for index, event in enumerate(events)}
     owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
-    calls = tuple(_call(event, index, owned) for event, index in numbers.items())
+    taken = list(steps)
+    moved: dict[Parameter, list[int]] = {}
+    for step in taken:
+        for leaf in step.consumed:
+            moved.setdefault(leaf, []).append(step.serial)
+    calls = tuple(_call(event, index, owned, moved) for event, index in numbers.items())
     turns: Counter[object] = Counter()
     optimizers = {one.state: index for index, one in enumerate(run.optimizers)}
     entered = []
-    for step in steps:
+    for step in taken:
         consumed: dict[Parameter, tuple[int, ...]] = {
             leaf: tuple(numbers[event] for event, (sure, _) in held.items() if sure and event in numbers)
             for leaf, held in step.consumed.items()
@@ -52,8 +57,11 @@ def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Le
     return Ledger(calls, tuple(entered))
 
 
-def _call(event: Backward, index: int, owned: set[Leaf]) -> Call:
-    """What one backward goes through; parameters that nobody owns are data."""
+def _call(event: Backward, index: int, owned: set[Leaf], moved: Mapping[Parameter, list[int]]) -> Call:
+    """What one backward goes through; parameters that nobody owns are data.
+
+    By leaf, ``moved`` holds when a step has moved it, in order.
+    """
     using = {node: used for node in event.visited if (used := _leaves(node, owned))}
     # What is used is older than what uses it.
     layers = sorted(using, key=lambda node: node.serial, reverse=True)
@@ -65,7 +73,13 @@ def _call(event: Backward, index: int, owned: set[Leaf]) -> Call:
         first = [number[one] for one in _first(node, using)]
         direct = frozenset[Parameter]().union(*(flow.layers[layer] for layer in first))
         terms.append(Term(node.serial, count, flow.reached(first), direct))
-    return Call(index, "", tuple(terms), flow)
+    stale = frozenset(
+        leaf
+        for node, used in using.items()
+        for leaf in used
+        if any(node.serial < serial < event.serial for serial in moved.get(leaf, ()))
+    )
+    return Call(index, "", tuple(terms), flow, stale=stale)
 
 
 Factor = tuple[float, frozenset[tuple[object, int]]]
