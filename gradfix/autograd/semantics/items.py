@@ -335,11 +335,13 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         # Some item changes: each may be the old or the new one.
         holder.items = [Opaque("item") if tensors_in(i) or tensors_in(value) else i for i in holder.items]
         holder.open = True
+        run.hand_on(value)  # Whoever reads an item later may have it.
     elif isinstance(holder, Mapping):
         if isinstance(index, Const) and isinstance(index.value, (str, int, float, bool, type(None))):
             holder.items[index.value] = value
         else:
             holder.open = True
+            run.hand_on(value)
     elif isinstance(holder, Module) and isinstance(index, Const):
         hold(holder, [value])
         if isinstance(index.value, str):
