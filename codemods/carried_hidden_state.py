@@ -46,7 +46,8 @@ from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Opaque, Sequence, Tensor, Value, tensors_in
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import drop_retain, in_order, insert, line, note, offered, receiver
+from gradfix.edits import drop_retain, in_order, insert, line, note, offered, receiver, targets_in
+from gradfix.moving import place
 from gradfix.segments import call_method
 
 
@@ -152,7 +153,7 @@ def _finding(program: Program, carried: Carried) -> Finding:
     growing = [name for name, value in carried.values.items() if _grows(carried, value)]
     if growing:
         why += f"; `{growing[0]}` grows from pass to pass, and has to be cleared"
-    moved = [name for name in carried.values if _only_moved(carried, name)]
+    moved = [name for name in carried.values if _only_moved(program, carried, name)]
     advice = ""
     if moved:
         advice = (
@@ -170,29 +171,58 @@ def _finding(program: Program, carried: Carried) -> Finding:
     )
 
 
-def _only_moved(carried: Carried, name: str) -> bool:
+def _only_moved(program: Program, carried: Carried, name: str) -> bool:
     """Whether each pass computes a value from what it was and from parameters alone.
 
     A network's output counts only where no pass is given anything of its own: else this may be a series.
     """
+    within, old = _of_this_pass(program, carried, name)
+    if not within:
+        within, old = _of_the_pass_before(carried, name)
+    known = all(not node.foreign and (node.call is not None or not node.opaque) for node in within)
+    if not within or old is None or not known or not _data(within) <= {old.storage}:
+        return False
+    return not any(node.call for node in within) or _repeats_itself(carried, _pass_before(carried.path))
+
+
+def _pass_before(path: Path) -> Path:
+    loop, number = path[-1]
+    return (*path[:-1], (loop, number - 1))
+
+
+def _of_this_pass(program: Program, carried: Carried, name: str) -> tuple[list[Node], Tensor | None]:
+    """What the failing pass computes a variable anew by, of its value, and that value.
+
+    It has a graph by then, which shows all that is computed of it.
+    """
+    old, home, depth = carried.values[name], program.function(carried.loop), len(carried.path)
+    if not isinstance(old, Tensor) or old.node is None:
+        return [], None
+    bound = []
+    for node in carried.event.visited:
+        if node.path[:depth] == carried.path:
+            at = place(program, home, node)
+            statement = program.statement(at) if getattr(at, "lineno", 0) > 0 else None
+            targets = statement.targets if isinstance(statement, ast.Assign) else ()
+            if any(program.segment(one) == name for target in targets for one in targets_in(target)):
+                bound.append(node)
+    behind, below = reach([(node, True) for node in bound]), reach([(old.node, True)])
+    within = [node for node in behind if node not in below]
+    whole = old.node in behind and all(node.path[:depth] == carried.path for node in within)
+    return (within, old) if whole else ([], None)
+
+
+def _of_the_pass_before(carried: Carried, name: str) -> tuple[list[Node], Tensor | None]:
+    """What the pass before computed a value by, and what it was made of, if that pass did all of it."""
     path, (loop, number) = carried.path[:-1], carried.path[-1]
-    earlier: Path = (*path, (loop, number - 1))
-    run = carried.run
+    earlier, run = _pass_before(carried.path), carried.run
     before = run.carried.get((loop, earlier), {}) if number > 1 else run.before.get((loop, path), {})
     new, old = carried.values[name], before.get(name)
     if not isinstance(new, Tensor) or new.node is None or not isinstance(old, Tensor):
-        return False
+        return [], None
     below = reach([(old.node, True)]) if old.node is not None else {}
     within = [node for node in reach([(new.node, True)]) if node not in below]
-    known = all(
-        node.path[: len(earlier)] == earlier
-        and not node.foreign
-        and (node.call is not None or not node.opaque)
-        for node in within
-    )
-    if not known or not _data(within) <= {old.storage}:
-        return False
-    return not any(node.call for node in within) or _repeats_itself(carried, earlier)
+    return (within, old) if all(n.path[: len(earlier)] == earlier for n in within) else ([], None)
 
 
 def _data(nodes: Iterable[Node]) -> set[Storage | None]:

@@ -110,6 +110,7 @@ from gradfix.edits import (
     receiver,
     shown,
     stepped,
+    targets_in,
 )
 from gradfix.moving import statements
 from gradfix.segments import call_method
@@ -646,7 +647,7 @@ def _read_beyond(
     What is read on the way to the loop does not count, unless it is asked for.
     """
     assert isinstance(loop, ast.stmt)
-    bound = {program.segment(t) for s in before for t, _ in _bindings(s) or () for t in _targets(t)}
+    bound = {program.segment(t) for s in before for t, _ in _bindings(s) or () for t in targets_in(t)}
     inside = {n for statement in (*before, loop) for n in walk(statement)}
     first, last = min(statement.lineno for statement in before), loop.end_lineno or 0
     return {
@@ -920,7 +921,7 @@ def _repeat(
             continue
         code: list[str] = []
         for target, value in pairs:
-            names = {program.segment(n) for n in _targets(target)}
+            names = {program.segment(n) for n in targets_in(target)}
             if wanted.isdisjoint(names):
                 continue
             if not wanted >= names:
@@ -958,13 +959,6 @@ def _bindings(statement: ast.stmt) -> list[tuple[ast.expr, ast.expr]] | None:
             return None
         return list(zip(target.elts, statement.value.elts))
     return [(target, statement.value)]
-
-
-def _targets(target: ast.expr) -> list[ast.expr]:
-    """What an assignment binds: the variables of ``mean, (low, high) = ...``."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return [inner for element in target.elts for inner in _targets(element)]
-    return [target.value if isinstance(target, ast.Starred) else target]
 
 
 def _undetached(program: Program, one: Stale, value: ast.expr) -> str | None:

@@ -301,6 +301,13 @@ def names_bound(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
+def targets_in(target: ast.expr) -> list[ast.expr]:
+    """What an assignment binds: the variables of ``mean, (low, high) = ...``."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [inner for element in target.elts for inner in targets_in(element)]
+    return [target.value if isinstance(target, ast.Starred) else target]
+
+
 def in_order(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes below ``node`` in the order in which Python meets them: values before targets."""
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):

@@ -44,6 +44,7 @@ def options() -> Options:
         ("h @ torch.matrix_exp(torch.diag(pose))", "goal", False),
         ("torch.tanh(h @ weight)", "goal", False),
         ("torch.tanh(h @ weight)", "goals[t]", False),
+        ("h - pose * h.pow(2)", "goal", False),
         ("net(h).tanh()", "goal", False),
         # A series: each pass has an input or a target of its own, or the data goes in again.
         ("net(h).tanh()", "goals[t]", True),
