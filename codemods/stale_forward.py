@@ -107,6 +107,7 @@ from gradfix.edits import (
     names_read,
     note,
     offered,
+    only_for,
     receiver,
     shown,
     stepped,
@@ -516,11 +517,10 @@ def _both_first(program: Program, one: Stale) -> Iterator[Fix]:
     edits: list[Edit] = []
     what = "step after both backwards"
     if waiting & set(event.reached):
-        if event.site.args or event.site.keywords:
+        restricted = only_for(program, event, mine) if not event.site.keywords else None
+        if restricted is None:
             return
-        inputs = f'[p for group in {name}.param_groups for p in group["params"]]'
-        text = f"{program.segment(event.site.func)}(inputs={inputs})"
-        edits.append(ReplaceExpression(Span.of(event.site), text))
+        edits.append(restricted)
         what += f", and only `{name}`'s gradients from the second"
     every = tuple(number for o in run.optimizers for number in constructed(run, o.state))
     way = Way.INPUTS if edits else Way.REORDER

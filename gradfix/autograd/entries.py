@@ -101,12 +101,9 @@ def multiples_of(event: Backward) -> dict[tuple[Node, Factor], int]:
     There is none where a vector is given whose product with the Jacobian is asked for: of another vector it
     is another loss.
     """
-    return {} if event.seeded else multiples(event.roots)
-
-
-def multiples(roots: Iterable[Node]) -> dict[tuple[Node, Factor], int]:
-    """The terms of a sum, by what each is multiplied by."""
-    counts = Counter((root, ONE) for root in roots)
+    if event.seeded:
+        return {}
+    counts = Counter((root, ONE) for root in event.roots)
     found: Counter[tuple[Node, Factor]] = Counter()
     while counts:
         # What is added up is older than its sum.
