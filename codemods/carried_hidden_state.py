@@ -44,11 +44,10 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Opaque, Sequence, Tensor, Value, tensors_in
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Span
 from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import drop_retain, in_order, insert, line, note, offered, receiver, targets_in
+from gradfix.edits import detach_at, drop_retain, in_order, insert, line, note, offered, receiver, targets_in
 from gradfix.moving import place
-from gradfix.segments import call_method
 
 
 @dataclass(eq=False)
@@ -317,9 +316,7 @@ def _at_assignment(program: Program, carried: Carried) -> list[Edit] | None:
         # A later read of the name in the pass may need the graph.
         if handing[0] not in loop.body or _read_after(program, loop, handing[0], name):
             return None
-        source = handing[0].value
-        code = call_method(program.segment(source), source, "detach")
-        edits.append(ReplaceExpression(Span.of(source), code))
+        edits.append(detach_at(program, handing[0].value))
     return edits
 
 

@@ -50,9 +50,8 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Opaque, Sequence, Tensor
-from gradfix.codemod import Effect, Finding, Fix, ReplaceExpression, Span
-from gradfix.edits import note, shown
-from gradfix.segments import call_method
+from gradfix.codemod import Effect, Finding, Fix, Span
+from gradfix.edits import detach_at, note, shown
 
 SHORT = 8
 """A loop over so few numbers keeps so few graphs that nobody notices."""
@@ -105,8 +104,7 @@ def _finding(program: Program, kept: Kept) -> Finding:
         notes.append(note(kept.backward.site, "this frees the graph of the pass: nothing can walk it again"))
     else:
         notes.append(note(statement, "no backward walks it"))
-    code = call_method(program.segment(kept.place), kept.place, "detach")
-    edits = (ReplaceExpression(Span.of(kept.place), code),)
+    edits = (detach_at(program, kept.place),)
     return Finding(
         "graph-kept-for-bookkeeping",
         f"`{what}` {how} with its graph, which no backward walks: memory grows from pass to pass",

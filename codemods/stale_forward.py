@@ -99,6 +99,7 @@ from gradfix.codemod import (
 from gradfix.diagnosis import Diagnosis, diagnose, feeding, stale_step
 from gradfix.edits import (
     constructed,
+    detach_at,
     drop_retain,
     insert,
     line,
@@ -114,7 +115,6 @@ from gradfix.edits import (
     targets_in,
 )
 from gradfix.moving import statements
-from gradfix.segments import call_method
 from gradfix.targets import estimated_targets
 
 DIFFERENCES = frozenset({"binary.Sub", "sub", "subtract"})
@@ -706,8 +706,7 @@ def _former(program: Program, one: Stale) -> Plan | None:
         operand = edge.operand
         if operand is None or line(operand) <= 0:
             return None
-        code = call_method(program.segment(operand), operand, "detach")
-        edits[operand] = ReplaceExpression(Span.of(operand), code)
+        edits[operand] = detach_at(program, operand)
     names = ", ".join(dict.fromkeys(f"`{shown(program, e)}`" for e in edits))
     return (list(edits.values()), [], f"detach {names}, with which it is compared") if edits else None
 
@@ -829,9 +828,7 @@ def _constant_weight(program: Program, one: Stale) -> Plan | None:
                 cuts[edge.operand] = None
     if not cuts or any(_inside_other_loss(program, one, e) for e in cuts):
         return None
-    edits: list[Edit] = [
-        ReplaceExpression(Span.of(e), call_method(program.segment(e), e, "detach")) for e in cuts
-    ]
+    edits = [detach_at(program, e) for e in cuts]
     names = ", ".join(f"`{shown(program, e)}`" for e in cuts)
     return edits, [], f"detach {names}, which only weighs this loss"
 

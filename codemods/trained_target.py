@@ -35,8 +35,7 @@ from gradfix.autograd.questions import backwards, owner
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
-from gradfix.edits import constructed, note, offered, receiver, shown, stepped
-from gradfix.segments import call_method
+from gradfix.edits import constructed, detach_at, note, offered, receiver, shown, stepped
 from gradfix.targets import TrainedTarget, bootstrapped, trained_target
 
 
@@ -72,8 +71,7 @@ def _finding(program: Program, one: TrainedTarget) -> Finding:
 
 
 def _fixes(program: Program, one: TrainedTarget) -> Iterator[Fix]:
-    target = call_method(program.segment(one.target), one.target, "detach")
-    edits = [ReplaceExpression(Span.of(one.target), target)]
+    edits = [detach_at(program, one.target)]
     what = f"detach `{shown(program, one.target)}`"
     if one.detached is not None:
         assert isinstance(one.detached.func, ast.Attribute)

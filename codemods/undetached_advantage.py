@@ -46,9 +46,8 @@ from gradfix.autograd.graph import Backward, Edge, Node
 from gradfix.autograd.questions import backwards, calls_in, first_step
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span, Way
-from gradfix.edits import constructed, note, offered, only_for, receiver, shown, stepped
-from gradfix.segments import call_method
+from gradfix.codemod import Claim, Effect, Finding, Fix, Span, Way
+from gradfix.edits import constructed, detach_at, note, offered, only_for, receiver, shown, stepped
 from gradfix.targets import LIKELIHOODS, OF_A_DISTRIBUTION, likelihood
 
 VIEWS = frozenset(
@@ -236,10 +235,7 @@ def _ways(program: Program, found: Weighted) -> Iterator[Fix]:
 
 def _detached(program: Program, found: Weighted) -> Iterator[Fix]:
     """The factors, without their graphs."""
-    edits = []
-    for factor in found.factors:
-        code = call_method(program.segment(factor), factor, "detach")
-        edits.append(ReplaceExpression(Span.of(factor), code))
+    edits = [detach_at(program, factor) for factor in found.factors]
     what = f"detach `{shown(program, found.first)}`"
     yield Fix(what, Effect.CHANGES, tuple(edits), _claim(found), Way.DETACH)
 

@@ -21,6 +21,7 @@ from gradfix.codemod import (
     ReplaceExpression,
     Span,
 )
+from gradfix.segments import call_method
 
 RETAIN_POSITION = {"backward": 1, "grad": 3}
 """Where ``retain_graph`` stands when given by position: ``backward(gradient, retain_graph)``."""
@@ -143,6 +144,12 @@ def network(call: ModuleCall) -> ast.expr:
     """What names the network that is called: ``net`` in ``net(x)`` and in ``net.forward(x)``."""
     function = call.site.func
     return function.value if isinstance(function, ast.Attribute) and function.attr == "forward" else function
+
+
+def detach_at(program: Program, expression: ast.expr) -> Edit:
+    """The edit that cuts an expression off from its graph where it stands."""
+    code = call_method(program.segment(expression), expression, "detach")
+    return ReplaceExpression(Span.of(expression), code)
 
 
 def torch_name(program: Program, place: ast.stmt) -> str | None:
