@@ -83,6 +83,8 @@ def find(program: Program) -> Iterator[Finding]:
     told: set[ast.AST] = set()
     survey = cache(partial(_survey, program))
     for entry in program.entries:
+        if any(_may_add_up(run) for run in entry.runs):
+            entry.every()  # A sum that is begun anew now and then may be so in the very passes that are run.
         found = entry.certain(
             lambda run: survey(run).kept,
             lambda kept: kept.site,
@@ -183,6 +185,8 @@ def _is_out_of_use(
     """
     if backward is None:
         left = all(node.freed_by is None and not node.maybe_freed for node in graph)  # retain_graph=True
+        # Of a network that cannot be seen it is not known what of its graph there was to free.
+        left = left or _is_a_loss(run, added, walked)
         return left and kept not in outside and not walked.isdisjoint(graph)
     return kept not in outside or _is_a_loss(run, added, walked)
 
@@ -233,6 +237,16 @@ def _added_up(run: Run, walked: set[Node]) -> Iterator[tuple[Node, Edge]]:
             for edge in node.edges:
                 if not before.get(edge.node) and _loop(edge.node, node) is None:
                     yield node, edge
+
+
+def _may_add_up(run: Run) -> bool:
+    """Whether a pass adds to a variable what has been differentiated, for no backward."""
+    walked = {node for event in backwards(run) for node in event.visited}
+    return any(
+        isinstance(node.site, ast.AugAssign) and not walked.isdisjoint(reach([(node, True)]))
+        for node in run.nodes
+        if node.path and node not in walked
+    )
 
 
 def _loop(older: Node, node: Node) -> ast.AST | None:

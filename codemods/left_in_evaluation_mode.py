@@ -34,8 +34,9 @@ Severity: error.
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator
+from collections.abc import Container, Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 from gradfix.autograd.graph import ModeChange, ModuleCall
 from gradfix.autograd.modes import depends_on_mode
@@ -66,8 +67,15 @@ class Left:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each loop whose passes leave networks in evaluation mode that the next pass trains."""
+    survey = cache(left_in_evaluation)
     for entry in program.entries:
-        for left in entry.certain(left_in_evaluation, lambda found: found.first, raises=False):
+        loops = {loop for run in entry.runs for loop in survey(run)}
+        for left in entry.certain(
+            survey,
+            lambda found: found.first,
+            raises=False,
+            against=lambda run, loops=loops: _evaluated_within(run, loops),  # type: ignore[misc]
+        ):
             if not _may_be_last(program, left):
                 yield _finding(program, left)
 
@@ -93,6 +101,15 @@ def left_in_evaluation(run: Run) -> dict[Hashable, Left]:
         left.calls.setdefault(call.site, call)
         left.shared = left.shared or any(one not in trained for one in same)
     return found
+
+
+def _evaluated_within(run: Run, loops: Container[Hashable]) -> set[ast.AST]:
+    """Where passes of some loops put a network into evaluation mode; an evaluation after them is none."""
+    return {
+        event.site
+        for event in run.events
+        if isinstance(event, ModeChange) and any(loop in loops for loop, _ in event.path)
+    }
 
 
 def _loop_between(earlier: ModuleCall, later: ModuleCall) -> ast.For | ast.While | ast.AsyncFor | None:
