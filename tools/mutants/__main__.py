@@ -20,6 +20,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python tools/mutants", description=score.__doc__)
     parser.add_argument("checkouts", nargs="+", type=Path, help="folders of training code, or files")
     parser.add_argument("--per-operator", type=int, default=2, help="mutants of each operator in one file")
+    parser.add_argument(
+        "--only", default="", help="names of operators, joined by commas; all of them if none"
+    )
     parser.add_argument("--files", type=int, default=6, help="files of each checkout at most")
     parser.add_argument("--json", type=Path, help="write a line of JSON for each mutant to this file")
     parser.add_argument("--python", help="the interpreter that has torch")

@@ -45,6 +45,8 @@ class Mutant:
     """The function or method in which it was planted; empty at the top of the file."""
     handed_in: bool = False
     """Whether the loss is an argument of the function: what else goes through its graph is its caller's."""
+    by_definition: bool = False
+    """Whether the code around leaves no doubt that it is a fault, and running says nothing of it."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Plan:
     text: str | None = None
     """The whole mutant, where edits cannot say it."""
     handed_in: bool = False
+    by_definition: bool = False
 
 
 class Code:
@@ -543,10 +546,12 @@ EXPECTED: dict[str, frozenset[str]] = {
 """The findings that name what an operator plants."""
 
 
-def plant(text: str, per_operator: int, seed: str) -> Iterator[Mutant]:
-    """The mutants of a file, at most ``per_operator`` of each operator, drawn by ``seed``."""
+def plant(text: str, per_operator: int, seed: str, only: str = "") -> Iterator[Mutant]:
+    """The mutants of a file, at most ``per_operator`` of each operator (of ``only`` some), by ``seed``."""
     code = Code(text)
     for operator, places in OPERATORS.items():
+        if only and operator not in only.split(","):
+            continue
         plans = list(places(code))
         random.Random(f"{seed} {operator}").shuffle(plans)
         for plan in plans[:per_operator]:
@@ -573,7 +578,8 @@ def _mutant(code: Code, operator: str, plan: Plan) -> Mutant | None:
     places = {moved[line] for line in involved if line in moved} | fresh
     watched = frozenset({plan.at.lineno})  # type: ignore[attr-defined]
     at: int = plan.at.lineno  # type: ignore[attr-defined]
-    return Mutant(operator, at, text, frozenset(places), watched, code.name(plan.at), plan.handed_in)
+    told = (plan.handed_in, plan.by_definition)
+    return Mutant(operator, at, text, frozenset(places), watched, code.name(plan.at), *told)
 
 
 def _span(node: ast.AST) -> range:

@@ -11,14 +11,21 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import constants
 import faults
 import judge
+import sequence
+import wiring
 from faults import Code, Mutant
 
 from gradfix import pipeline, source
 from gradfix.codemod import Finding
 from gradfix.pipeline import Wishes
 from gradfix.verify.recording import Recording
+
+for more in (sequence, constants, wiring):
+    faults.OPERATORS.update(more.OPERATORS)
+    faults.EXPECTED.update(more.EXPECTED)
 
 SIZE = 1 << 20
 """Larger files are passed over."""
@@ -137,20 +144,29 @@ def score(checkout: Path, options: argparse.Namespace, results: Results) -> None
     assert isinstance(wishes, pipeline.Options)
     root = checkout if checkout.is_dir() else checkout.parent
     results.checkouts.add(checkout.name)
-    for number, (path, text) in enumerate(training_files(checkout)):
-        if number >= options.files:
-            break
+    taken = 0
+    for path, text in training_files(checkout):
         name = str(path.relative_to(root))
+        mutants = list(faults.plant(text, options.per_operator, f"{checkout.name}/{name}", options.only))
+        if options.only and not mutants:
+            continue
+        taken += 1
+        if taken > options.files:
+            break
         before = findings(path, text, wishes)
         results.files += 1
         results.originals += [f"{checkout.name}/{name}:{f.span.line}: {f.code}: {f.message}" for f in before]
         wanted = [text, repaired(path, text, wishes)] if before else [text]
-        mutants = list(faults.plant(text, options.per_operator, f"{checkout.name}/{name}"))
         rows = [Row(checkout.name, name, m.operator, m.line, text=m.text) for m in mutants]
         for row, mutant in zip(rows, mutants):
             look(row, mutant, path, wanted, before, wishes)
+        told = [number for number, mutant in enumerate(mutants) if mutant.by_definition]
+        for number in told:
+            rows[number].verdict, rows[number].why = "fault", "by definition"
         if not options.no_run:
-            decide(rows, mutants, path, root, wanted, options.python)
+            open_ = [number for number in range(len(mutants)) if number not in told]
+            some = [rows[n] for n in open_], [mutants[n] for n in open_]
+            decide(*some, path, root, wanted, options.python)
         for row, mutant in zip(rows, mutants):
             if row.verdict == "undecided" and row.operator == "retain-added":
                 if not re.search(rf"the original raises E[12]@{row.line}\b", row.why):
