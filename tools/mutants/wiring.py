@@ -57,7 +57,7 @@ def optimizer_of_other(code: Code) -> Iterator[Plan]:
 
 
 def parameters_left_out(code: Code) -> Iterator[Plan]:
-    """``SGD(list(E.parameters()) + list(G.parameters()))`` => ``SGD(list(E.parameters()))``, in all writings."""
+    """``SGD(list(E.parameters()) + list(G.parameters()))`` => ``SGD(list(E.parameters()))``, or the like."""
     for one in optimizers(code):
         given = one.args[0]
         if isinstance(given, ast.Name):
