@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from faults import (
+    CONSTANT,
+    GRAPH,
     NO_TENSORS,
     Code,
     Plan,
@@ -276,11 +278,10 @@ OPERATORS: dict[str, Callable[[Code], Iterator[Plan]]] = {
     "term-left-out": term_left_out,
     "backward-removed": backward_removed,
 }
-CONSTANT = frozenset({"trained-target", "undetached-advantage", "gradients-nobody-consumes", "leaking-loss"})
 CUT = frozenset({"step-without-gradients", "loss-left-out", "gradients-nobody-consumes"})
 EXPECTED: dict[str, frozenset[str]] = {
-    "target-detach-dropped": CONSTANT,
-    "no-grad-decorator-dropped": CONSTANT,
+    "target-detach-dropped": GRAPH | CONSTANT,
+    "no-grad-decorator-dropped": GRAPH | CONSTANT,
     "fake-detached": CUT,
     "create-graph-dropped": CUT,
     "term-cut": CUT,
