@@ -96,7 +96,9 @@ def find(program: Program) -> Iterator[Finding]:
 
 
 def weighted_losses(run: Run) -> dict[Hashable, Weighted]:
-    """By the places of a backward and of an estimate: the factors with a graph that a loss of the same pass drives to a target."""
+    """Factors with a graph that a loss of the same pass drives to a target: by the places of a backward and
+    of the estimate.
+    """
     events = [
         b
         for b in backwards(run)
