@@ -6,17 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from faults import (
-    CONSTANT,
-    GRAPH,
-    NO_TENSORS,
-    Code,
-    Plan,
-    detach_dropped,
-    method_of,
-    receiver,
-    state_detach_dropped,
-)
+from syntax import NO_TENSORS, Code, Plan, method_of, receiver
 
 from gradfix.codemod import Edit, RemoveStatement, ReplaceExpression, Span
 
@@ -24,21 +14,14 @@ LOSS = re.compile(r"loss|crit|bce|mse|l1|nll|kl|entropy|\bF\.|log|print|save|wri
 CUTTING = ("detach", "item")
 
 
-def target_detach_dropped(code: Code) -> Iterator[Plan]:
+def targets(code: Code) -> Iterator[Plan]:
     """``r + gamma * q.detach()`` => ``r + gamma * q``; also ``.data`` and ``.item()``, and in ``return``."""
-    others = {p.at for operator in (detach_dropped, state_detach_dropped) for p in operator(code)}
     for node in ast.walk(code.tree):
         inner = _cut(node)
-        if (
-            inner is None
-            or node in others
-            or not isinstance(code.function(node), ast.FunctionDef | ast.Module)
-        ):
+        if inner is None or not isinstance(code.function(node), ast.FunctionDef | ast.Module):
             continue
         statement = code.statement(node)
-        if statement in others or not isinstance(
-            statement, (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
-        ):
+        if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)):
             continue
         if not _counts(code, node, statement):
             continue
@@ -270,7 +253,6 @@ def _losses(code: Code, backward: ast.Expr) -> list[ast.stmt]:
 
 
 OPERATORS: dict[str, Callable[[Code], Iterator[Plan]]] = {
-    "target-detach-dropped": target_detach_dropped,
     "no-grad-decorator-dropped": no_grad_decorator_dropped,
     "fake-detached": fake_detached,
     "create-graph-dropped": create_graph_dropped,
@@ -278,10 +260,10 @@ OPERATORS: dict[str, Callable[[Code], Iterator[Plan]]] = {
     "term-left-out": term_left_out,
     "backward-removed": backward_removed,
 }
+CONSTANT = frozenset({"trained-target", "undetached-advantage", "gradients-nobody-consumes", "leaking-loss"})
 CUT = frozenset({"step-without-gradients", "loss-left-out", "gradients-nobody-consumes"})
 EXPECTED: dict[str, frozenset[str]] = {
-    "target-detach-dropped": GRAPH | CONSTANT,
-    "no-grad-decorator-dropped": GRAPH | CONSTANT,
+    "no-grad-decorator-dropped": CONSTANT,
     "fake-detached": CUT,
     "create-graph-dropped": CUT,
     "term-cut": CUT,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from faults import NOT_OPTIMIZERS, Code, Plan, holds, is_call, receiver
+from syntax import NOT_OPTIMIZERS, Code, Plan, holds, is_call, receiver
 
 from gradfix.codemod import MoveStatement, RemoveStatement, Span
 
@@ -39,7 +39,7 @@ def clipping_late(code: Code) -> Iterator[Plan]:
 
 def _moved(code: Code, clip: ast.stmt, step: ast.stmt, anchor: ast.stmt, side: str) -> Plan:
     edit = MoveStatement(Span.of(clip), Span.of(anchor), side)  # type: ignore[arg-type]
-    return Plan(clip, (edit,), (clip, step, anchor), by_definition=True)
+    return Plan(clip, (edit,), (clip, step, anchor))
 
 
 def _clippings(code: Code) -> Iterator[tuple[list[ast.stmt], ast.stmt, ast.stmt]]:
@@ -131,7 +131,7 @@ def scheduler_early(code: Code) -> Iterator[Plan]:
                 alone = ast.unparse(code.tree).count(ast.unparse(statement)) == 1
                 if first is not None and alone:
                     edit = MoveStatement(Span.of(statement), Span.of(first), "before")
-                    yield Plan(statement, (edit,), (statement, first), by_definition=True)
+                    yield Plan(statement, (edit,), (statement, first))
 
 
 def _schedules(code: Code) -> dict[str, str]:
@@ -173,7 +173,7 @@ def scaler_update_removed(code: Code) -> Iterator[Plan]:
         steps = [s for s in _scaling(code, "step") if receiver(s) == receiver(update)]
         near = [s for s in steps if code.function(s) is code.function(update)]
         if len(same) == 1 and near:
-            yield Plan(update, (RemoveStatement(Span.of(update)),), (update, *near), by_definition=True)
+            yield Plan(update, (RemoveStatement(Span.of(update)),), (update, *near))
 
 
 def unscale_removed(code: Code) -> Iterator[Plan]:
@@ -189,7 +189,7 @@ def unscale_removed(code: Code) -> Iterator[Plan]:
         if clips:
             steps = [s for s in after if _steps(s)]
             removed = (RemoveStatement(Span.of(unscale)),)
-            yield Plan(unscale, removed, (unscale, *clips, *steps), by_definition=True)
+            yield Plan(unscale, removed, (unscale, *clips, *steps))
 
 
 def _scaling(code: Code, method: str) -> Iterator[ast.Expr]:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from faults import NOT_OPTIMIZERS, Code, Plan, receiver
+from syntax import NOT_OPTIMIZERS, Code, Plan, receiver
 
 from gradfix.codemod import MoveStatement, ReplaceExpression, Span
 
