@@ -187,9 +187,11 @@ def term_cut(code: Code) -> Iterator[Plan]:
 def _tensor_of(term: ast.expr) -> ast.expr | None:
     """The one variable that a term is a multiple of."""
     if isinstance(term, ast.BinOp) and isinstance(term.op, (ast.Mult, ast.Div)):
-        sides = [_tensor_of(term.left), _tensor_of(term.right)]
-        losses = [s for s in sides if s is not None and "loss" in ast.unparse(s).lower()]
-        return losses[0] if len(losses) == 1 else None
+        sides = [term.left, term.right]
+        found = [s for side in sides if not isinstance(side, ast.Constant) and (s := _tensor_of(side))]
+        losses = [s for s in found if "loss" in ast.unparse(s).lower()]
+        weighed = len(found) == 1 and any(isinstance(side, ast.Constant) for side in sides)
+        return found[0] if weighed else losses[0] if len(losses) == 1 else None
     return term if isinstance(term, (ast.Name, ast.Attribute)) else None
 
 

@@ -154,8 +154,8 @@ def _trains_with(code: Code, statement: ast.stmt, optimizer: str) -> bool:
     """Whether a statement steps an optimizer, or is a loop or a call that does."""
     if isinstance(statement, ast.If):
         return False
-    steps = [n for n in ast.walk(statement) if isinstance(n, ast.Expr) and is_call(n, "step")]
-    if any(receiver(n) == optimizer for n in steps):
+    steps = [n for n in ast.walk(statement) if isinstance(n, ast.Expr) and _steps(n)]
+    if any(optimizer in (receiver(n), *map(ast.unparse, getattr(n.value, "args", ()))) for n in steps):
         return not any(isinstance(n, ast.If) and holds(n, "step") for n in ast.walk(statement))
     calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
     names = {f.name for f in code.training if isinstance(f, ast.FunctionDef)}
