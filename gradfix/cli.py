@@ -296,10 +296,14 @@ def apply(
         # In a dry run the patch alone goes to standard output, so that it can be piped into git.
         _print(f"{text.summary_of_plan(plan, verbose)}\n", sys.stderr if dry_run else sys.stdout)
     _complain(plan, quiet, verbose)
+    if dry_run and not quiet and output_format is OutputFormat.TEXT:
+        # Nothing else tells of them where the patch is all that is printed.
+        for line in text.missing_in_patch(plan):
+            _tell(f"note: {line}")
     withheld = sum(attempt.withheld for attempt in plan.attempts)
     if withheld and not quiet:
         it = "it" if withheld == 1 else "them"
-        _tell(f"note: {withheld} could not be proved, for the reason given; `--unproved` writes {it}")
+        _tell(f"note: {withheld} could not be proved; `--unproved` writes {it}")
     if plan.unkept and not quiet:
         _tell(f"note: `gradfix undo` cannot take this back: the journal {plan.unkept}")
     if plan.was_run and not dry_run:

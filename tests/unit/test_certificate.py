@@ -235,6 +235,9 @@ def test_only_what_is_proved_is_applied_unless_more_is_asked_for(tmp_path: Path)
     assert "not applied, unverified" in output
 
     assert "`--unproved` writes it" in output
+    _, dry = invoke(*arguments, "--dry-run")
+    assert "no licence" in dry
+    assert ": unverified, so not in the patch: " in dry
     code, output = invoke(*arguments, "--unproved")
     assert code == 0
     assert "unverified" in output

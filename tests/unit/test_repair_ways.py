@@ -163,6 +163,19 @@ def test_a_way_that_a_finding_does_not_admit_leaves_it_alone(script: Path) -> No
     assert "1 finding left without a fix" in output
 
 
+def test_a_person_is_told_of_the_other_ways(script: Path) -> None:
+    script.write_text(SHARED)
+    _, output = invoke("check", "--no-cache", "train.py")
+    assert "= fix (repairs, safe): detach `made`" in output
+    told = re.search(r"= other ways: (.*) \(`gradfix explain undetached-fake --ways` ", output)
+    assert told is not None
+    assert told[1] == "`--way reorder`, `--way inputs`"
+    script.write_text(RIGHT.replace("m_loss.backward()", "m_loss.backward(retain_graph=True)"))
+    _, output = invoke("check", "--no-cache", "train.py")
+    assert "= fix (" in output
+    assert "other ways" not in output
+
+
 def test_what_is_repaired_in_one_way_only_is_repaired_whatever_way_is_asked_for(script: Path) -> None:
     script.write_text(RIGHT.replace("m_loss.backward()", "m_loss.backward(retain_graph=True)"))
     invoke("apply", "--way", "freeze", "--no-verify", "train.py")
