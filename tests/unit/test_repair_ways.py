@@ -84,6 +84,20 @@ EARLY = (
 """
 )
 
+BOTH_LAST = (
+    HEAD
+    + """    made = maker(torch.randn(16, 4))
+    maker_opt.zero_grad()
+    m_loss = bce(judge(made), one)
+    m_loss.backward()
+    judge_opt.zero_grad()
+    j_loss = bce(judge(real), one) + bce(judge(made.detach()), zero)
+    j_loss.backward()
+    judge_opt.step()
+    maker_opt.step()
+"""
+)
+
 
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -236,6 +250,7 @@ def test_one_order_of_adversaries_becomes_the_other(script: Path) -> None:
         SHARED,
         EARLY,
         ACTOR,
+        BOTH_LAST,
         RIGHT.replace("m_loss = bce(", "m_loss = 0 * j_loss.detach() + bce("),
         RIGHT.replace(
             "    judge_opt.step()\n", "    judge_opt.step()\n    if j_loss.isnan():\n        break\n"
@@ -248,6 +263,7 @@ def test_one_order_of_adversaries_becomes_the_other(script: Path) -> None:
         "undetached",
         "early",
         "no adversaries",
+        "both steps last",
         "reads the loss",
         "leaves",
         "rebinds",
