@@ -73,6 +73,7 @@ def of(path: str, attempt: Attempt) -> dict[str, Any]:
             "stops": claim.stops,
             "steady_modes": claim.steady_modes,
             "clips": list(claim.clips),
+            "schedules": list(claim.schedules),
         },
         "before": {"sha256": _digest(attempt.before), "text": attempt.before},
         "after": {"sha256": _digest(attempt.after), "text": attempt.after},
@@ -199,6 +200,7 @@ def _later(claim: Mapping[str, Any]) -> dict[str, Any]:
         "stops": None if claim["stops"] is None else _text(claim["stops"]),
         "steady_modes": bool(claim["steady_modes"]),
         "clips": tuple(map(int, claim["clips"])),
+        "schedules": tuple(map(int, claim["schedules"])),
     }
 
 
