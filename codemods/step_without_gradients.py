@@ -23,7 +23,8 @@ Preconditions:
   if all that is cleared before each of its steps. Who just steps is none of these;
 * or, whatever the losses for others reach: each step at that place comes behind the clearing, in its own
   pass, and no loss in between reaches its parameters; they are used in the pass for what nobody
-  differentiates, and nothing unknown has had that in hand, nor does the step call a closure;
+  differentiates, and nothing unknown has had that in hand, or such a loss is for no other optimizer. Nor does
+  the step call a closure;
 * where nothing is differentiated at all, gradients are cleared in the loop, and networks run there with a
   graph; of those that a caller hands in, torch alone gets what they say, and not some function that may
   differentiate it;
@@ -129,7 +130,8 @@ def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
 def _cleared_last(run: Run, optimizer: OptimizerState, losses: list[Backward]) -> Iterator[Idle]:
     """Where an optimizer steps, with nothing differentiated for it since its gradients were cleared.
 
-    Something is meant to be: its parameters are used in the same pass for what nobody differentiates.
+    Something is meant to be: its parameters are used in the same pass for what nobody differentiates, or a
+    loss comes in between that no other optimizer steps on.
     """
     if optimizer.stranger or optimizer.escaped or not optimizer.groups_known:
         return
@@ -154,10 +156,10 @@ def _starved(run: Run, step: Step, owned: set[Leaf], previous: int, losses: list
     there = list(between(losses, since, step.serial))
     if not all(_followed(loss) and owned.isdisjoint(loss.reached) for loss in there):
         return None
-    place = undifferentiated(run, step, owned, previous)
-    if place is None:
-        return None
     own = [loss for loss in there if first_step(run, loss) is None]
+    place = undifferentiated(run, step, owned, previous) if not own else None
+    if place is None and not own:
+        return None
     idle = Idle(step, own[-1] if own else None, [], place, beside=True, alone=len(own) == 1)
     idle.cuts = _cuts(run, own[-1], owned) if own else []
     return idle

@@ -153,19 +153,23 @@ def awaited(run: Run, backward: Backward) -> bool:
 def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast.AST | None:
     """Where, in the pass of a step, parameters are used for what nobody differentiates.
 
-    It is the call of a network that leads to them, or an operation on them. What something unknown has had in
-    hand may be differentiated there, and what a loss that is not followed leads to is not known.
+    It is the call of a network that leads to them, or an operation on them. What is detached is wanted
+    without its graph; what something unknown has had in hand may be differentiated there, and what a loss
+    that is not followed leads to is not known.
     """
     here, seen = len(step.path), set[ModuleCall | None]()
     if any(not b.certain or b.blind for b in backwards(run) if b.path[:here] == step.path):
         return None
     walked = {node for backward in backwards(run) for node in backward.visited} | run.escaped_since(since)
+    cut = {node for _, node, _ in run.detached}
     for node in reversed(run.nodes):
         if not since < node.serial < step.serial or node.path[:here] != step.path or node in walked:
             continue
-        own = [(leaf, sure) for leaf, sure, _ in node.leaves]
+        own = [(leaf, sure) for leaf, sure, _ in node.leaves if node.call is None and node not in cut]
         if node.call is not None and node.call not in seen:
             seen.add(node.call)  # The last operation of the network leads to all that it uses.
+            if node in cut:
+                continue
             below = reach([(node, True)]).items()
             own = [(leaf, sure and way) for one, way in below for leaf, sure, _ in one.leaves]
         if any(sure and leaf in leaves and leaf.requires is True for leaf, sure in own):
