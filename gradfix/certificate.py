@@ -74,6 +74,7 @@ def of(path: str, attempt: Attempt) -> dict[str, Any]:
             "steady_modes": claim.steady_modes,
             "clips": list(claim.clips),
             "schedules": list(claim.schedules),
+            "clears": claim.clears,
         },
         "before": {"sha256": _digest(attempt.before), "text": attempt.before},
         "after": {"sha256": _digest(attempt.after), "text": attempt.after},
@@ -201,6 +202,7 @@ def _later(claim: Mapping[str, Any]) -> dict[str, Any]:
         "steady_modes": bool(claim["steady_modes"]),
         "clips": tuple(map(int, claim["clips"])),
         "schedules": tuple(map(int, claim["schedules"])),
+        "clears": bool(claim["clears"]),
     }
 
 

@@ -49,6 +49,9 @@ from learning at all. So the checks here compare what optimizers *consume*:
 ``scheduled``
     Where the claim says so, an optimizer begins with other options (a learning rate, say) than in the
     original, and goes on, some steps later, with those that the original begins with, in the same order.
+``cleared``
+    For programs without an optimizer, where the claim says so: the first leaf gradients that differ are those
+    of the original less what was there before the backward call.
 ``feeds``
     Every step consumes gradients of exactly the declared backward calls.
 ``same-loss``
@@ -117,7 +120,7 @@ CONTRADICTION = "recorder contradiction"
 """Begins the detail of a check where equal hashes stand for different values."""
 NO_NUMBERS = "and there are no numbers"
 """Ends the detail of a check where hashes differ, which prove nothing then, in a run without data."""
-PROMISED = frozenset({"modes", "clipped", "scheduled"})
+PROMISED = frozenset({"modes", "clipped", "scheduled", "cleared"})
 """The checks that a claim asks for by itself: nothing is proved where one of them could not be made."""
 SUBSTANCE = COMPARISONS | PROMISED | {"feeds", "kept"}
 """Checks of which at least one must hold for evidence to be evidence."""
@@ -191,7 +194,7 @@ def check(
     ]
     checks += [*case.unchanged(), *case.against_reference()]
     checks += [*case.kept(), *case.once(), *case.meant(), *case.consumes(), *case.feeds(), *case.around()]
-    checks += [*case.modes(), *case.clipped(), *case.scheduled()]
+    checks += [*case.modes(), *case.clipped(), *case.scheduled(), *case.cleared()]
     if still is not None:
         checks += case.same_loss(still)
     return _doubted([*checks, *case.leaves()], contradiction(before, after, reference))
@@ -1285,6 +1288,28 @@ class _Case:
         detail = f"the options of {who} do not change one move later than in the original"
         return Check("scheduled", "fails", detail, who)
 
+    def cleared(self) -> list[Check]:
+        """Whether gradients are no longer added to those of earlier passes, as the claim may say."""
+        if not self.claim.clears:
+            return []
+        if self.known.optimizers:
+            detail = "beside optimizers, gradients of what none of them owns are not recorded"
+            return [Check("cleared", "not checked", detail)]
+        earlier: Mapping[str, Values | None] = {}
+        for one, other in zip(self.before.backwards, self.after.backwards):
+            if _leaves_apart(one.leaves, other.leaves) is None:
+                earlier = one.leaves
+                continue
+            fresh = {name: _less(value, earlier.get(name)) for name, value in one.leaves.items()}
+            wrong = _leaves_apart(fresh, other.leaves)
+            if wrong is not None:
+                return [Check("cleared", "fails", f"not the gradients of one pass alone: {wrong}")]
+            what = (
+                f"after backward call {one.index + 1}, leaf gradients are the original's less what was there"
+            )
+            return [Check("cleared", "holds", f"{what} before")]
+        return [Check("cleared", "not checked", "no gradient is added to another in this run")]
+
     def feeds(self) -> list[Check]:
         """Whether each step consumes gradients of exactly the declared backward calls."""
         declared = self.declared()
@@ -1472,6 +1497,11 @@ class _Case:
             if one[name].digest != other[name].digest
         }
         return {name for each in held for name in each} - moved if moved else set()
+
+
+def _less(one: Values | None, other: Values | None) -> Values | None:
+    """``one - other``, where both are there."""
+    return one if one is None or other is None else one.plus(other.times(-1.0))
 
 
 def _other_mode(run: Recording) -> str | None:
