@@ -154,7 +154,7 @@ def _starved(run: Run, step: Step, owned: set[Leaf], previous: int, losses: list
     if any(since < at < step.serial and leaf in owned for at, leaf in run.grad_reads):
         return None
     there = list(between(losses, since, step.serial))
-    if not all(_followed(loss) and owned.isdisjoint(loss.reached) for loss in there):
+    if not all(_passes_by(loss, owned) for loss in there):
         return None
     own = [loss for loss in there if first_step(run, loss) is None]
     place = undifferentiated(run, step, owned, previous) if not own else None
@@ -163,6 +163,19 @@ def _starved(run: Run, step: Step, owned: set[Leaf], previous: int, losses: list
     idle = Idle(step, own[-1] if own else None, [], place, beside=True, alone=len(own) == 1)
     idle.cuts = _cuts(run, own[-1], owned) if own else []
     return idle
+
+
+def _passes_by(loss: Backward, owned: set[Leaf]) -> bool:
+    """Whether a loss certainly reaches none of some parameters; what cannot be seen is in other networks."""
+    return (
+        loss.certain
+        and loss.failure is None
+        and owned.isdisjoint(loss.reached)
+        and not any(
+            unseen(node) and (node.call is None or not owned.isdisjoint(node.call.leaves))
+            for node in loss.visited
+        )
+    )
 
 
 def _forgotten(run: Run, optimizer: OptimizerState, within: ast.AST) -> Idle | None:
