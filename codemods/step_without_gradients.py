@@ -169,7 +169,9 @@ def _passes_by(loss: Backward, owned: set[Leaf]) -> bool:
     """Whether a loss certainly reaches none of some parameters; what cannot be seen is in other networks."""
     return (
         loss.certain
+        and bool(loss.visited)  # Without a graph it raises.
         and loss.failure is None
+        and all(loss.reached.values())
         and owned.isdisjoint(loss.reached)
         and not any(
             unseen(node) and (node.call is None or not owned.isdisjoint(node.call.leaves))

@@ -162,8 +162,12 @@ def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast
         return None
     walked = {node for backward in backwards(run) for node in backward.visited} | run.escaped_since(since)
     cut = {node for _, node, _ in run.detached}
+    # Of several results of one call some are of no use.
+    used = {node.call or node.site for node in walked}
     for node in reversed(run.nodes):
         if not since < node.serial < step.serial or node.path[:here] != step.path or node in walked:
+            continue
+        if (node.call or node.site) in used or node.opaque or node.foreign:
             continue
         own = [(leaf, sure) for leaf, sure, _ in node.leaves if node.call is None and node not in cut]
         if node.call is not None and node.call not in seen:
