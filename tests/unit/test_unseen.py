@@ -1721,3 +1721,39 @@ def test_what_one_scaler_scales_is_one_loss(second: str, twice: bool, options: O
     code = SCALED.format(second=second)
     told = [("loss-backpropagated-twice", "scaler.scale(loss).backward()")] if twice else []
     assert found(code, options) == told
+
+
+SLICED = """
+import torch
+from elsewhere import Judge, Painter, batches
+
+painter, judge = Painter(), Judge()
+paints = torch.optim.Adam(painter.parameters())
+judges = torch.optim.Adam(judge.parameters())
+for real in batches:
+    said = judge(painter(torch.randn(4, 3)))
+    ours = said{part}.log().mean()
+    judges.zero_grad()
+    (-ours).backward(retain_graph=True)
+    judges.step()
+    paints.zero_grad()
+    ours.backward()
+    paints.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "tensor"),
+    [
+        ("[:, 0]", True),
+        ("[:, 1:3]", True),
+        ("[..., k]", True),
+        ("[:, k]", True),
+        ("[k, 'said']", False),
+        ("[0]", False),
+    ],
+)
+def test_what_is_asked_for_an_axis_is_a_tensor(part: str, tensor: bool, options: Options) -> None:
+    """Lists and mappings take no tuple with a slice; which parameters an output has seen is not known."""
+    told = [("stale-forward", "ours.backward()")] if tensor else []
+    assert found(SLICED.format(part=part), options) == told
