@@ -1823,3 +1823,34 @@ def test_who_is_not_seen_keeps_no_data_of_a_penalty(asked: bool, options: Option
     )
     code = PENALISED.format(mixed="0.5 * real + 0.5 * painter(real).detach()", slope=slope)
     assert ("needless-retain-graph" in [name for name, _ in found(code, options)]) is asked
+
+
+MODES = """
+import torch
+from torch import nn
+
+net, head = nn.Linear(3, 3), nn.Linear(3, 1)
+both = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+
+def train(mode, batches):
+    for x in batches:
+        if {test}:
+            head(net(x)).mean().backward()
+            both.step()
+        else:
+            alone = torch.optim.SGD(head.parameters(), lr=0.1)
+            alone.zero_grad()
+            head(x).mean().backward()
+            alone.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "told"), [("mode == 'both'", True), ("mode", True), ("x.mean() > 0", False), ("x.due", False)]
+)
+def test_another_mode_of_training_clears_nothing_for_this_one(
+    test: str, told: bool, options: Options
+) -> None:
+    """What is another way in some passes only does."""
+    codes = [name for name, _ in found(MODES.format(test=test), options)]
+    assert ("missing-zero-grad" in codes) is told
