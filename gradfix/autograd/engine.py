@@ -287,6 +287,10 @@ def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
                     reached.maybe_freed = True
                     for leaf, _, _ in reached.leaves:
                         leaf.unknown_grad = True
+            elif isinstance(value, Opaque):
+                value.graphless = False
+            elif value.leaf is None:
+                value.requires = value.requires or None
         elif isinstance(value, Sequence) and depth:
             havoc(run, value.items, node, depth - 1)
             if value.kind == "list":

@@ -31,6 +31,7 @@ from gradfix.autograd.relevance import Relevance
 from gradfix.autograd.values import (
     Class,
     Const,
+    Cut,
     Defining,
     External,
     Frame,
@@ -141,6 +142,13 @@ class Scenario:
     def chosen(self) -> bool:
         """Whether another item of a dict is taken than in the main run."""
         return any(isinstance(site, Alternative) for site in self.flipped)
+
+
+class Graph(Protocol):
+    """What may hang in a graph: a tensor, say, or what an operation takes."""
+
+    node: Node | None
+    leaf: Leaf | None
 
 
 class Replayable(Protocol):
@@ -337,6 +345,8 @@ class Run:
         """What somebody watches the gradient of."""
         self.detached: list[tuple[int, Node, ast.AST]] = []
         """What was detached, when and where."""
+        self.cuts = 0
+        """How often something that was computed with a graph has given something without one."""
         self.grad_reads: list[tuple[int, Leaf | None]] = []
         """When a gradient was looked at, and whose."""
         self.clipped: list[int] = []
@@ -499,6 +509,14 @@ class Run:
             self.returned += graphs
         elif graphs:
             self.escapes.append((self.next_serial(), graphs))
+
+    def cut(self, operand: Graph | None, site: ast.AST) -> Cut | None:
+        """Note that a graph ends at ``site``: what comes of the operand there has none."""
+        graph = None if operand is None else operand.node or operand.leaf
+        if graph is None:
+            return None
+        self.cuts += 1
+        return Cut(graph, site)
 
     # ------------------------------------------------------------------ imported modules
 

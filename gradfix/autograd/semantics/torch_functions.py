@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gradfix.autograd.arguments import Call, Keywords, flag
+from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.engine import backward, differentiate
 from gradfix.autograd.graph import Leaf, Tri
 from gradfix.autograd.parameters import leaves_of
@@ -25,6 +25,9 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Tensor,
     Value,
+    data,
+    lost_in,
+    tensors_in,
 )
 
 
@@ -62,6 +65,12 @@ def _initialise(run: Run, call: Call) -> Value:
         for leaf in leaves_of(value)[0] if isinstance(value, SummaryTensor) else ():
             run.change(Tensor.of_leaf(leaf), call.site, _last(call))
     return call.args[0][0] if call.args else NONE
+
+
+@function("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+def _loader(run: Run, call: Call) -> Value | None:
+    """Batches come as they were stored: none has a graph."""
+    return None if any(isinstance(value, Module) for value in call.values) else data("DataLoader")
 
 
 @function("torch.manual_seed")
@@ -102,7 +111,7 @@ def _by_row(run: Run, call: Call, lookup: str) -> Value | None:
     creates = not table.operands or not any(table.saved)
     wanted = "requires_grad" in call.keywords or _last(call) == "tensor" or not table.operands
     if creates and wanted:
-        return _created(run, call.keywords, call.site)
+        return _created(run, call)
     return apply(run, table, call.args, call.keywords, call.site)
 
 
@@ -115,12 +124,17 @@ def _is_class(call: Call) -> bool:
     return _last(call)[:1].isupper()
 
 
-def _created(run: Run, keywords: Keywords, node: ast.AST) -> Tensor:
-    """A new tensor: a leaf if ``requires_grad`` was asked for."""
-    wanted: Tri = flag(keywords["requires_grad"][0], False) if "requires_grad" in keywords else False
+def _created(run: Run, call: Call) -> Tensor:
+    """A new tensor: a leaf if ``requires_grad`` was asked for. What it is made of leaves its graph behind."""
+    asked = call.keywords.get("requires_grad")
+    wanted: Tri = flag(asked[0], False) if asked is not None else False
     tensor = Tensor()
+    made_of = [tensor for value in call.values for tensor in tensors_in(value)]
+    tensor.lost = run.cut(next((one for one in made_of if one.requires is True), None), call.site)
+    if tensor.lost is None and run.cuts:
+        tensor.lost = lost_in(call.values)
     if wanted is not False:
-        leaf = Leaf("tensor", wanted, node)
+        leaf = Leaf("tensor", wanted, call.site)
         leaf.storage = tensor.storage
         tensor.leaf = leaf
         tensor.requires = wanted
@@ -168,6 +182,7 @@ def _without_graph(run: Run, value: Value, wanted: Tri, label: str, node: ast.AS
     """A tensor that has the memory of ``value`` and none of its graph; a leaf, if it may require grad."""
     tensor = Tensor()
     if isinstance(value, (Tensor, Opaque)):
+        tensor.lost = run.cut(value, node) if value.requires is True else value.lost
         if value.node is not None:
             run.detached.append((run.next_serial(), value.node, node))
         if value.storage is None:

@@ -35,13 +35,14 @@ from gradfix.autograd.semantics.operations import (
     weak_update,
 )
 from gradfix.autograd.semantics.optimizers import make_optimizer
-from gradfix.autograd.semantics.tensors import PLAIN, SAME
+from gradfix.autograd.semantics.tensors import OWN, PLAIN, SAME
 from gradfix.autograd.semantics.texts import TEXT, text_method
 from gradfix.autograd.values import (
     FALSE,
     NONE,
     TRUE,
     Const,
+    Cut,
     Function,
     Instance,
     Module,
@@ -52,6 +53,8 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Tensor,
     Value,
+    data,
+    hides_graph,
     tensors_in,
 )
 
@@ -351,7 +354,9 @@ def _step(run: Run, value: Opaque, call: Call) -> Value | None:
 def _detach(run: Run, value: Opaque, call: Call) -> Value:
     if value.storage is None:
         value.storage = Storage()
-    return Tensor(None, False, value.storage)
+    cut = Tensor(None, False, value.storage)
+    cut.lost = _ended(run, value, call.site)
+    return cut
 
 
 MOVING = frozenset("apply cuda to float half double".split())
@@ -386,9 +391,22 @@ def _load_state_dict(run: Run, value: Opaque, call: Call) -> Value | None:
     return NONE
 
 
-@method(Opaque, *PLAIN, "sample", "state_dict", "no_sync", "accumulate")
+@method(Opaque, *PLAIN)
 def _no_graph(run: Run, value: Opaque, call: Call) -> Value:
+    number = data(call.name)
+    if call.name in OWN:
+        number.lost = _ended(run, value, call.site)
+    return number
+
+
+@method(Opaque, "sample", "state_dict", "no_sync", "accumulate")
+def _of_its_own(run: Run, value: Opaque, call: Call) -> Value:
     return Opaque(call.name)
+
+
+def _ended(run: Run, value: Opaque, site: ast.AST) -> Cut | None:
+    """Where what comes of something at ``site``, and has no graph, has lost it: there, or before."""
+    return run.cut(value, site) if value.requires is True else value.lost
 
 
 @method(Opaque, "scale")
@@ -417,6 +435,8 @@ def _density(run: Run, value: Opaque, call: Call) -> Value | None:
 def _other_method_of_unknown(run: Run, value: Opaque, call: Call) -> Value:
     if value.node is not None:
         return _of_tensor(run, value, call)
+    if value.graphless and _computes(value, call):
+        return data(call.name, value)
     if call.name[-1:] == "_":
         # Torch's own name for what is done in place.
         weak_update(value)
@@ -439,12 +459,24 @@ def _other_method_of_unknown(run: Run, value: Opaque, call: Call) -> Value:
     return result
 
 
+def _computes(value: Opaque, call: Call) -> bool:
+    """Whether a method is an operation of torch on data, which gives data again."""
+    table = overload(call.name, call.args, call.keywords)
+    return (
+        table is not None
+        and table.result != "inplace"
+        and not any(hides_graph(given) or operands_of(given, None) for given in call.values)
+    )
+
+
 def _of_tensor(run: Run, value: Opaque, call: Call) -> Value:
     """A method of what carries a graph: an operation of torch, if it is one of those."""
     table = overload(call.name, call.args, call.keywords)
     if table is not None and table.result in ("new", "view", "either", "detached"):
         if table.result == "detached" or not table.differentiable:
-            return Tensor()
+            cut = Tensor()
+            cut.lost = _ended(run, value, call.site)
+            return cut
         return apply(run, table, [(value, call.receiver), *call.args], call.keywords, call.site)
     if table is not None and table.result == "inplace":
         return value
