@@ -37,8 +37,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 
-from gradfix.autograd.graph import reach
-from gradfix.autograd.questions import backwards
+from gradfix.autograd.graph import Node, reach
+from gradfix.autograd.questions import backwards, graphless
 from gradfix.autograd.relevance import LOOPS, Relevance, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
@@ -156,7 +156,10 @@ def _fix(phase: Phase, torch: str) -> Fix:
 def _survey(program: Program, run: Run) -> Survey:
     found = Survey()
     walked = {node for event in backwards(run) for node in event.visited}
-    taken = run.escaped_since(-1) | reach([(node, True) for node in run.returned]).keys() | walked
+    # What a loss has been cut off from was to be walked.
+    cut = [(c.graph, True) for one in graphless(run).values() for c in one.cuts if isinstance(c.graph, Node)]
+    known = reach([*((node, True) for node in run.returned), *cut])
+    taken = run.escaped_since(-1) | known.keys() | walked
     candidates: dict[Chain, list[Phase]] = {}
     for node in run.nodes:
         site = node.call.site if node.call is not None else node.site

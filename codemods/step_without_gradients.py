@@ -6,10 +6,9 @@
     optimG.step()                                    optimG.step()
 
 Nothing raises, the losses are printed, and the parameters stay what they were made. The commonest reasons: a
-`detach()` too many between a network and its loss; a loss that was made a leaf (`loss.requires_grad = True`
-on a number without a graph); the network runs under `no_grad`, or its result becomes numbers on the way;
-an optimizer that was made for another network, or for a copy, than the one that the loss runs through; and
-a `backward()` that was forgotten.
+`detach()` too many between a network and its loss; the network runs under `no_grad`, or its result becomes
+numbers on the way; an optimizer that was made for another network, or for a copy, than the one that the loss
+runs through; and a `backward()` that was forgotten. Of a loss without any graph `loss-without-graph` tells.
 
 Preconditions:
 
@@ -47,7 +46,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, reach, unseen
-from gradfix.autograd.questions import backwards, calls_in, steps, zeros
+from gradfix.autograd.questions import backwards, calls_in, graphless, steps, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression, Span
@@ -95,6 +94,7 @@ def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
     if not all(map(_followed, losses)):
         return {}
     touched = _touched(run)
+    graphless_losses = graphless(run)  # Why these reach nobody is told of them.
     reached = {leaf for loss in losses for leaf in loss.reached}
     found: dict[Hashable, Idle] = {}
     for optimizer in dict.fromkeys(step.optimizer for step in steps(run)):
@@ -105,7 +105,9 @@ def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
             idle = _forgotten(run, optimizer, within)
         else:
             idle = _idle(run, optimizer, losses) if losses and _known(run, optimizer, within) else None
-        if idle is not None and (idle.astray or owned.isdisjoint(reached)):
+        if idle is None or (idle.loss is not None and idle.loss.site in graphless_losses):
+            continue
+        if idle.astray or owned.isdisjoint(reached):
             found[idle.step.site] = idle
     return found
 

@@ -79,6 +79,8 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
                 isinstance(tensor, Tensor) and tensor.requires is False and len(roots) == 1 and event.certain
             ):
                 event.fail(Failure("E3", None, None))
+        if isinstance(value, (Opaque, Tensor)) and value.node is None:
+            event.lost = event.lost or value.lost
         if isinstance(value, (Opaque, Tensor)) and value.node is None and value.requires is not True:
             known = isinstance(value, Tensor) and value.requires is False
             event.blind = event.blind or (event.certain and not known)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from gradfix.autograd.graph import (
     Backward,
     Change,
+    Cut,
     Event,
     Leaf,
     ModeChange,
@@ -31,7 +32,6 @@ from gradfix.autograd.relevance import Relevance
 from gradfix.autograd.values import (
     Class,
     Const,
-    Cut,
     Defining,
     External,
     Frame,
@@ -149,6 +149,7 @@ class Graph(Protocol):
 
     node: Node | None
     leaf: Leaf | None
+    requires: Tri
 
 
 class Replayable(Protocol):
@@ -510,13 +511,18 @@ class Run:
         elif graphs:
             self.escapes.append((self.next_serial(), graphs))
 
-    def cut(self, operand: Graph | None, site: ast.AST) -> Cut | None:
-        """Note that a graph ends at ``site``: what comes of the operand there has none."""
-        graph = None if operand is None else operand.node or operand.leaf
-        if graph is None:
-            return None
-        self.cuts += 1
-        return Cut(graph, site)
+    def cut(self, operand: Graph, site: ast.AST) -> Cut | None:
+        """Where what comes of an operand at ``site``, and has no graph, has lost it: there, or before.
+
+        None if it certainly had none.
+        """
+        if operand.requires is True:
+            graph = operand.node or operand.leaf
+            if graph is not None:
+                self.cuts += 1
+                return Cut(graph, (site,), self.grad_enabled is not False)
+        lost: Cut | None = getattr(operand, "lost", None)
+        return lost and lost._replace(sites=(*lost.sites, site))
 
     # ------------------------------------------------------------------ imported modules
 

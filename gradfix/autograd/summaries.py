@@ -12,9 +12,9 @@ import ast
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gradfix.autograd.graph import Change, Edge, Event, Leaf, Node, Storage, Tri
+from gradfix.autograd.graph import Change, Cut, Edge, Event, Leaf, Node, Storage, Tri
 from gradfix.autograd.run import Run
-from gradfix.autograd.values import Const, Cut, Mapping, Module, Opaque, Sequence, Tensor, Value
+from gradfix.autograd.values import Const, Mapping, Module, Opaque, Sequence, Tensor, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -165,7 +165,8 @@ def _lost(lost: Cut | None, operands: list[Value], places: dict[Node, int]) -> _
     for number, operand in enumerate(operands):
         if isinstance(operand, (Tensor, Opaque)) and operand.lost is lost:
             return ("given", number)
-    return ("cut", lost.graph if isinstance(lost.graph, Leaf) else places[lost.graph], lost.site)
+    graph = lost.graph if isinstance(lost.graph, Leaf) else places[lost.graph]
+    return ("cut", graph, lost.sites, lost.recorded)
 
 
 def _found(lost: _Encoded | None, operands: list[Value], node_at: Callable[[int], Node]) -> Cut | None:
@@ -173,8 +174,8 @@ def _found(lost: _Encoded | None, operands: list[Value], node_at: Callable[[int]
         case ("given", number):
             operand = operands[number]
             return operand.lost if isinstance(operand, (Tensor, Opaque)) else None
-        case ("cut", graph, site):
-            return Cut(graph if isinstance(graph, Leaf) else node_at(graph), site)
+        case ("cut", graph, sites, recorded):
+            return Cut(graph if isinstance(graph, Leaf) else node_at(graph), sites, recorded)
     return None
 
 

@@ -11,10 +11,10 @@ import ast
 import re
 from collections import abc
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradfix.autograd.counting import ARITHMETIC, NUMBER, Pass, Term
-from gradfix.autograd.graph import Leaf, Node, OptimizerState, Storage, Tri
+from gradfix.autograd.graph import Cut, Leaf, Node, OptimizerState, Storage, Tri
 
 LARGEST = 10_000
 """How many values a list or dict holds, with those in what it holds as often as it holds them.
@@ -24,15 +24,6 @@ LONGEST = 100_000
 """Characters of a text that is known."""
 
 Defining = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-
-
-class Cut(NamedTuple):
-    """Where a value lost the graph that it was computed with."""
-
-    graph: Node | Leaf
-    """What was computed there with a graph for certain, or a parameter."""
-    site: ast.AST
-    """The operation that gives a result without one."""
 
 
 class Value:

@@ -128,7 +128,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
             return data("condition")
     if isinstance(left, Tensor) and not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
         mask = Tensor()
-        mask.lost = run.cut(left, node) if left.requires is True else left.lost
+        mask.lost = run.cut(left, node)
         return mask
     return data("condition", left, *rights)
 

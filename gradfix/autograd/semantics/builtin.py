@@ -396,7 +396,7 @@ def number_of(run: Run, call: Call) -> Value:
     given = call.args[0][0] if call.args else NONE
     if not isinstance(given, Const) or not isinstance(given.value, (int, float)):
         made = data(call.name.removeprefix("builtins."), given)
-        if isinstance(given, (Tensor, Opaque)) and given.requires is True:
+        if isinstance(given, (Tensor, Opaque)):
             made.lost = run.cut(given, call.site)
         return made
     kinds = {"builtins.float": float, "builtins.int": int, "builtins.bool": bool}

@@ -13,13 +13,12 @@ from typing import Literal
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Argument, Call, Keywords
 from gradfix.autograd.engine import change_gradients
-from gradfix.autograd.graph import Change, Edge, Failure, Leaf, ModuleCall, Node, Storage, Tri
+from gradfix.autograd.graph import Change, Cut, Edge, Failure, Leaf, ModuleCall, Node, Storage, Tri
 from gradfix.autograd.operators import OUT, Operator
 from gradfix.autograd.run import Run, Uncaught
 from gradfix.autograd.values import (
     NONE,
     Const,
-    Cut,
     Module,
     Opaque,
     Params,
@@ -295,9 +294,13 @@ def apply(
         run.detached.append((run.next_serial(), first.node, site))
     lost = None
     if node is None and requires is False:
-        lost = run.cut(next((o for slot in slots for o in slot if o.requires is True), None), site)
-        if lost is None and run.cuts:
+        ending = next((o for slot in slots for o in slot if o.requires is True), None)
+        if ending is not None:
+            lost = run.cut(ending, site)
+        elif run.cuts:
             lost = lost_in_call(args, keywords)
+            if table.result == "detached" and lost is not None:
+                lost = lost._replace(sites=(*lost.sites, site))
     shared = table.result in ("view", "detached") and isinstance(first, (Tensor, Opaque))
     storage = first.storage if shared else None  # type: ignore[union-attr]
 

@@ -24,7 +24,6 @@ from gradfix.autograd.values import (
     NONE,
     TRUE,
     Const,
-    Cut,
     Function,
     Method,
     Opaque,
@@ -46,7 +45,7 @@ def _tensor_attribute(run: Run, value: Tensor, name: str, node: ast.AST) -> Valu
         if value.leaf is not None:
             return SummaryTensor([value.leaf], "data")
         cut = Tensor()
-        cut.lost = _ended(run, value, node)
+        cut.lost = run.cut(value, node)
         return cut
     if name == "requires_grad":
         return data("requires_grad") if value.requires is None else Const(value.requires)
@@ -75,11 +74,6 @@ def _summary_attribute(run: Run, value: SummaryTensor, name: str, node: ast.AST)
     if name in TENSOR_DATA:
         return data(name)
     return Method(value, name)
-
-
-def _ended(run: Run, tensor: Tensor, site: ast.AST) -> Cut | None:
-    """Where what comes of a tensor at ``site``, and has no graph, has lost it: there, or before."""
-    return run.cut(tensor, site) if tensor.requires is True else tensor.lost
 
 
 SAME = frozenset(
@@ -117,7 +111,7 @@ def _tensor_itself(run: Run, tensor: Tensor, call: Call) -> Value:
 def _no_graph(run: Run, tensor: Tensor, call: Call) -> Value:
     number = data(call.name)
     if call.name in OWN:
-        number.lost = _ended(run, tensor, call.site)
+        number.lost = run.cut(tensor, call.site)
     return number
 
 
@@ -180,7 +174,7 @@ def _converted(run: Run, base: Tensor, call: Call) -> Tensor:
     """A copy in another precision; the conversion saves nothing."""
     if run.grad_enabled is False:
         cut = Tensor()
-        cut.lost = _ended(run, base, call.site)
+        cut.lost = run.cut(base, call.site)
         return cut
     if base.leaf is None:
         copy = Tensor(base.node, base.requires)

@@ -13,7 +13,12 @@ from gradfix.autograd.semantics.adjusting import make_schedule
 from gradfix.autograd.semantics.dispatch import function, inherent_method, package
 from gradfix.autograd.semantics.layers import INPLACE, canonical_module, drops, make_module
 from gradfix.autograd.semantics.names import MODULE_METHODS
-from gradfix.autograd.semantics.operations import apply, function_row, unknown, weak_update_of_operand
+from gradfix.autograd.semantics.operations import (
+    apply,
+    function_row,
+    unknown,
+    weak_update_of_operand,
+)
 from gradfix.autograd.semantics.optimizers import follower, make_optimizer
 from gradfix.autograd.values import (
     NONE,
@@ -22,6 +27,7 @@ from gradfix.autograd.values import (
     GradMode,
     Module,
     Opaque,
+    Sequence,
     SummaryTensor,
     Tensor,
     Value,
@@ -130,15 +136,34 @@ def _created(run: Run, call: Call) -> Tensor:
     wanted: Tri = flag(asked[0], False) if asked is not None else False
     tensor = Tensor()
     made_of = [tensor for value in call.values for tensor in tensors_in(value)]
-    tensor.lost = run.cut(next((one for one in made_of if one.requires is True), None), call.site)
-    if tensor.lost is None and run.cuts:
-        tensor.lost = lost_in(call.values)
+    ending = next((one for one in made_of if one.requires is True), None)
+    tensor.lost = run.cut(ending, call.site) if ending is not None else None
+    if ending is None and run.cuts and (lost := lost_in(call.values)) is not None:
+        tensor.lost = lost._replace(sites=(*lost.sites, call.site))
+    of = call.args[0][0] if call.args else NONE
+    if (
+        tensor.lost is not None
+        and not isinstance(of, Tensor)
+        and not (ending is None and of.__class__ is Opaque)
+    ):
+        alone = tensor.lost.listed is not None and _lists_losses(of)
+        tensor.lost = tensor.lost._replace(listed=alone or None)
     if wanted is not False:
         leaf = Leaf("tensor", wanted, call.site)
-        leaf.storage = tensor.storage
+        leaf.storage, leaf.lost = tensor.storage, tensor.lost
         tensor.leaf = leaf
         tensor.requires = wanted
     return tensor
+
+
+def _lists_losses(value: Value) -> bool:
+    """Whether something is a list of tensors with graphs alone, or of what one place has cut off alone."""
+    if not isinstance(value, Sequence) or value.open:
+        return False
+    if all(isinstance(item, Tensor) and item.requires is True for item in value.items):
+        return True
+    cuts = {item.lost and item.lost.sites for item in value.items if isinstance(item, (Tensor, Opaque))}
+    return len(cuts) == 1 and None not in cuts and not any(isinstance(item, Const) for item in value.items)
 
 
 @function("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
@@ -182,7 +207,7 @@ def _without_graph(run: Run, value: Value, wanted: Tri, label: str, node: ast.AS
     """A tensor that has the memory of ``value`` and none of its graph; a leaf, if it may require grad."""
     tensor = Tensor()
     if isinstance(value, (Tensor, Opaque)):
-        tensor.lost = run.cut(value, node) if value.requires is True else value.lost
+        tensor.lost = run.cut(value, node)
         if value.node is not None:
             run.detached.append((run.next_serial(), value.node, node))
         if value.storage is None:
@@ -191,6 +216,7 @@ def _without_graph(run: Run, value: Value, wanted: Tri, label: str, node: ast.AS
     if label == "parameter" or wanted is not False:
         tensor.leaf = Leaf(label, wanted, node)
         tensor.leaf.storage, tensor.requires = tensor.storage, wanted
+        tensor.leaf.lost = tensor.lost if label == "tensor" else None
     return tensor
 
 

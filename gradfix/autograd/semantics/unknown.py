@@ -42,7 +42,6 @@ from gradfix.autograd.values import (
     NONE,
     TRUE,
     Const,
-    Cut,
     Function,
     Instance,
     Module,
@@ -355,7 +354,7 @@ def _detach(run: Run, value: Opaque, call: Call) -> Value:
     if value.storage is None:
         value.storage = Storage()
     cut = Tensor(None, False, value.storage)
-    cut.lost = _ended(run, value, call.site)
+    cut.lost = run.cut(value, call.site)
     return cut
 
 
@@ -395,18 +394,13 @@ def _load_state_dict(run: Run, value: Opaque, call: Call) -> Value | None:
 def _no_graph(run: Run, value: Opaque, call: Call) -> Value:
     number = data(call.name)
     if call.name in OWN:
-        number.lost = _ended(run, value, call.site)
+        number.lost = run.cut(value, call.site)
     return number
 
 
 @method(Opaque, "sample", "state_dict", "no_sync", "accumulate")
 def _of_its_own(run: Run, value: Opaque, call: Call) -> Value:
     return Opaque(call.name)
-
-
-def _ended(run: Run, value: Opaque, site: ast.AST) -> Cut | None:
-    """Where what comes of something at ``site``, and has no graph, has lost it: there, or before."""
-    return run.cut(value, site) if value.requires is True else value.lost
 
 
 @method(Opaque, "scale")
@@ -475,7 +469,7 @@ def _of_tensor(run: Run, value: Opaque, call: Call) -> Value:
     if table is not None and table.result in ("new", "view", "either", "detached"):
         if table.result == "detached" or not table.differentiable:
             cut = Tensor()
-            cut.lost = _ended(run, value, call.site)
+            cut.lost = run.cut(value, call.site)
             return cut
         return apply(run, table, [(value, call.receiver), *call.args], call.keywords, call.site)
     if table is not None and table.result == "inplace":
