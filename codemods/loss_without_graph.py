@@ -38,11 +38,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradfix.autograd.cuts import Graphless, graphless
 from gradfix.autograd.graph import Cut, Leaf
-from gradfix.autograd.questions import Graphless, graphless
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
-from gradfix.edits import constructed, line, note, offered, receiver, shown, stepped
+from gradfix.edits import constructed, creating_graph, line, note, offered, receiver, shown, stepped
 
 ENDS = {
     "detach": "`{of}` has a graph that ends here",
@@ -50,6 +50,7 @@ ENDS = {
     "item": "this makes a number of `{of}`, without its graph",
     "tolist": "this makes numbers of `{of}`, without its graph",
     "float": "this makes a number of `{of}`, without its graph",
+    "grad": "this gradient has no graph of its own: `create_graph=True` is missing",
     "numpy": "this makes an array of `{of}`, without its graph",
 }
 """What is said of where a graph ends, by what ends it."""
@@ -176,6 +177,8 @@ def _going_on(program: Program, site: ast.expr, code: dict[ast.AST, str], listed
     operand, way = _operand(site), _way(site)
     if operand is None:
         return None
+    if way == "grad" and isinstance(site, ast.Call):
+        return creating_graph(program, site)
     method = isinstance(site, ast.Call) and isinstance(site.func, ast.Attribute) and not site.args
     if way in MAKING and not method:
         if listed is not False or isinstance(operand, (ast.List, ast.Tuple)):

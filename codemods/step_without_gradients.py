@@ -45,8 +45,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+from gradfix.autograd.cuts import graphless
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, reach, unseen
-from gradfix.autograd.questions import backwards, calls_in, graphless, steps, zeros
+from gradfix.autograd.questions import backwards, calls_in, steps, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression, Span

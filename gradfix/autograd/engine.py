@@ -10,6 +10,7 @@ from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.graph import (
     Backward,
     Contribution,
+    Cut,
     Edge,
     Failure,
     Leaf,
@@ -148,6 +149,9 @@ def differentiate(run: Run, call: Call) -> Value:
     )
     for _ in range(max(count, 1)):
         result = Tensor()
+        if create is False and nodes:
+            run.cuts += 1
+            result.lost = Cut(nodes[0][0], (call.site,), run.grad_enabled is not False)
         if create is not False and nodes and (seeded or any(n.saves is not False for n in event.visited)):
             # The second derivative runs through the operands of what was differentiated.
             made = run.node("autograd.grad", call.site)

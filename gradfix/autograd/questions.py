@@ -12,7 +12,6 @@ from typing import Literal, TypeVar
 from gradfix.autograd.graph import (
     Backward,
     Change,
-    Cut,
     Event,
     Leaf,
     ModuleCall,
@@ -21,7 +20,6 @@ from gradfix.autograd.graph import (
     Path,
     Step,
     ZeroGrad,
-    reach,
     unseen,
 )
 from gradfix.autograd.run import Run
@@ -371,63 +369,6 @@ def pledged(backward: Backward, optimizer: OptimizerState) -> bool:
         and all(leaf in mine and leaf.requires is True for leaf in backward.reached)
         and not any(map(unseen, backward.visited))
     )
-
-
-@dataclass(eq=False)
-class Graphless:
-    """A backward of a loss that has lost its graph: no parameter gets anything of it."""
-
-    run: Run
-    backward: Backward
-    cuts: list[Cut]
-    """Where its graph ended, or each of them."""
-    leaves: list[Leaf]
-    """What was told to require a gradient in its place."""
-    step: Step | None
-    """The step that is to consume it, as far as can be told."""
-
-
-def graphless(run: Run) -> dict[Hashable, Graphless]:
-    """By their places: losses that certainly have no graph, and are computed of what certainly had one."""
-    found: dict[Hashable, Graphless] = {}
-    owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
-    known = not any(leaf is None for _, leaf in run.grad_reads)
-    asked = {leaf for _, leaf in run.grad_reads} | run.differentiated
-    for event in backwards(run):
-        if not event.accumulates or not event.certain or event.caught or event.seeded:
-            continue
-        leaves: list[Leaf] = []
-        cuts = [event.lost] if event.lost is not None else []
-        if event.failure is None:
-            leaves = list(event.reached)
-            if not known or not owned.isdisjoint(leaves) or not asked.isdisjoint(leaves):
-                continue
-            cuts = [leaf.lost for leaf in leaves if leaf.lost is not None]
-            if len(cuts) < len(leaves) or any(map(unseen, event.visited)):
-                continue
-        elif event.failure.kind != "E3":
-            continue
-        if not cuts or not all(_of_parameters(cut, owned) for cut in cuts):
-            continue
-        step = next((s for s in between(steps(run), event.serial) if same_loop(s, event)), None)
-        if step is not None or event.failure is not None:
-            found[event.site] = Graphless(run, event, list(dict.fromkeys(cuts)), leaves, step)
-    return found
-
-
-def same_loop(step: Step, event: Event) -> bool:
-    """Whether a step is made in the pass of an event, or in a loop around it."""
-    return event.path[: len(step.path)] == step.path
-
-
-def _of_parameters(cut: Cut, owned: set[Leaf]) -> bool:
-    """Whether what lost its graph certainly depended on a parameter."""
-    if isinstance(cut.graph, Leaf):
-        leaves = [cut.graph]
-    else:
-        behind = reach([(cut.graph, True)])
-        leaves = [leaf for node, sure in behind.items() if sure for leaf, known, _ in node.leaves if known]
-    return any(leaf.requires is True and (leaf in owned or leaf.label != "tensor") for leaf in leaves)
 
 
 def detached_code(source: str, expression: ast.expr, value: Value) -> str | None:
