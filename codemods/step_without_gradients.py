@@ -191,7 +191,8 @@ def _idle(run: Run, optimizer: OptimizerState, losses: list[Backward]) -> Idle |
         idle = Idle(step, loss, mine)
         idle.leaf = not loss.roots and bool(loss.reached)
         fresh = {leaf for b in before if b.serial > since for leaf in b.reached}
-        looked_at = {leaf for _, leaf in run.grad_reads} | run.differentiated
+        # A gradient that accumulates in a copy is none that ``autograd.grad`` gives of it.
+        looked_at = {leaf for _, leaf in run.grad_reads} | {f for f in run.differentiated if not f.copied}
         idle.astray = bool(fresh) and fresh.isdisjoint(elsewhere | looked_at) and not idle.leaf
         idle.cuts = _cuts(run, loss, owned)
         idle.alone = [b.serial > since for b in before].count(True) == 1

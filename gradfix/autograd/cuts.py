@@ -6,12 +6,12 @@ Codemods ask this, those that report it and those that would take what was compu
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.entries import SUMS, operation, summands, sums_in
+from gradfix.autograd.entries import SUMS, operation, summands, sums_in, terms_of
 from gradfix.autograd.graph import Backward, Cut, Event, Leaf, Node, OptimizerState, Step, reach, unseen
-from gradfix.autograd.questions import backwards, between, steps
+from gradfix.autograd.questions import backwards, between, calls_in, steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import Opaque, Tensor
 
@@ -74,43 +74,72 @@ def _of_parameters(cut: Cut, owned: set[Leaf]) -> bool:
 
 
 @dataclass(eq=False)
-class Constant:
-    """A term of a loss that has lost its graph."""
+class DeadTerm:
+    """A term of a loss that was computed of what the loss trains, and trains nobody of it."""
 
     run: Run
     backward: Backward
-    whole: Node
-    """The sum that has it in it."""
+    term: Node
+    """The term, or the sum that has it in it as a constant."""
     cut: Cut
     optimizer: OptimizerState
     """What the loss trains of the parameters that the term was computed of."""
+    given: ast.expr | None = None
+    """What a network is given there that is cut off, where that network's own gradients are for nobody."""
 
 
-def constants(run: Run) -> dict[Hashable, Constant]:
+def dead_terms(run: Run) -> dict[Hashable, DeadTerm]:
     """By the places of the loss and of what cuts the term off."""
     if not run.cuts:
         return {}
     trained: dict[Backward, dict[Leaf, OptimizerState]] = {}
     for step in steps(run):
         for leaf, held in step.consumed.items():
-            for backward, (sure, _) in held.items():
-                if sure:
-                    trained.setdefault(backward, {}).setdefault(leaf, step.optimizer)
-    walked = {node for b in backwards(run) if b.accumulates for node in b.visited}
+            for backward in held:
+                trained.setdefault(backward, {}).setdefault(leaf, step.optimizer)
+    losses = [b for b in backwards(run) if b.accumulates]
+    walked = {node for b in losses for node in b.visited}
     known = walked | run.escaped_since(-1) | set(reach([(node, True) for node in run.returned]))
-    found: dict[Hashable, Constant] = {}
+    found: dict[Hashable, DeadTerm] = {}
     for backward, taken in trained.items():
         if not backward.path or not backward.certain or backward.failure is not None:
             continue
-        for whole in sums_in(backward):
-            cut = _constant_beside(whole)
-            if cut is None or not (of_gradient(cut) or known.isdisjoint(_terms(cut))):
-                continue
-            optimizer = next((taken[leaf] for leaf in _behind(cut) if leaf in taken), None)
+        dead = [(term, cut, None) for term, cut in _constants(backward, known)]
+        for term, cut, given in [*dead, *_for_others(run, backward, taken, losses)]:
+            sure = (taken[leaf] for leaf in _behind(cut) if backward.reached.get(leaf) and leaf in taken)
+            optimizer = next(sure, None)
             if optimizer is not None:
-                one = Constant(run, backward, whole, cut, optimizer)
+                one = DeadTerm(run, backward, term, cut, optimizer, given)
                 found[backward.site, cut.site] = one
     return found
+
+
+def _constants(backward: Backward, known: set[Node]) -> Iterator[tuple[Node, Cut]]:
+    """The sums in a loss that have a constant in them, and where that lost its graph."""
+    for whole in sums_in(backward):
+        cut = _constant_beside(whole)
+        if cut is not None and (of_gradient(cut) or known.isdisjoint(_terms(cut))):
+            yield whole, cut
+
+
+def _for_others(
+    run: Run, backward: Backward, taken: Collection[Leaf], losses: list[Backward]
+) -> Iterator[tuple[Node, Cut, ast.expr]]:
+    """The terms of a loss whose gradients nobody consumes, with what a network in them is given cut off."""
+    terms = terms_of(backward)
+    elsewhere = {node for b in losses if b is not backward for node in b.visited}
+    looked_at = {leaf for _, leaf in run.grad_reads}
+    for term in terms if len(terms) > 1 else ():
+        nodes = reach([(term, True)])
+        leaves = {leaf for node in nodes for leaf, _, _ in node.leaves if leaf.requires is not False}
+        if term in elsewhere or None in looked_at or any(map(unseen, nodes)):
+            continue
+        if not leaves or not leaves.isdisjoint({*taken, *looked_at, *run.thawed}):
+            continue
+        for call in calls_in(nodes):
+            for expression, value in call.operands:
+                if isinstance(value, Tensor) and value.requires is False and value.lost is not None:
+                    yield term, value.lost, expression
 
 
 def _constant_beside(whole: Node) -> Cut | None:
@@ -141,16 +170,8 @@ def _behind(cut: Cut) -> Iterator[Leaf]:
 
 def of_gradient(cut: Cut) -> bool:
     """Whether the graph ends because a gradient was computed without one."""
-    site = cut.site
-    return (
-        isinstance(site, ast.Call)
-        and isinstance(site.func, (ast.Attribute, ast.Name))
-        and _name(site) == "grad"
-    )
-
-
-def _name(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    function = cut.site.func if isinstance(cut.site, ast.Call) else None
+    return "grad" in (getattr(function, "attr", ""), getattr(function, "id", ""))
 
 
 def cut_off(run: Run) -> set[Node]:
@@ -158,5 +179,5 @@ def cut_off(run: Run) -> set[Node]:
     if not run.cuts:
         return set()
     cuts = [cut for loss in graphless(run).values() for cut in loss.cuts]
-    cuts += [term.cut for term in constants(run).values()]
+    cuts += [term.cut for term in dead_terms(run).values()]
     return set(reach([(cut.graph, True) for cut in cuts if isinstance(cut.graph, Node)]))
