@@ -350,6 +350,8 @@ class Run:
         """How often something that was computed with a graph has given something without one."""
         self.grad_reads: list[tuple[int, Leaf | None]] = []
         """When a gradient was looked at, and whose."""
+        self.moved_by_hand: dict[Leaf, int] = {}
+        """When parameters were last moved by their gradients and no optimizer did it."""
         self.clipped: list[int] = []
         """When gradients were clipped, or changed in another way."""
         self.starred: list[str] = []
