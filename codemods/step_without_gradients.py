@@ -23,6 +23,7 @@ Preconditions:
 * where nothing is differentiated at all, gradients are cleared in the loop, and networks run there with a
   graph; of those that a caller hands in, torch alone gets what they say, and not some function that may
   differentiate it;
+* gradients that `autograd.grad` returns are put into no `.grad`, and nothing moves the weights by hand;
 * where a function is called from outside and anything is differentiated, the optimizer is made in it: its
   caller may differentiate as well.
 
@@ -65,6 +66,8 @@ class Idle:
     """Where its networks are run."""
     computed: ast.AST | None = None
     """Where something is computed with a graph, if nothing is backpropagated."""
+    returned: bool = False
+    """Whether that is its gradient, by ``autograd.grad``."""
     cuts: list[ast.Call] = field(default_factory=list)
     """Where what they compute is detached on its way into that loss."""
     alone: bool = False
@@ -100,12 +103,12 @@ def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
     found: dict[Hashable, Idle] = {}
     for optimizer in dict.fromkeys(step.optimizer for step in steps(run)):
         owned = set(optimizer.owned())
-        if not owned.isdisjoint(touched):
+        if not owned.isdisjoint(touched if losses else touched - run.differentiated):
             continue
-        if not backwards(run):
-            idle = _forgotten(run, optimizer, within)
+        if not losses:
+            idle = _returned(run, optimizer, within) if backwards(run) else _forgotten(run, optimizer, within)
         else:
-            idle = _idle(run, optimizer, losses) if losses and _known(run, optimizer, within) else None
+            idle = _idle(run, optimizer, losses) if _known(run, optimizer, within) else None
         if idle is None or (idle.loss is not None and idle.loss.site in graphless_losses):
             continue
         if idle.astray or owned.isdisjoint(reached):
@@ -127,6 +130,23 @@ def _forgotten(run: Run, optimizer: OptimizerState, within: ast.AST) -> Idle | N
             place = _computed(run, nodes, owned) if known else _computed_of_strangers(step, nodes)
             if place is not None:
                 return Idle(step, None, [], place)
+    return None
+
+
+def _returned(run: Run, optimizer: OptimizerState, within: ast.AST) -> Idle | None:
+    """The first step of an optimizer whose gradients ``autograd.grad`` returns, and nobody puts anywhere."""
+    owned = optimizer.owned()
+    if not _known(run, optimizer, within) or any(
+        leaf.storage.history or leaf.storage.maybe for leaf in owned
+    ):
+        return None
+    for step in optimizer.steps:
+        given = (b for b in backwards(run) if b.path == step.path and b.serial < step.serial and b.certain)
+        returned = next(
+            (b for b in given if b.failure is None and run.differentiated.issuperset(owned)), None
+        )
+        if step.path and returned is not None and not run.differentiated.isdisjoint(returned.reached):
+            return Idle(step, None, [], returned.site, returned=True)
     return None
 
 
@@ -215,6 +235,17 @@ def _cuts(run: Run, loss: Backward, owned: set[Leaf]) -> list[ast.Call]:
 def _finding(program: Program, idle: Idle) -> Finding:
     name = stepped(program, idle.step.optimizer) or "the optimizer"
     assert isinstance(idle.step.site, (ast.expr, ast.stmt))
+    if idle.returned and idle.computed is not None:
+        return Finding(
+            "step-without-gradients",
+            f"`{name}.step()` never finds a gradient: `autograd.grad` returns them, and puts them nowhere",
+            Span.of(idle.step.site),
+            (
+                note(idle.computed, "the gradients are what this returns"),
+                note(idle.step.site, "this step looks for them in `.grad`, and trains nothing"),
+            ),
+            advice="call `backward()`, or put each gradient into the `.grad` of its parameter",
+        )
     if idle.loss is None:
         here = idle.computed is not None and line(idle.computed) > 0
         return Finding(
