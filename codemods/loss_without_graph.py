@@ -17,6 +17,8 @@ Preconditions:
 * something that it is computed of certainly had a graph, which leads to a parameter, and which ends at a
   place that is known: at `detach()`, `.data`, `item()`, `float()`, `numpy()`, in a new tensor, at an
   operation that has no derivative (`argmax`, `>`, a conversion to integers), or where no graphs are recorded;
+  Of a loss that is a leaf of its own, made of something by `Variable(loss, requires_grad=True)` or told to
+  require a gradient, no more has to be known than that: what it was computed of may be frozen;
 * this holds whichever way conditions go, and nothing expects the error;
 * where the loss is a leaf, nobody looks at its gradient, no optimizer owns it, and a step follows.
 
@@ -114,6 +116,8 @@ def _ending(program: Program, cut: Cut) -> str:
 
 
 def _advice(one: Graphless) -> str:
+    if not one.cuts:
+        return "compute the loss of what requires a gradient, and leave `requires_grad` alone"
     cut = one.cuts[0]
     if not cut.recorded:
         return "compute what the loss is computed of with graphs recorded, or another loss"

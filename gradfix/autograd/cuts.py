@@ -46,11 +46,13 @@ def graphless(run: Run) -> dict[Hashable, Graphless]:
             if not known or not owned.isdisjoint(leaves) or not asked.isdisjoint(leaves):
                 continue
             cuts = [leaf.lost for leaf in leaves if leaf.lost is not None]
-            if len(cuts) < len(leaves) or any(map(unseen, event.visited)):
+            if not leaves or any(leaf.doubtful for leaf in leaves) or any(map(unseen, event.visited)):
                 continue
-        elif event.failure.kind != "E3":
+            if len(cuts) < len(leaves) and (event.roots or not all(map(_computed, leaves))):
+                continue
+        elif event.failure.kind != "E3" or not cuts:
             continue
-        if not cuts or not all(_of_parameters(cut, owned) for cut in cuts):
+        if not all(_of_parameters(cut, owned) for cut in cuts):
             continue
         step = next((s for s in between(steps(run), event.serial) if same_loop(s, event)), None)
         if step is not None or event.failure is not None:
@@ -61,6 +63,18 @@ def graphless(run: Run) -> dict[Hashable, Graphless]:
 def same_loop(step: Step, event: Event) -> bool:
     """Whether a step is made in the pass of an event, or in a loop around it."""
     return event.path[: len(step.path)] == step.path
+
+
+def _computed(leaf: Leaf) -> bool:
+    """Whether what was told to require a gradient is made of something: no number that begins a sum."""
+    made = leaf.created
+    if isinstance(made, ast.Attribute):
+        return True
+    if not isinstance(made, ast.Call):
+        return False
+    given = [*made.args, *(k.value for k in made.keywords if k.arg != "requires_grad")]
+    method = isinstance(made.func, ast.Attribute) and made.func.attr == "requires_grad_"
+    return method or any(not isinstance(one, ast.Constant) for one in given)
 
 
 def _of_parameters(cut: Cut, owned: set[Leaf]) -> bool:

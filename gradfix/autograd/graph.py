@@ -95,6 +95,7 @@ class Leaf:
         "children",
         "copied",
         "created",
+        "doubtful",
         "grad",
         "label",
         "lender",
@@ -121,6 +122,8 @@ class Leaf:
         self.created = created
         self.lost: Cut | None = None
         """Where a graph ended that it was computed with, if it is no parameter."""
+        self.doubtful = False
+        """It may be none: what was told to require a gradient may have had a graph."""
         self.copied = False
         """Made by copying another one."""
         self.supposed = False

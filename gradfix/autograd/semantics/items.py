@@ -315,6 +315,8 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         write_to_all(run, holder, target, nothing, graphs_of(value) if holder.view == "" else ())
         return
     if isinstance(holder, Array):
+        cut = run.cut(value, target) if isinstance(value, (Tensor, Opaque)) else None
+        holder.lost = holder.lost or cut
         return
     if isinstance(holder, Opaque):
         weak_update(holder)
