@@ -74,7 +74,9 @@ def _finding(program: Program, one: Graphless) -> Finding:
     raises = one.backward.failure is not None
     for leaf in one.leaves:
         if leaf.created is not None and line(leaf.created) > 0 and leaf.created not in _sites(one):
-            notes.append(note(leaf.created, "this silences the error, and gives nobody a graph"))
+            made = _way(leaf.created) in MAKING
+            why = "this makes a leaf of its own" if made else "this silences the error"
+            notes.append(note(leaf.created, f"{why}, and gives nobody a graph"))
     if raises:
         notes.append(note(site, f"E3 is raised here: `{loss}` has no graph"))
     else:
