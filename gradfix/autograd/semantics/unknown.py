@@ -430,7 +430,7 @@ def _other_method_of_unknown(run: Run, value: Opaque, call: Call) -> Value:
     if value.node is not None:
         return _of_tensor(run, value, call)
     if value.graphless and _computes(value, call):
-        return data(call.name, value)
+        return _sharing(value, call, data(call.name, value))
     if call.name[-1:] == "_":
         # Torch's own name for what is done in place.
         weak_update(value)
@@ -446,7 +446,12 @@ def _other_method_of_unknown(run: Run, value: Opaque, call: Call) -> Value:
     if result.__class__ is Opaque and call.name == "configure_optimizers":
         # What Lightning calls it, and many without Lightning: the optimizer of this network, if it steps.
         result.handed = call.site, Params([value.block(call.site)])
-    if result.__class__ is Opaque and call.name in SHARING:
+    return _sharing(value, call, result)
+
+
+def _sharing(value: Opaque, call: Call, result: Value) -> Value:
+    """What a method gives, with the memory of what it is a method of where it may have that."""
+    if isinstance(result, Opaque) and result.__class__ is Opaque and call.name in SHARING:
         if value.storage is None:
             value.storage = Storage()
         result.storage = value.storage
