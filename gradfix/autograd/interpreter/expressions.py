@@ -37,6 +37,7 @@ from gradfix.autograd.values import (
     Sequence,
     Tensor,
     Value,
+    data,
     spelled,
 )
 
@@ -147,12 +148,14 @@ def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Value:
     value = run.evaluate(node.operand, frame)
     if isinstance(node.op, ast.Not):
         known = truth(value)
-        return Opaque("condition") if known is None else Const(not known)
+        return data("condition") if known is None else Const(not known)
     if isinstance(value, Const):
         try:
             return Const(-value.value if isinstance(node.op, ast.USub) else value.value)
         except TypeError:
             return Opaque()
+    if isinstance(value, Opaque) and value.graphless and value.node is None:
+        return data("value", value)
     if isinstance(value, (Tensor, Opaque)) and isinstance(node.op, ast.USub):
         return simple(run, "neg", [(value, node.operand)], node)
     return value if isinstance(value, Tensor) else Opaque()
@@ -171,7 +174,7 @@ def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> Value:
             continue
         if known is is_or:
             return value
-    return value if truth(value) is not None else Opaque("condition")
+    return value if truth(value) is not None else data("condition")
 
 
 @expression(ast.Tuple, ast.List, ast.Set)
@@ -257,7 +260,7 @@ def _formatted(run: Run, node: ast.JoinedStr, frame: Frame) -> Value:
         parts.append(_part(run, value, frame))
     known = [part.value for part in map(options.given, parts) if isinstance(part, Const)]
     if len(known) < len(parts) or sum(map(len, known)) > LONGEST:
-        return Opaque("text")
+        return data("text")
     return options.text(Const("".join(known)), parts)
 
 
@@ -270,6 +273,6 @@ def _part(run: Run, node: ast.FormattedValue, frame: Frame) -> Value:
     held = options.given(option)
     how = run.evaluate(node.format_spec, frame) if node.format_spec is not None else Const("")
     if not isinstance(held, Const) or isinstance(held, Length) or not isinstance(how, Const):
-        return Opaque("text")
+        return data("text")
     value = CONVERSIONS[node.conversion](held.value) if node.conversion in CONVERSIONS else held.value
     return options.text(spelled(f":{how.value}", lambda: format(value, how.value)), [option])
