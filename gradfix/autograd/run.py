@@ -559,7 +559,8 @@ class Alternative(ast.If):
 def used_none(run: Run, node: ast.AST) -> None:
     """None is used as if it were something: subscripted, unpacked, computed with, asked for a method.
 
-    Where only this way round leaves it at None, Python raises. In the main run something that cannot be seen
+    So is a number that is asked for what no number has (``loss = 0`` for ``loss.backward()``).
+    Where only this way round leaves it at that, Python raises. In the main run something that cannot be seen
     must have replaced it.
     """
     first = run.scenario.first

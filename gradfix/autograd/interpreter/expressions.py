@@ -19,7 +19,7 @@ from gradfix.autograd.semantics.external import starred
 from gradfix.autograd.semantics.items import keyed, slice_of
 from gradfix.autograd.semantics.libraries import HARMLESS
 from gradfix.autograd.semantics.names import BUILTINS, member
-from gradfix.autograd.semantics.operations import simple
+from gradfix.autograd.semantics.operations import as_tensor, simple
 from gradfix.autograd.values import (
     FALSE,
     LONGEST,
@@ -219,6 +219,8 @@ def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Value:
     value = run.evaluate(node.value, frame)
     if isinstance(node.slice, ast.Slice):
         return slice_of(run, value, node, frame)
+    if isinstance(node.slice, ast.Tuple) and any(map(_of_axes, node.slice.elts)):
+        value = as_tensor(value)
     if isinstance(value, Tensor) and isinstance(node.slice, ast.Tuple) and all(map(_basic, node.slice.elts)):
         # Slices, integers, None and the ellipsis, in any number, make a view.
         return dispatch.item(run, value, Const(0), node.value, node)
@@ -227,6 +229,11 @@ def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Value:
         return chosen
     index = run.evaluate(node.slice, frame)
     return dispatch.item(run, keyed(run, value, index, frame), index, node.value, node)
+
+
+def _of_axes(index: ast.expr) -> bool:
+    """Whether a part of an index speaks of axes: only tensors take a tuple that holds one of these."""
+    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is ...)
 
 
 def _basic(index: ast.expr) -> bool:

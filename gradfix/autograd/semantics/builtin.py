@@ -61,7 +61,7 @@ def _constant_method(
         return options.text(
             text_method(base.value, call.name, parts, call.keywords), [value for value, _ in call.args]
         )
-    if base is NONE:
+    if base is NONE or not hasattr(base.value, call.name):
         used_none(run, call.site)
     return call_opaque(run, Opaque(call.name), call)
 

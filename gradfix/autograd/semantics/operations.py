@@ -64,6 +64,15 @@ def is_tensor(value: Value) -> bool:
     return isinstance(value, Tensor) or (isinstance(value, Opaque) and value.node is not None)
 
 
+def as_tensor(value: Value) -> Value:
+    """What carries a graph and is used as only a tensor can be: a tensor."""
+    if isinstance(value, Opaque) and value.node is not None:
+        if value.storage is None:
+            value.storage = Storage()
+        return Tensor(value.node, value.requires, value.storage)
+    return value
+
+
 def operands_of(value: Value, expression: ast.expr | None) -> list[Operand]:
     """The tensors in an argument."""
     if value.__class__ is Tensor:
