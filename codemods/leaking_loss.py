@@ -22,7 +22,8 @@ Preconditions:
 * the other is for this optimizer alone, and calls the same network on something that the other network has
   computed and that was detached, or computed without a graph: for this step, that is a constant;
 * the other optimizer does not step between the two (see misplaced-zero-grad), this one does not consume its
-  gradients again and again (see missing-zero-grad), and nobody looks at gradients in between.
+  gradients again and again (see missing-zero-grad), the two do not step on each other's losses (see
+  wrong-optimizer), and nobody looks at gradients in between.
 
 The gradients are cleared before the first backward of the optimizer's own losses, if the other loss comes
 before it. If it comes after, there is no place to clear.
@@ -53,6 +54,7 @@ from gradfix.autograd.questions import (
 )
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
+from gradfix.autograd.turns import swapped
 from gradfix.autograd.values import Tensor, Value, tensors_in
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
 from gradfix.edits import constructed, insert, note, offered, receiver, stepped
@@ -84,7 +86,7 @@ def leaks(run: Run) -> dict[Hashable, Leak]:
         return found
     again = {step.optimizer for step, _ in consuming_again(run)}
     for step in steps(run):
-        if step.doubtful or step.site in found or step.optimizer in again:
+        if step.doubtful or step.site in found or step.optimizer in again or swapped(run, step):
             continue
         mine = set(step.optimizer.owned())
         taken = {event: None for held in step.consumed.values() for event, (sure, _) in held.items() if sure}

@@ -1,0 +1,202 @@
+"""The gradient is asked for of what was computed, which keeps none.
+
+    w = torch.randn(3, requires_grad=True) * 0.01       w = (torch.randn(3) * 0.01).requires_grad_()
+    for x, y in data:                              =>   for x, y in data:
+        loss = (x @ w - y).square().mean()                  loss = (x @ w - y).square().mean()
+        loss.backward()                                     loss.backward()
+        w.data -= 0.1 * w.grad                              w.data -= 0.1 * w.grad
+
+Backward leaves gradients in leaves only: in tensors that were made with `requires_grad=True`, and not
+computed. What is computed of one, be it by `* 0.01`, `.view(...)` or `w = w - 0.1 * w.grad`, is another
+tensor. Its `grad` is None, with a warning, and whoever computes with that gets an error that speaks of
+NoneType. An optimizer that is made of it says "can't optimize a non-leaf Tensor".
+
+Preconditions:
+
+* the tensor is certainly computed of one that requires a gradient, and a backward has gone through it before
+  its `grad` is asked for; or it is listed for an optimizer;
+* nothing has told it to keep its gradient (`retain_grad()`) or watches it (`register_hook`), and the program
+  does not ask whether there is one (`is None`).
+
+What is updated by hand, or listed for an optimizer, is made a leaf: `.requires_grad_()` goes from the tensor
+that it is computed of to the result, where one expression makes both; where the update binds the name anew,
+the new value is detached from the old one and made a leaf. What is only looked at keeps its gradient by
+`retain_grad()`, behind the assignment that computes it. Otherwise nothing is rewritten.
+
+By hand: call `retain_grad()` before the backward on what is to be looked at, and make a leaf of what is to be
+trained: `requires_grad_()` comes last.
+
+Effect: repairs, or preserves where the gradient is only looked at.
+
+Severity: error.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Hashable, Iterator
+
+from gradfix.autograd.graph import Leaf, NonLeaf, reach
+from gradfix.autograd.questions import backwards, of_kind
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Elsewhere, Program
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.edits import asking, insert, line, note, offered, shown
+from gradfix.segments import call_method
+
+SAME_TYPE = ("to", "double", "half", "bfloat16", "type", "contiguous")
+"""What gives the very tensor where it has that type already."""
+ASKS = re.compile(r",\s*requires_grad\s*=\s*True")
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each tensor that is taken for a leaf and is none."""
+    for entry in program.entries:
+        told: set[ast.AST] = set()
+        for event in entry.certain(taken_for_leaf, lambda e: e.site, raises=True):
+            origin = event.node.site
+            if origin in told or line(event.site) <= 0 or line(event.named) <= 0 or _asked(program, event):
+                continue
+            told.add(origin)
+            yield _finding(program, event)
+
+
+def taken_for_leaf(run: Run) -> dict[Hashable, NonLeaf]:
+    """By place: where something computed is listed for an optimizer, or its gradient is asked for."""
+    found: dict[Hashable, NonLeaf] = {}
+    kept = run.retaining | run.hooked
+    passed = [b for b in backwards(run) if b.accumulates and b.certain and b.failure is None and not b.caught]
+    for event in of_kind(run, NonLeaf):
+        node = event.node
+        if node in kept or node.op.rpartition(".")[2] in SAME_TYPE or node.foreign or node.opaque:
+            continue
+        differentiated = any(b.serial < event.serial and b.visited.get(node) for b in passed)
+        leads = any(sure and leaf.requires is True for leaf, sure in _leaves(event).items())
+        if leads and (event.optimizer or differentiated):
+            found.setdefault(event.site, event)
+    return found
+
+
+def _leaves(event: NonLeaf) -> dict[Leaf, bool]:
+    """What something is computed of."""
+    graph = reach([(event.node, True)])
+    return {leaf: sure and certain for n, sure in graph.items() for leaf, certain, _ in n.leaves}
+
+
+def _asked(program: Program, event: NonLeaf) -> bool:
+    """Whether a program asks if there is a gradient, or hands on what it finds."""
+    if event.optimizer:
+        return False
+    name = ast.unparse(event.named)
+    home = program.function(event.site)
+    for node in ast.walk(home):
+        if isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            if ast.unparse(node.left) == f"{name}.grad":
+                return True
+    held = program.parent(event.site)
+    return isinstance(held, (ast.Assert, ast.If, ast.IfExp, ast.BoolOp)) or _within_try(program, event.site)
+
+
+def _within_try(program: Program, site: ast.AST) -> bool:
+    return any(isinstance(outer, ast.Try) for outer in program.ancestors(site))
+
+
+def _finding(program: Program, event: NonLeaf) -> Finding:
+    assert isinstance(event.site, (ast.expr, ast.stmt))
+    name, origin = shown(program, event.named), event.node.site
+    notes = []
+    if line(origin) > 0:
+        notes.append(note(origin, f"`{name}` is computed here: backward leaves no gradient in it"))
+    notes.append(note(event.site, "torch refuses it" if event.optimizer else "this is None"))
+    asked = "an optimizer is made of" if event.optimizer else "the gradient is asked for of"
+    return Finding(
+        "gradient-of-non-leaf",
+        f"{asked} `{name}`, which is no leaf",
+        Span.of(event.named if event.optimizer else event.site),
+        tuple(notes),
+        offered(_fixes(program, event)),
+    )
+
+
+def _fixes(program: Program, event: NonLeaf) -> Iterator[Fix]:
+    name = event.named
+    if line(event.node.site) <= 0 or not isinstance(name, ast.Name):
+        return
+    try:
+        made = program.statement(event.node.site)
+    except Elsewhere:
+        return
+    home = program.function(event.site)
+    if not isinstance(made, ast.Assign) or program.function(made) is not home or len(made.targets) != 1:
+        return
+    target = made.targets[0]
+    if not isinstance(target, ast.Name) or target.id != name.id:
+        return
+    updating = not event.optimizer and _updates(program.statement(event.site), name.id)
+    if updating and program.statement(event.site) is made:
+        yield from _made_anew(program, made, name.id)
+    elif updating or event.optimizer:
+        yield from _made_leaf(program, event, made)
+    elif _stores(home, name.id) == 1:
+        raises = isinstance(program.parent(event.site), (ast.Attribute, ast.BinOp, ast.Subscript))
+        words = f"keep the gradient of `{name.id}`"
+        edit: Edit = insert(made, "after", f"{name.id}.retain_grad()")
+        if raises:
+            yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops="NoneType"))
+        else:
+            yield Fix(words, Effect.PRESERVES, (edit,))
+
+
+def _made_anew(program: Program, made: ast.Assign, name: str) -> Iterator[Fix]:
+    """A new value that is a leaf, where nothing else asks for the gradient of what had the name before."""
+    home = program.function(made)
+    reads = [n for n in ast.walk(home) if isinstance(n, ast.Attribute) and n.attr == "grad"]
+    within = set(ast.walk(made))
+    if any(n not in within and ast.unparse(n.value) == name for n in reads):
+        return
+    cut = call_method(program.segment(made.value), made.value, "detach")
+    edit = ReplaceExpression(Span.of(made.value), f"{cut}.requires_grad_()")
+    words = f"make a leaf of each new `{name}`"
+    yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops="NoneType", unchanged=()))
+
+
+def _made_leaf(program: Program, event: NonLeaf, made: ast.Assign) -> Iterator[Fix]:
+    """The result made a leaf, rather than what it is computed of."""
+    leaves = list(_leaves(event))
+    call = asking(leaves[0]) if len(leaves) == 1 else None
+    if call is None or call not in set(ast.walk(made.value)):
+        return
+    whole, inner = program.segment(made.value), program.segment(call)
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
+        plain = program.segment(call.func.value)
+    else:
+        plain = ASKS.sub("", inner)
+    if plain == inner or whole.count(inner) != 1 or len(ASKS.findall(inner)) > 1:
+        return
+    text = call_method(whole.replace(inner, plain), made.value, "requires_grad_")
+    edit = ReplaceExpression(Span.of(made.value), text)
+    said = "can't optimize a non-leaf Tensor" if event.optimizer else "NoneType"
+    words = f"make `{ast.unparse(made.targets[0])}` the leaf"
+    yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops=said, unchanged=()))
+
+
+def _updates(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement writes a variable, its data, or binds it anew."""
+    targets: list[ast.expr] = []
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, (ast.AugAssign, ast.AnnAssign)):
+        targets = [statement.target]
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        if isinstance(function, ast.Attribute) and function.attr.endswith("_"):
+            targets = [function.value]
+    return any(ast.unparse(target).removesuffix(".data") == name for target in targets)
+
+
+def _stores(home: ast.AST, name: str) -> int:
+    """How often a function binds a variable."""
+    return sum(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(home)
+    )
