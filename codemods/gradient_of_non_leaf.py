@@ -16,7 +16,7 @@ Preconditions:
 * the tensor is certainly computed of one that requires a gradient, and a backward has gone through it before
   its `grad` is asked for; or it is listed for an optimizer;
 * nothing has told it to keep its gradient (`retain_grad()`) or watches it (`register_hook`), and the program
-  does not ask whether there is one (`is None`).
+  does not ask whether there is one (`is None`), nor only print it: a lesson may show that there is none.
 
 What is updated by hand, or listed for an optimizer, is made a leaf: `.requires_grad_()` goes from the tensor
 that it is computed of to the result, where one expression makes both; where the update binds the name anew,
@@ -95,11 +95,14 @@ def _asked(program: Program, event: NonLeaf) -> bool:
             if ast.unparse(node.left) == f"{name}.grad":
                 return True
     held = program.parent(event.site)
-    return isinstance(held, (ast.Assert, ast.If, ast.IfExp, ast.BoolOp)) or _within_try(program, event.site)
+    tested = isinstance(held, (ast.Assert, ast.If, ast.IfExp, ast.BoolOp))
+    return tested or _only_shown(held) or any(isinstance(o, ast.Try) for o in program.ancestors(event.site))
 
 
-def _within_try(program: Program, site: ast.AST) -> bool:
-    return any(isinstance(outer, ast.Try) for outer in program.ancestors(site))
+def _only_shown(held: ast.AST | None) -> bool:
+    """Whether what holds a gradient prints it, or names it alone."""
+    printed = isinstance(held, ast.Call) and isinstance(held.func, ast.Name) and held.func.id == "print"
+    return printed or isinstance(held, (ast.FormattedValue, ast.Expr))
 
 
 def _finding(program: Program, event: NonLeaf) -> Finding:

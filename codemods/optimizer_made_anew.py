@@ -178,7 +178,7 @@ def _one_training(program: Program, one: Anew) -> bool:
     """Whether the passes of a loop are those of one training, and not each a training of its own."""
     made = one.optimizer.created
     home = program.function(made)
-    bodies = [one.loop] if home is program.function(one.loop) else [one.loop, home]
+    bodies: list[ast.AST] = [one.loop] if home is program.function(one.loop) else [one.loop, home]
     words = {n.attr for body in bodies for n in ast.walk(body) if isinstance(n, ast.Attribute)}
     words |= {n.id for body in bodies for n in ast.walk(body) if isinstance(n, ast.Name)}
     if not words.isdisjoint(BEGINNING) or _handed_on(program, one, bodies):
