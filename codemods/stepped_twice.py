@@ -41,7 +41,7 @@ from gradfix.autograd.questions import backwards, between, steps, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, RemoveStatement, Span
-from gradfix.edits import line, note, offered, stepped
+from gradfix.edits import constructed, line, note, offered, receiver, stepped
 
 
 class Again(NamedTuple):
@@ -165,4 +165,7 @@ def _fixes(program: Program, one: Again) -> Iterator[Fix]:
     if statement not in program.block(program.statement((first if slip is second else second).site)):
         return
     edit = RemoveStatement(Span.of(statement))
-    yield Fix("drop the second step", Effect.CHANGES, (edit,), Claim(unchanged=()))
+    consumed = {b for held in second.consumed.values() for b, (sure, _) in held.items() if sure}
+    feeds = {(made, receiver(program, b)) for made in constructed(run, second.optimizer) for b in consumed}
+    claim = Claim(unchanged=(), feeds=tuple(sorted(feeds)), same_forwards=False)
+    yield Fix("drop the second step", Effect.CHANGES, (edit,), claim)

@@ -95,6 +95,7 @@ def _finding(program: Program, one: Misdirected) -> Finding:
 
 
 def _fixes(program: Program, one: Misdirected) -> Iterator[Fix]:
+    named: set[bool | None] = set()
     if one.partner is None:
         name = _name(program, one)
         clearings = [z for z in one.clearings() if _of(z) is one.step.optimizer]
@@ -117,7 +118,7 @@ def _fixes(program: Program, one: Misdirected) -> Iterator[Fix]:
     if len(known) == len(edits):
         raising = _raising(one)
         effect = Effect.CHANGES if raising is None else Effect.REPAIRS
-        yield Fix(words, effect, tuple(known), _claim(program, one, raising))
+        yield Fix(words, effect, tuple(known), _claim(program, one, raising, remade=named == {False}))
 
 
 def _raising(one: Misdirected) -> Backward | None:
@@ -131,11 +132,15 @@ def _raising(one: Misdirected) -> Backward | None:
     return None
 
 
-def _claim(program: Program, one: Misdirected, raising: Backward | None) -> Claim:
-    """That each of the two steps on its own losses, and on nothing else."""
-    pairs = [(one.meant, one.losses())]
+def _claim(program: Program, one: Misdirected, raising: Backward | None, remade: bool) -> Claim:
+    """That each of the two steps on its own losses, and on nothing else.
+
+    Those that are ``remade`` of each other's parameters step where they did.
+    """
+    pairs = [(one.step.optimizer if remade else one.meant, one.losses())]
     if one.partner is not None:
-        pairs.append((one.partner.meant, one.partner.losses()))
+        other = one.partner.step.optimizer if remade else one.partner.meant
+        pairs.append((other, one.partner.losses()))
     else:
         pairs.append((one.step.optimizer, one.own()))
     feeds = {
